@@ -1,0 +1,107 @@
+// Package static holds what browsers fetch beside the pages: the stylesheet,
+// the scripts, the icons. Every file is embedded and addressed by its content,
+// so answers may be cached for ever and a new build is never mixed with an
+// old one.
+//
+// The stylesheet is kept in parts and served as one file, app.css.
+package static
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"path"
+	"strings"
+)
+
+// Prefix is the path below which a door serves the files of this package. It
+// follows the base path, if the dashboard has one.
+const Prefix = "/static/"
+
+//go:embed css/*.css *.js *.svg
+var files embed.FS
+
+// parts are the pieces of app.css. The order matters within a layer only.
+var parts = []string{
+	"layers", "reset", "tokens", "base", "shell",
+	"controls", "panel", "clock", "horizon", "figures", "board", "list", "rows",
+	"message", "temporary", "lot", "dialog", "form", "toast",
+	"utilities",
+}
+
+type file struct {
+	content     []byte
+	contentType string
+}
+
+var (
+	urls   = map[string]string{} // name to URL
+	served = map[string]file{}   // what follows Prefix to file
+)
+
+func init() {
+	var css bytes.Buffer
+	for _, p := range parts {
+		css.Write(read("css/" + p + ".css"))
+	}
+	add("app.css", css.Bytes())
+
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(err) // embedded: a failure here is a failure of the build
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			add(e.Name(), read(e.Name()))
+		}
+	}
+}
+
+func read(name string) []byte {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // embedded: a failure here is a failure of the build
+	}
+	return b
+}
+
+func add(name string, content []byte) {
+	sum := sha256.Sum256(content)
+	ext := path.Ext(name)
+	hashed := strings.TrimSuffix(name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:9]) + ext
+	urls[name] = Prefix + hashed
+	served[hashed] = file{content, contentType(ext)}
+}
+
+func contentType(ext string) string {
+	switch ext {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	default:
+		panic("static: no content type for " + ext) // embedded: a failure of the build
+	}
+}
+
+// URL returns the address of the file with the given name, such as "app.css",
+// as an absolute path that does not contain the base path of the dashboard. A
+// name that is not here is a mistake of the program and panics.
+func URL(name string) string {
+	u, ok := urls[name]
+	if !ok {
+		panic("static: no file " + name)
+	}
+	return u
+}
+
+// Open returns the file that URL gave out: p is what follows [Prefix] in the
+// request's path. The content never changes and must not be written to. Not
+// ok means there is no such file, also when only its hash is an old one.
+func Open(p string) (content []byte, contentType string, ok bool) {
+	f, ok := served[p]
+	return f.content, f.contentType, ok
+}
