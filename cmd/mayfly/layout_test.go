@@ -1,0 +1,149 @@
+package main_test
+
+import (
+	"os"
+	"testing"
+)
+
+// The plan of the module as data: which folder may know which other, where a
+// third-party module may appear, who may read a clock, what a package may not
+// be called. The checker in layout_check_test.go applies it to every .go file,
+// whatever its build tags: no rule is escaped on another platform.
+//
+// Folders are written as `go` writes them: "engine" is that folder alone,
+// "engine/..." is it and everything beneath.
+
+type rule struct {
+	folder string
+	may    []string // of our folders
+	why    string
+}
+
+// imports says what of ours a folder may import. The first rule that covers a
+// folder is its rule; a folder without one is refused, so a new package starts
+// with the decision of where it stands. Packages covered by one rule ending in
+// "/..." may import each other.
+var imports = []rule{
+	{"cmd/mayfly", []string{"..."}, "the command wires everything, so that nothing else has to"},
+
+	{"engine/value/...", nil, "values are a leaf: rules, stores and doors all speak them"},
+	{"engine/filter/...", []string{"engine/value/..."}, "a filter judges properties, not messages, so it can be fuzzed alone"},
+	{"engine", []string{"engine/value/...", "engine/filter/..."}, "rules are functions of state and instant"},
+	{"engine/...", []string{"engine/..."}, "what runs the rules knows the rules, never a store or a door"},
+
+	{"storage", []string{"engine/...", "storage/..."}, "opening by URL is the one place that knows every driver"},
+	{"storage/memory/...", []string{"engine/..."}, "a driver remembers what the engine decided and knows no other driver"},
+	{"storage/sqlite/...", []string{"engine/..."}, "a driver remembers what the engine decided and knows no other driver"},
+	{"storage/storetest/...", []string{"engine/..."}, "a conformance suite that knew a driver would bend to it"},
+
+	{"static/...", nil, "files and their URLs, nothing of the product"},
+	{"views/...", []string{"views/...", "static/..."}, "a template shows what it is given: view models, never engine types"},
+
+	{"web/access/...", []string{"engine/..."}, "who may do what, the same at every door"},
+	{"web/show/...", []string{"engine/...", "views/..."}, "turns engine state into view models for page and push alike"},
+	{"web/rest/...", doorMay, doorWhy},
+	{"web/api/...", doorMay, doorWhy},
+	{"web/ui/...", pageDoorMay, doorWhy},
+	{"web/live/...", pageDoorMay, doorWhy},
+	{"web", []string{"web/...", "engine/...", "views/...", "static/..."}, "the route table mounts every door; which store is behind them is not its business"},
+}
+
+const doorWhy = "a door parses, submits and presents: two doors share only what stands beside them, and none sees a store"
+
+var (
+	doorMay     = []string{"engine/...", "web/access/...", "web/show/..."}
+	pageDoorMay = append([]string{"views/...", "static/..."}, doorMay...)
+)
+
+// testsMay is what *_test.go files may import beyond their folder's rule.
+var testsMay = []string{
+	"storage/memory/...",    // doors and broker are tested on a real store, the one without a disk
+	"storage/storetest/...", // drivers run the suite; others borrow its faulty and slow stores
+	"engine/enginetest/...", // scenarios and generators
+}
+
+// confined says where a third-party module, or a package of the standard
+// library, may be imported. The command's own tests may import anything but what
+// is allowed nowhere.
+var confined = []struct {
+	module string   // covers its subpackages
+	in     []string // folders; none means nowhere
+	tests  bool     // tests and test-support packages may import it as well
+	why    string
+}{
+	{"go.mongodb.org/mongo-driver", []string{"storage/mongo/..."}, false, "a store's driver stays behind the store"},
+	{"github.com/ncruces/go-sqlite3", []string{"storage/sqlite/..."}, false, "a store's driver stays behind the store"},
+	{"github.com/labstack/echo", []string{"web/..."}, false, "the web framework ends where HTTP ends"},
+	{"github.com/a-h/templ", []string{"views/...", "web/..."}, false, "HTML is made in views and written by web"},
+	{"github.com/gorilla/websocket", []string{"web/live/..."}, false, "one package speaks to browsers' sockets"},
+	{"github.com/alecthomas/kong", []string{"cmd/mayfly"}, false, "only the command reads flags and environment"},
+	{"github.com/chromedp", nil, true, "a browser is driven by tests, never by the product"},
+	{"github.com/google/go-cmp", nil, true, "it panics on surprises, which only a test may"},
+	{"github.com/PuerkitoBio/goquery", nil, true, "the product writes HTML and does not read it"},
+	{"pgregory.net/rapid", nil, true, "random steps are for tests"},
+	{"github.com/stretchr/testify", nil, false, "tests use testing and go-cmp"},
+	{"testing", nil, true, "it brings its flags into the program"},
+
+	{"os", impure, true, "rules do no I/O"},
+	{"net", impure, true, "rules do no I/O"},
+	{"log/slog", impure, true, "whoever ends the chain of an error logs it, and rules only return theirs"},
+	{"math/rand", impure, true, "randomness is an argument, so that a step can be repeated"},
+	{"crypto/rand", impure, true, "randomness is an argument, so that a step can be repeated"},
+	{"log", nil, false, "log/slog is the one logger"},
+}
+
+// impure is every folder with an outside world: all but the rules.
+var impure = []string{
+	"cmd/...", "engine/broker/...", "engine/job/...", "engine/scene/...",
+	"storage/...", "static/...", "views/...", "web/...",
+}
+
+// clocks says which functions of package time a folder may not use. Tests are
+// free to read a clock; where they may sleep is a rule of its own, see sleeps.
+var clocks = []struct {
+	in, except []string
+	funcs      []string
+	why        string
+}{
+	{
+		in:     []string{"engine/..."},
+		except: []string{"engine/broker/...", "engine/job/...", "engine/scene/..."},
+		funcs:  []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
+		why:    "the instant is an argument; the rules neither ask for it nor wait for it",
+	},
+	{
+		in:    []string{"storage/..."},
+		funcs: []string{"Now", "Since", "Until"},
+		why:   "a store that reads a clock is about to decide something",
+	},
+	{
+		in:    []string{"views/..."},
+		funcs: []string{"Now", "Since", "Until"},
+		why:   "a page is true at the instant it was made for, which its view model carries",
+	},
+}
+
+// drawers are names that say what kind of thing lies in a package, not what the
+// package does; anything would fit in them, and soon does.
+var drawers = []string{
+	"util", "utils", "common", "helper", "helpers", "misc", "shared",
+	"type", "types", "model", "models", "internal", "pkg", "lib",
+}
+
+// top is what may lie at the top of the tree. The last line is what tools leave
+// there and git ignores.
+var top = []string{
+	"cmd", "web", "views", "engine", "storage", "static",
+	"go.mod", "go.sum", "Dockerfile", "README.md", ".*",
+	"mayfly", "*.test", "*.out",
+}
+
+func TestLayout(t *testing.T) {
+	found, err := violations(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range found {
+		t.Error(v)
+	}
+}

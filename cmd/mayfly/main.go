@@ -1,0 +1,4 @@
+// Command mayfly is the broker's program.
+package main
+
+func main() {}
