@@ -1,0 +1,97 @@
+package value
+
+import (
+	"fmt"
+	"strings"
+)
+
+// shape is how a kind is stored.
+type shape uint8
+
+const (
+	nothing  shape = iota
+	unsigned       // in bits, at most max
+	extended       // in bits as a signed number, from -max-1 to max
+	fixed          // in bits, size bytes
+	block          // in str, size bytes
+	length         // in str, any number of bytes
+)
+
+// forms says per kind what it is called and how it is kept.
+var forms = [kinds]struct {
+	name  string
+	shape shape
+	max   uint64
+	size  int
+}{
+	Null:           {name: "null", shape: nothing},
+	Bool:           {name: "boolean", shape: unsigned, max: 1},
+	UByte:          {name: "ubyte", shape: unsigned, max: 1<<8 - 1},
+	Byte:           {name: "byte", shape: extended, max: 1<<7 - 1},
+	Char:           {name: "char", shape: unsigned, max: 1<<32 - 1},
+	UShort:         {name: "ushort", shape: unsigned, max: 1<<16 - 1},
+	Short:          {name: "short", shape: extended, max: 1<<15 - 1},
+	UInt:           {name: "uint", shape: unsigned, max: 1<<32 - 1},
+	Int:            {name: "int", shape: extended, max: 1<<31 - 1},
+	ULong:          {name: "ulong", shape: unsigned, max: 1<<64 - 1},
+	Long:           {name: "long", shape: extended, max: 1<<63 - 1},
+	Float:          {name: "float", shape: fixed, size: 4},
+	Double:         {name: "double", shape: fixed, size: 8},
+	Decimal32:      {name: "decimal32", shape: fixed, size: 4},
+	Decimal64:      {name: "decimal64", shape: fixed, size: 8},
+	Decimal128:     {name: "decimal128", shape: block, size: 16},
+	String:         {name: "string", shape: length},
+	Symbol:         {name: "symbol", shape: length},
+	Binary:         {name: "binary", shape: length},
+	UUID:           {name: "uuid", shape: block, size: 16},
+	Timestamp:      {name: "timestamp", shape: extended, max: 1<<63 - 1},
+	Timespan:       {name: "timespan", shape: extended, max: 1<<63 - 1},
+	URI:            {name: "uri", shape: length},
+	DateTimeOffset: {name: "datetime-offset", shape: extended, max: 1<<63 - 1},
+	Raw:            {name: "raw", shape: length},
+}
+
+// String is AMQP's word for k: "boolean", "ushort", …; for the described types
+// the name without com.microsoft, and "raw" for everything else.
+func (k Kind) String() string {
+	if k >= kinds {
+		return fmt.Sprintf("kind %d", uint8(k))
+	}
+	return forms[k].name
+}
+
+// ParseKind is the kind called name, in any case. It also knows "bool" and the
+// full names of the described types.
+func ParseKind(name string) (Kind, error) {
+	s := strings.TrimPrefix(strings.ToLower(name), "com.microsoft:")
+	if s == "bool" {
+		return Bool, nil
+	}
+	for k := range kinds {
+		if forms[k].name == s {
+			return k, nil
+		}
+	}
+	return Null, fmt.Errorf("%q is not a type of property", shorten(name))
+}
+
+// Kinds is every kind, in the order of their numbers.
+func Kinds() []Kind {
+	all := make([]Kind, kinds)
+	for k := range kinds {
+		all[k] = k
+	}
+	return all
+}
+
+func (k Kind) integer() bool { return k >= UByte && k <= Long && k != Char }
+
+func (k Kind) signed() bool { return k < kinds && forms[k].shape == extended }
+
+// shorten cuts what somebody gave for use in an error.
+func shorten(s string) string {
+	if len(s) <= 64 {
+		return s
+	}
+	return s[:64] + "…"
+}

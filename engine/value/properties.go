@@ -1,0 +1,70 @@
+package value
+
+import (
+	"maps"
+	"strings"
+)
+
+// A Property is one application property.
+type Property struct {
+	Name  string
+	Value Value
+}
+
+// Properties are a message's application properties in the order the sender
+// wrote them. A name may occur twice, for a sender may send it so. They are
+// never changed once made, and so may be shared.
+type Properties []Property
+
+// Lookup is the first value called exactly name.
+func (p Properties) Lookup(name string) (Value, bool) {
+	for i := range p {
+		if p[i].Name == name {
+			return p[i].Value, true
+		}
+	}
+	return Value{}, false
+}
+
+// LookupFold is the value called name in any case, as filters find it (MSG-4);
+// of several, one in exactly this case, else the first.
+func (p Properties) LookupFold(name string) (Value, bool) {
+	if v, ok := p.Lookup(name); ok {
+		return v, true
+	}
+	for i := range p {
+		if strings.EqualFold(p[i].Name, name) {
+			return p[i].Value, true
+		}
+	}
+	return Value{}, false
+}
+
+// Merge is p with the properties of over written over those of the same name,
+// in their places, and the others appended (SETL-2). When a name occurs twice
+// in over the last one holds. Neither argument is changed or shared.
+func (p Properties) Merge(over Properties) Properties {
+	if len(p)+len(over) == 0 {
+		return nil
+	}
+	latest := make(map[string]Value, len(over))
+	for _, o := range over {
+		latest[o.Name] = o.Value
+	}
+	left := maps.Clone(latest)
+	out := make(Properties, 0, len(p)+len(over))
+	for _, q := range p {
+		if v, ok := latest[q.Name]; ok {
+			q.Value = v
+			delete(left, q.Name)
+		}
+		out = append(out, q)
+	}
+	for _, o := range over {
+		if v, ok := left[o.Name]; ok {
+			out = append(out, Property{o.Name, v})
+			delete(left, o.Name)
+		}
+	}
+	return out
+}

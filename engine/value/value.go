@@ -1,0 +1,257 @@
+// Package value holds the values that application properties may have: the
+// closed set of AMQP types that Service Bus carries (MSG-3), each kept with its
+// exact type, as text for people, as JSON for the API and as bytes for storage.
+package value
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"time"
+)
+
+// A Kind is the AMQP type of a Value. The numbers are stored: a new kind gets
+// the next one, and none is ever given to something else.
+type Kind uint8
+
+// The kinds. The comment says what a Value of the kind holds.
+const (
+	Null           Kind = iota
+	Bool                // true or false
+	UByte               // uint8
+	Byte                // int8
+	Char                // one UTF-32 code point, not checked
+	UShort              // uint16
+	Short               // int16
+	UInt                // uint32
+	Int                 // int32
+	ULong               // uint64
+	Long                // int64
+	Float               // the bits of a float32
+	Double              // the bits of a float64
+	Decimal32           // the bits of an IEEE 754 decimal, binary integer significand
+	Decimal64           // likewise
+	Decimal128          // likewise, 16 bytes with the sign first
+	String              // text, which ought to be UTF-8
+	Symbol              // text, which ought to be ASCII
+	Binary              // bytes
+	UUID                // 16 bytes in the order they are written in
+	Timestamp           // milliseconds since the Unix epoch
+	Timespan            // com.microsoft:timespan, a duration in ticks of 100 ns
+	URI                 // com.microsoft:uri, text
+	DateTimeOffset      // com.microsoft:datetime-offset, UTC in ticks of 100 ns since 0001-01-01
+	Raw                 // any other AMQP value, as its encoded bytes with the constructor
+	kinds               // how many there are
+)
+
+// A Value is one AMQP value. The zero Value is null. Two Values are == exactly
+// when type and bits are the same: a NaN equals itself, 0.0 and -0.0 differ,
+// and int 1 is not long 1.
+type Value struct {
+	str  string // what does not fit in bits
+	bits uint64 // signed kinds are extended to 64 bits, so that == works
+	kind Kind
+}
+
+// Each Of… function makes a Value of the kind in its name and keeps a copy of
+// what it is given.
+
+func OfBool(b bool) Value {
+	if b {
+		return Value{kind: Bool, bits: 1}
+	}
+	return Value{kind: Bool}
+}
+
+func OfUByte(n uint8) Value   { return Value{kind: UByte, bits: uint64(n)} }
+func OfByte(n int8) Value     { return signed(Byte, int64(n)) }
+func OfUShort(n uint16) Value { return Value{kind: UShort, bits: uint64(n)} }
+func OfShort(n int16) Value   { return signed(Short, int64(n)) }
+func OfUInt(n uint32) Value   { return Value{kind: UInt, bits: uint64(n)} }
+func OfInt(n int32) Value     { return signed(Int, int64(n)) }
+func OfULong(n uint64) Value  { return Value{kind: ULong, bits: n} }
+func OfLong(n int64) Value    { return signed(Long, n) }
+
+// OfChar keeps all 32 bits of r, a valid code point or not.
+func OfChar(r rune) Value { return Value{kind: Char, bits: uint64(uint32(r))} }
+
+func OfFloat(f float32) Value  { return Value{kind: Float, bits: uint64(math.Float32bits(f))} }
+func OfDouble(f float64) Value { return Value{kind: Double, bits: math.Float64bits(f)} }
+
+func OfDecimal32(bits uint32) Value  { return Value{kind: Decimal32, bits: uint64(bits)} }
+func OfDecimal64(bits uint64) Value  { return Value{kind: Decimal64, bits: bits} }
+func OfDecimal128(b [16]byte) Value  { return Value{kind: Decimal128, str: string(b[:])} }
+func OfString(s string) Value        { return Value{kind: String, str: s} }
+func OfSymbol(s string) Value        { return Value{kind: Symbol, str: s} }
+func OfBinary(b []byte) Value        { return Value{kind: Binary, str: string(b)} }
+func OfUUID(id [16]byte) Value       { return Value{kind: UUID, str: string(id[:])} }
+func OfURI(s string) Value           { return Value{kind: URI, str: s} }
+func OfRaw(encoded []byte) Value     { return Value{kind: Raw, str: string(encoded)} }
+func OfTimestamp(ms int64) Value     { return signed(Timestamp, ms) }
+func OfTimespan(ticks int64) Value   { return signed(Timespan, ticks) }
+func OfDateTimeOffset(t int64) Value { return signed(DateTimeOffset, t) }
+
+func signed(k Kind, n int64) Value { return Value{kind: k, bits: uint64(n)} }
+
+// Kind is the type of v.
+func (v Value) Kind() Kind { return v.kind }
+
+// Equal is ==, for packages that look for the method.
+func (v Value) Equal(o Value) bool { return v == o }
+
+// Bool is what a Bool holds.
+func (v Value) Bool() (b, ok bool) { return v.bits != 0, v.kind == Bool }
+
+// Int64 is the number of any of the eight integer kinds, when it fits.
+func (v Value) Int64() (n int64, ok bool) {
+	if !v.kind.integer() || v.kind == ULong && v.bits > math.MaxInt64 {
+		return 0, false
+	}
+	return int64(v.bits), true
+}
+
+// Uint64 is the number of any of the eight integer kinds, unless negative.
+func (v Value) Uint64() (n uint64, ok bool) {
+	if !v.kind.integer() || v.kind.signed() && int64(v.bits) < 0 {
+		return 0, false
+	}
+	return v.bits, true
+}
+
+// Float32 is what a Float holds, bit for bit.
+func (v Value) Float32() (f float32, ok bool) {
+	if v.kind != Float {
+		return 0, false
+	}
+	return math.Float32frombits(uint32(v.bits)), true
+}
+
+// Float64 is what a Double holds, bit for bit, or the number of a Float.
+func (v Value) Float64() (f float64, ok bool) {
+	switch v.kind {
+	case Double:
+		return math.Float64frombits(v.bits), true
+	case Float:
+		return float64(math.Float32frombits(uint32(v.bits))), true
+	default:
+		return 0, false
+	}
+}
+
+// Char is what a Char holds, a valid code point or not.
+func (v Value) Char() (r rune, ok bool) {
+	if v.kind != Char {
+		return 0, false
+	}
+	return rune(uint32(v.bits)), true
+}
+
+// Decimal32 is the bits of a Decimal32.
+func (v Value) Decimal32() (bits uint32, ok bool) {
+	if v.kind != Decimal32 {
+		return 0, false
+	}
+	return uint32(v.bits), true
+}
+
+// Decimal64 is the bits of a Decimal64.
+func (v Value) Decimal64() (bits uint64, ok bool) {
+	if v.kind != Decimal64 {
+		return 0, false
+	}
+	return v.bits, true
+}
+
+// Decimal128 is the bits of a Decimal128, sign first.
+func (v Value) Decimal128() (b [16]byte, ok bool) {
+	if v.kind != Decimal128 {
+		return b, false
+	}
+	copy(b[:], v.str)
+	return b, true
+}
+
+// Str is what a String, Symbol or URI holds.
+func (v Value) Str() (s string, ok bool) {
+	if v.kind != String && v.kind != Symbol && v.kind != URI {
+		return "", false
+	}
+	return v.str, true
+}
+
+// Bytes is a copy of what a Binary or Raw holds.
+func (v Value) Bytes() (b []byte, ok bool) {
+	if v.kind != Binary && v.kind != Raw {
+		return nil, false
+	}
+	return []byte(v.str), true
+}
+
+// UUID is what a UUID holds.
+func (v Value) UUID() (id [16]byte, ok bool) {
+	if v.kind != UUID {
+		return id, false
+	}
+	copy(id[:], v.str)
+	return id, true
+}
+
+// Millis is what a Timestamp holds: milliseconds since the Unix epoch.
+func (v Value) Millis() (ms int64, ok bool) {
+	if v.kind != Timestamp {
+		return 0, false
+	}
+	return int64(v.bits), true
+}
+
+// Ticks is what a Timespan or DateTimeOffset holds, in units of 100 ns.
+func (v Value) Ticks() (n int64, ok bool) {
+	if v.kind != Timespan && v.kind != DateTimeOffset {
+		return 0, false
+	}
+	return int64(v.bits), true
+}
+
+// Time is the moment, in UTC, that a Timestamp or DateTimeOffset names.
+func (v Value) Time() (t time.Time, ok bool) {
+	switch v.kind {
+	case Timestamp:
+		return time.UnixMilli(int64(v.bits)).UTC(), true
+	case DateTimeOffset:
+		n := int64(v.bits)
+		return time.Unix(n/ticksPerSecond-secondsToUnix, n%ticksPerSecond*100).UTC(), true
+	default:
+		return time.Time{}, false
+	}
+}
+
+const (
+	ticksPerSecond = 10_000_000
+	secondsToUnix  = 62_135_596_800 // from 0001-01-01 to 1970-01-01
+)
+
+// String is v for people: its Text, but null by name, bytes in hexadecimal,
+// and those cut when they are many.
+func (v Value) String() string {
+	const most = 32
+	switch v.kind {
+	case Null:
+		return "null"
+	case Binary, Raw:
+		if len(v.str) > most {
+			return hex.EncodeToString([]byte(v.str[:most])) + "…"
+		}
+		return hex.EncodeToString([]byte(v.str))
+	default:
+		return v.Text()
+	}
+}
+
+// decimal is the bits of a decimal of any width, high and low half.
+func (v Value) decimal() (hi, lo uint64) {
+	if v.kind != Decimal128 {
+		return 0, v.bits
+	}
+	b := []byte(v.str)
+	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+}
