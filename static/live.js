@@ -1,0 +1,579 @@
+// Mayfly in the browser: clocks that run, and pages that change while somebody
+// looks at them. A page is complete without this script.
+//
+// It reads this markup, and changes it by text, class and attribute only, so
+// that the strictest content security policy is content:
+//
+//   <body data-live="URL of the page" data-n data-now data-build [data-socket]>
+//   data-slot="NAME"                 content that the server replaces
+//   data-list="NAME" [data-insert="hold"], children data-key="KEY"
+//   <time datetime data-of="SECONDS" [data-low data-crit data-as]>   countdown
+//   <time datetime data-ago>, <time datetime data-at="|ms|date">
+//   data-clock                       gets the tone of the countdown in it
+//   .ring, .glass in a data-clock; [data-until][data-len] on a lock's circle
+//   <button data-pill><b>…</b></button>   state of the page, and pause; children
+//       with data-when="live paused …" show in those states only; data-text-…
+//       translate the words below
+//   input[name=time] rel|local|utc · input[name=keys] · [data-act=theme]
+//   [data-copy="text"] or [data-copy-from="#id"] · [data-dialog="id"], [data-close]
+//   [data-newbar="LIST"], [data-reload], [data-status]: optional places
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const $ = (selector, from = document) => from.querySelector(selector);
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const say = (el, text) => { if (el && el.textContent !== text) el.textContent = text; };
+  const put = (el, name, value) => { if (el.getAttribute(name) !== `${value}`) el.setAttribute(name, value); };
+  const ticks = () => performance.now();
+
+  const kept = { // survives a visit where the browser allows it
+    get(name) { try { return localStorage.getItem(`mayfly.${name}`); } catch { return null; } },
+    set(name, value) { try { localStorage.setItem(`mayfly.${name}`, value); } catch { /* private window */ } },
+  };
+  const count = window.mayfly = { frames: 0, put: 0, gone: 0, reconnects: 0, polls: 0, state: "" };
+
+  const words = {
+    live: "Live", paused: "Paused", pausedNew: "Paused ({n} new)", connecting: "Connecting…",
+    reconnecting: "Reconnecting {n} s", polling: "Polling {n} s", stale: "Stale since {time}",
+    expiring: "expiring…", expired: "EXPIRED", ago: "{span} ago", held: "{n} new while you are here",
+    came: "{n} new", went: "{n} gone", copied: "Copied", build: "Mayfly was updated: reload the page",
+  };
+  const word = (key, values = {}) =>
+    ($("[data-pill]")?.dataset[`text${key[0].toUpperCase()}${key.slice(1)}`] ?? words[key])
+      .replace(/\{(\w+)\}/g, (_, name) => values[name]);
+
+  root.dataset.js = "";
+  if (kept.get("theme")) root.dataset.theme = kept.get("theme");
+
+  // ── The server's clock ────────────────────────────────────────────────────
+  // A sample is the server's time less ours when its message came. The way here
+  // can only make it too small, so the largest of the latest is the best.
+  let samples = [], rate = 1, paused = false, frozen = 0;
+  let mode = kept.get("time") ?? "rel";
+  const sample = (iso, at = ticks()) => {
+    const t = Date.parse(iso);
+    if (!Number.isNaN(t)) samples = [...samples, { offset: t - at * rate }].slice(-8);
+  };
+  const now = () => frozen || ticks() * rate + Math.max(...samples.map((s) => s.offset));
+
+  const two = (n) => String(n | 0).padStart(2, "0");
+  const span = (s) =>
+    s < 60 ? `${s}s` :
+    s < 3600 ? `${s / 60 | 0}m ${two(s % 60)}s` :
+    s < 86400 ? `${s / 3600 | 0}h ${two(s % 3600 / 60)}m` : `${s / 86400 | 0}d ${s % 86400 / 3600 | 0}h`;
+  const units = ["day", "hour", "minute", "second"].map((unit) =>
+    new Intl.NumberFormat(root.lang || "en", { style: "unit", unit, unitDisplay: "long" }));
+  const longSpan = (s) => { // the two largest units that say something, in words
+    const parts = [s / 86400, s % 86400 / 3600, s % 3600 / 60, s % 60].map(Math.floor);
+    const first = Math.min(3, parts.findIndex((n) => n > 0) & 3);
+    return parts.slice(first, first + 2).map((n, i) => n || !i ? units[first + i].format(n) : "").join(" ").trim();
+  };
+  const moment = (ms, kind = "") => {
+    const zone = mode === "local" ? new Date(ms).getTimezoneOffset() * 6e4 : 0;
+    const iso = new Date(ms - zone).toISOString(), z = mode === "utc" ? "Z" : "";
+    return (kind === "date" ? `${iso.slice(0, 10)} ` : "") + iso.slice(11, kind === "ms" ? 23 : 19) + z;
+  };
+  const deadline = (ms) => moment(ms, Math.abs(ms - now()) > 64e6 ? "date" : "");
+
+  // ── Countdowns ────────────────────────────────────────────────────────────
+  const arc = (el, share) => {
+    const left = Math.round(share * 100);
+    put(el, "stroke-dasharray", `${left} 100`);
+    put(el, "stroke-dashoffset", left - 100);
+  };
+  const ring = (svg, share, tone) => {
+    const r = "hold" in svg.dataset ? 5.5 : 7, s = r + 1.5;
+    const d = tone === "critical" ? `M10 ${10 - s}L${10 + s} 10L10 ${10 + s}L${10 - s} 10Z`
+      : `M10 ${10 - r}a${r} ${r} 0 0 1 0 ${2 * r}a${r} ${r} 0 0 1 0 ${-2 * r}`;
+    all(".track, .arc", svg).forEach((p) => put(p, "d", d));
+    all(".arc", svg).forEach((p) => arc(p, share));
+  };
+  const sand = (svg, share) => { // true to area: height goes with the root of the share
+    const k = Math.sqrt(share), x = (n) => (12 + n * 5.2 * k).toFixed(2), y = (n) => (16 + n * 10 * k).toFixed(2);
+    all(".sand", svg).forEach((p) =>
+      put(p, "d", `M${x(-1)} ${y(-1)}H${x(1)}L12 16ZM${x(-1)} ${y(1)}H${x(1)}L17.2 26.5H6.8Z`));
+  };
+  const flaps = (el, text) => all(".flap:not(.word)", el).forEach((flap, i) => {
+    if (flap.textContent === text[i]) return;
+    flap.textContent = text[i];
+    brief(flap, "turn");
+  });
+  const countdown = (el) => {
+    const { of, as, low = of * .2, crit = of * .05 } = el.dataset, at = Date.parse(el.dateTime);
+    const left = Math.max(0, Math.ceil((at - now()) / 1000)), share = of > 0 ? Math.min(1, left / of) : 0;
+    const tone = as || (left > low ? "plenty" : left > crit ? "low" : "critical");
+    const box = el.closest("[data-clock]") ?? el;
+    put(box, "data-tone", tone);
+    all(".ring", box).forEach((svg) => ring(svg, share, tone));
+    all(".glass:not([data-state])", box).forEach((svg) => sand(svg, share));
+    put(el, "aria-label", left ? longSpan(left) : word("expiring"));
+    if (el.matches(".flaps")) flaps(el, mode === "rel" ? `${two(left / 60)}:${two(left % 60)}` : moment(at));
+    else say(el, !left ? word("expiring") : mode === "rel" ? span(left) : deadline(at));
+  };
+  // read sets every clock below from to this moment.
+  const read = (from) => {
+    for (const el of all("time[data-of]", from)) countdown(el);
+    for (const el of all("time[data-ago]", from)) {
+      const at = Date.parse(el.dateTime);
+      say(el, mode === "rel" ? word("ago", { span: span(Math.max(0, Math.floor((now() - at) / 1000))) }) : deadline(at));
+    }
+    for (const el of all("time[data-at]", from)) say(el, moment(Date.parse(el.dateTime), el.dataset.at));
+    for (const el of all("[data-until]", from)) {
+      arc(el, Math.min(1, Math.max(0, (Date.parse(el.dataset.until) - now()) / 1000 / el.dataset.len)));
+    }
+  };
+
+  // brief gives el a class for as long as its animation runs. The sheet decides
+  // whether there is one; a class that is there already is not restarted.
+  const brief = (el, name) => {
+    el.classList.add(name);
+    setTimeout(() => el.classList.remove(name), 600);
+  };
+
+  // ── Merging ───────────────────────────────────────────────────────────────
+  // What the server sent last for a slot or a row, without what the clocks
+  // above write. Comparing with this, not with the page, tells a change in the
+  // broker from the passing of time.
+  const sent = new WeakMap();
+  const bare = (node) => {
+    const copy = node.cloneNode(true);
+    for (const el of all("time[data-of], time[data-ago]", copy)) {
+      const box = el.closest("[data-clock]") ?? el, flap = all(".flap", el);
+      el.removeAttribute("aria-label");
+      (flap.length ? flap : [el]).forEach((f) => { f.textContent = ""; });
+      if (!("of" in el.dataset)) continue;
+      if (!el.dataset.as) box.removeAttribute("data-tone");
+      all(".ring :is(.track, .arc), .glass:not([data-state]) .sand", box).forEach((p) => p.removeAttribute("d"));
+      all(".arc", box).forEach(undash);
+    }
+    all("[data-until]", copy).forEach(undash);
+    return copy;
+  };
+  const undash = (el) => { el.removeAttribute("stroke-dasharray"); el.removeAttribute("stroke-dashoffset"); };
+  const parse = (html) => {
+    const t = document.createElement("template");
+    t.innerHTML = html; // rendered and escaped by the server
+    return t.content;
+  };
+
+  // morph brings live to what next is, where next differs from last, and says
+  // whether anything differed. Nodes stay wherever their kind stays.
+  const morph = (live, last, next) => {
+    if (last.isEqualNode(next)) return false;
+    if (live.nodeName !== next.nodeName) live.replaceWith(next.cloneNode(true));
+    else if (live.nodeType !== Node.ELEMENT_NODE) live.data = next.data;
+    else { attributes(live, last, next); children(live, last, next); }
+    return true;
+  };
+  const attributes = (live, last, next) => {
+    for (const { name, value } of next.attributes) if (last.getAttribute(name) !== value) live.setAttribute(name, value);
+    for (const { name } of last.attributes) if (!next.hasAttribute(name)) live.removeAttribute(name);
+  };
+  const children = (live, last, next, changed = () => {}) => {
+    const mine = [...live.childNodes], were = [...last.childNodes], are = [...next.childNodes];
+    if (mine.length !== were.length) live.replaceChildren(...are.map((n) => n.cloneNode(true)));
+    else {
+      are.forEach((n, i) => {
+        if (!mine[i]) live.append(n.cloneNode(true));
+        else if (!morph(mine[i], were[i], n)) return;
+        changed(live.childNodes[i]);
+      });
+      mine.slice(are.length).forEach((n) => n.remove());
+    }
+  };
+
+  const mergeSlot = (el, fresh) => {
+    const last = sent.get(el), next = bare(fresh);
+    sent.set(el, next);
+    children(el, last, next);
+    read(el);
+  };
+  const mergeRow = (row, fresh) => {
+    const last = sent.get(row), next = bare(fresh);
+    sent.set(row, next);
+    if (last.isEqualNode(next)) return;
+    count.put++;
+    attributes(row, last, next);
+    children(row, last, next, (cell) => { if (cell.nodeType === Node.ELEMENT_NODE) brief(cell, "flash"); });
+    read(row);
+  };
+
+  // A list: order is what the server shows; held are rows of it that wait for
+  // the reader; leaving are rows no longer of it, with the tick they may go at.
+  const lists = new Map();
+  const keyed = (el) => [...el.children].filter((row) => "key" in row.dataset);
+  const listOf = (name, from = document) => {
+    const el = $(`[data-list="${CSS.escape(name)}"]`, from);
+    if (el && lists.get(name)?.el !== el) {
+      lists.set(name, { name, el, order: keyed(el).map((row) => row.dataset.key), held: new Map(), leaving: new Map() });
+    }
+    return el && lists.get(name);
+  };
+  const touched = (el) => {
+    const marked = getSelection();
+    return el.matches(":hover, :focus-within") || !marked.isCollapsed && marked.getRangeAt(0).intersectsNode(el);
+  };
+  const busy = ({ el }) => touched(el) || el.dataset.insert === "hold" &&
+    (el.getBoundingClientRect().top < 0 || !!$("input:checked, [open], [aria-expanded=true]", el));
+
+  const mergeList = (name, { order, put = {}, gone = {} }) => {
+    const list = listOf(name);
+    if (!list) return;
+    const rows = new Map(keyed(list.el).map((row) => [row.dataset.key, row])), wanted = new Set(order);
+    for (const [key, row] of rows) {
+      if (!wanted.has(key)) leave(list, row, gone[key] ?? "left");
+      else if (list.leaving.has(row)) stay(list, row);
+    }
+    for (const [key, fresh] of Object.entries(put)) {
+      const row = typeof fresh === "string" ? parse(fresh).firstElementChild : fresh;
+      if (rows.has(key)) mergeRow(rows.get(key), row);
+      else list.held.set(key, row);
+    }
+    for (const key of list.held.keys()) if (!wanted.has(key)) list.held.delete(key);
+    list.order = order;
+    settle(list);
+  };
+  // settle puts rows in their places, unless that would move something that the
+  // reader is busy with. Rows on their way out keep theirs.
+  const settle = (list, now = false) => {
+    const { el, order, held, leaving, name } = list, wait = !now && busy(list);
+    newbar(list, wait && el.dataset.insert === "hold" ? held.size : 0);
+    if (wait) return;
+    const rows = new Map(keyed(el).map((row) => [row.dataset.key, row]));
+    let at = el.firstElementChild;
+    for (const key of order) {
+      while (at && (leaving.has(at) || !("key" in at.dataset))) at = at.nextElementSibling;
+      const row = rows.get(key) ?? arrive(held.get(key));
+      if (!row) continue; // comes with the next piece of the snapshot
+      if (row === at) at = at.nextElementSibling;
+      else el.insertBefore(row, at);
+      if (!held.delete(key)) continue;
+      read(row.parentNode === el ? row : el);
+    }
+    sweep(list);
+  };
+  const arrive = (row) => {
+    if (!row) return null;
+    sent.set(row, bare(row));
+    brief(row, "flash");
+    count.put++;
+    news.came++;
+    return row;
+  };
+  const leave = (list, row, reason) => {
+    if (list.leaving.has(row)) return;
+    const quiet = reason === "left"; // it is well, only no longer in this window
+    list.leaving.set(row, ticks() + (quiet ? 0 : 2500));
+    if (quiet) return;
+    count.gone++;
+    news.went++;
+    row.classList.add("leaving");
+    row.dataset.gone = reason;
+    for (const b of all("button", row)) b.disabled = b !== document.activeElement;
+    for (const el of all(".flaps", row)) {
+      if (reason !== "expired" && reason !== "dead-lettered") continue;
+      const flap = document.createElement("span");
+      flap.className = "flap word";
+      flap.textContent = word("expired");
+      brief(flap, "turn");
+      el.replaceChildren(flap);
+      el.removeAttribute("data-of");
+    }
+    setTimeout(sweep, 2550, list);
+  };
+  const stay = (list, row) => {
+    list.leaving.delete(row);
+    row.classList.remove("leaving");
+    row.removeAttribute("data-gone");
+    row.replaceChildren(...sent.get(row).cloneNode(true).childNodes);
+    read(row);
+  };
+  // sweep takes away what has left, never under the pointer, the focus or a
+  // selection; a reader who rests there for long keeps two hundred at most.
+  const sweep = (list) => {
+    if (paused) return;
+    const wait = touched(list.el);
+    for (const [row, due] of list.leaving) {
+      if (due > ticks() || $("input:checked", row) || wait && list.leaving.size <= 200) continue;
+      list.leaving.delete(row);
+      row.remove();
+    }
+  };
+  const newbar = (list, n) => {
+    let bar = $(`[data-newbar="${CSS.escape(list.name)}"]`);
+    if (!bar && n) {
+      bar = document.createElement("button");
+      bar.type = "button";
+      bar.className = "newbar";
+      bar.dataset.newbar = list.name;
+      (list.el.closest("table") ?? list.el).after(bar);
+    }
+    if (!bar) return;
+    bar.hidden = !n;
+    say($("span", bar) ?? bar, word("held", { n }));
+  };
+
+  // ── What the page says about itself ───────────────────────────────────────
+  const link = { ws: null, live: false, tries: 0, failures: [], next: 0, timer: 0, heard: 0, met: false };
+  let staleSince = 0, lastGood = 0, polling = 0, pollTimer = 0, retry = 5000;
+  const missed = new Set(); // keys of rows that came during the pause
+  const state = () =>
+    paused ? ["paused", "low", missed.size ? word("pausedNew", { n: missed.size }) : word("paused")] :
+    link.live ? ["live", "plenty", word("live")] :
+    staleSince ? ["stale", "critical", word("stale", { time: moment(staleSince) })] :
+    polling ? ["polling", "lock", word("polling", { n: 5 })] :
+    ["reconnecting", "low", link.ws ? word("connecting")
+      : word("reconnecting", { n: Math.max(1, Math.ceil((link.next - ticks()) / 1000)) })];
+  const show = () => {
+    const pill = $("[data-pill]"), [name, tone, text] = state(), changed = count.state !== name;
+    count.state = name;
+    if (!pill || !document.body.dataset.live) return;
+    pill.hidden = false;
+    put(pill, "data-state", name);
+    put(pill, "data-tone", tone);
+    put(pill, "aria-pressed", paused);
+    say($("b", pill) ?? pill, text);
+    all("[data-when]", pill).forEach((el) => el.toggleAttribute("hidden", !el.dataset.when.split(" ").includes(name)));
+    if (changed && (name === "stale" || name === "polling")) region("alert").textContent = text;
+    if (changed && name === "live") region("alert").textContent = "";
+  };
+
+  const news = { came: 0, went: 0, note: "", at: 0 };
+  const region = (role) => {
+    let el = $(role === "status" ? "[data-status]" : "[data-alert]");
+    if (el) return el;
+    el = document.createElement("p");
+    el.className = "sr";
+    el.setAttribute("role", role);
+    el.dataset[role] = "";
+    document.body.append(el);
+    return el;
+  };
+  const announce = () => { // politely, every five seconds at most
+    if (ticks() - news.at < 5000 || !news.came && !news.went && !news.note) return;
+    const text = [news.note, news.came && word("came", { n: news.came }), news.went && word("went", { n: news.went })];
+    region("status").textContent = text.filter(Boolean).join(", ");
+    Object.assign(news, { came: 0, went: 0, note: "", at: ticks() });
+  };
+
+  // ── The socket ────────────────────────────────────────────────────────────
+  const topic = () => document.body.dataset.live;
+  const send = (command) => { if (link.ws?.readyState === WebSocket.OPEN) link.ws.send(JSON.stringify(command)); };
+  const subscribe = () => send({ op: "sub", topic: topic(), n: Number(document.body.dataset.n) || 0 });
+
+  const connect = () => {
+    clearTimeout(link.timer);
+    if (link.ws || !topic()) return;
+    const ws = link.ws = new WebSocket(new URL(document.body.dataset.socket || "/live", location.href).href.replace(/^http/, "ws"));
+    if (link.met) count.reconnects++;
+    link.heard = ticks();
+    ws.onmessage = (e) => { if (ws === link.ws) { link.heard = ticks(); hear(JSON.parse(e.data)); } };
+    ws.onclose = () => { if (ws === link.ws) lost(); };
+    show();
+  };
+  const lost = () => {
+    const at = ticks(), wait = Math.min(30000, 500 * 2 ** link.tries++) * (.75 + Math.random() / 2);
+    Object.assign(link, { ws: null, live: false, next: at + wait });
+    link.failures = [...link.failures, at].filter((t) => at - t < 15000);
+    clearTimeout(link.timer);
+    link.timer = setTimeout(connect, wait);
+    if (link.failures.length >= 3 && !polling) { polling = 1; poll(); }
+    show();
+  };
+  const drop = () => { const ws = link.ws; lost(); ws?.close(); };
+  const hurry = () => { if (!link.ws) connect(); };
+
+  const hear = (m) => {
+    switch (m.t) {
+      case "hello":
+        link.met = true;
+        samples = [];
+        rate = m.rate || 1;
+        sample(m.now);
+        updated(m.build);
+        if (document.hidden) send({ op: "pause" });
+        subscribe();
+        break;
+      case "ping":
+        sample(m.now);
+        if (link.live) lastGood = now();
+        break;
+      case "reset":
+        subscribe();
+        break;
+      case "parts":
+        if (m.topic === topic()) frame(m);
+        break;
+      case "error":
+        if (m.topic && m.topic !== topic()) break;
+        Object.assign(link, { live: false });
+        staleSince ||= lastGood || now();
+        news.note = m.text;
+        setTimeout(subscribe, retry);
+        retry = Math.min(60000, retry * 2);
+    }
+    show();
+  };
+  const frame = (m) => {
+    count.frames++;
+    document.body.dataset.n = m.n;
+    if (m.full) {
+      Object.assign(link, { live: true, tries: 0 });
+      retry = 5000;
+      stopPolling();
+    }
+    staleSince = 0;
+    if (!paused) lastGood = now();
+    merge(m);
+  };
+  const merge = ({ slots = {}, lists: parts = {} }) => {
+    if (paused) {
+      for (const [name, { order }] of Object.entries(parts)) {
+        const have = new Set(listOf(name)?.order);
+        order.filter((key) => !have.has(key)).forEach((key) => missed.add(`${name} ${key}`));
+      }
+      return;
+    }
+    for (const [name, fresh] of Object.entries(slots)) {
+      const el = $(`[data-slot="${CSS.escape(name)}"]`);
+      if (el) mergeSlot(el, typeof fresh === "string" ? parse(fresh) : fresh);
+    }
+    for (const [name, part] of Object.entries(parts)) mergeList(name, part);
+  };
+  const updated = (build) => {
+    if (!build || !document.body.dataset.build || build === document.body.dataset.build) return;
+    $("[data-reload]")?.removeAttribute("hidden");
+    news.note = word("build");
+  };
+
+  // ── Without a socket: the page itself, every five seconds ─────────────────
+  const poll = async () => {
+    clearTimeout(pollTimer);
+    pollTimer = setTimeout(poll, 5000);
+    if (paused || document.hidden) return;
+    try {
+      const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(4500) });
+      if (!answer.ok) throw new Error(answer.statusText);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (page.body.dataset.live !== topic()) throw new Error("another page");
+      if (!polling || paused) return;
+      count.polls++;
+      samples = [];
+      sample(page.body.dataset.now);
+      document.body.dataset.n = page.body.dataset.n;
+      updated(page.body.dataset.build);
+      staleSince = 0;
+      lastGood = now();
+      merge(partsOf(page));
+    } catch {
+      if (polling) staleSince ||= lastGood || now();
+    }
+    show();
+  };
+  const stopPolling = () => { clearTimeout(pollTimer); polling = 0; link.failures = []; };
+  const partsOf = (page) => ({
+    slots: Object.fromEntries(all("[data-slot]", page).map((el) => [el.dataset.slot, el])),
+    lists: Object.fromEntries(all("[data-list]", page).map((el) => {
+      const rows = keyed(el).map((row) => [row.dataset.key, row]);
+      return [el.dataset.list, { order: rows.map(([key]) => key), put: Object.fromEntries(rows) }];
+    })),
+  });
+
+  // ── Hands ─────────────────────────────────────────────────────────────────
+  // A pause stops every figure. The server goes on telling what comes, so that
+  // the pill can count it; the end of the pause asks for a fresh snapshot.
+  const pause = () => {
+    frozen = paused ? 0 : now();
+    paused = !paused;
+    missed.clear();
+    if (!paused) { subscribe(); hurry(); if (polling) poll(); beat(); }
+    show();
+  };
+  const theme = () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    kept.set("theme", root.dataset.theme = dark ? "light" : "dark");
+  };
+  const setMode = (value) => {
+    mode = value;
+    for (const el of all("input[name=time]")) el.checked = el.value === mode;
+    read(document);
+  };
+  const copy = async (el) => {
+    const text = el.dataset.copy || $(el.dataset.copyFrom || "none")?.textContent.trim() || "";
+    if (navigator.clipboard) await navigator.clipboard.writeText(text);
+    else { // an address that is neither loopback nor https
+      const area = document.createElement("textarea");
+      area.className = "sr";
+      area.value = text;
+      el.after(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+      el.focus();
+    }
+    brief(el, "copied");
+    news.note = word("copied");
+    announce();
+  };
+  const click = (e) => {
+    const el = e.target.closest("[data-pill], [data-act=theme], [data-newbar], [data-copy], [data-copy-from], [data-dialog], [data-close]");
+    if (!el) return;
+    const { dataset: d } = el;
+    if ("pill" in d) pause();
+    else if (d.act === "theme") theme();
+    else if (d.newbar) settle(listOf(d.newbar), true);
+    else if ("copy" in d || d.copyFrom) copy(el);
+    else if (d.dialog && document.getElementById(d.dialog)?.showModal) { e.preventDefault(); document.getElementById(d.dialog).showModal(); }
+    else if ("close" in d && el.closest("dialog")) { e.preventDefault(); el.closest("dialog").close(); }
+  };
+  let chord = 0;
+  const key = (e) => {
+    if (kept.get("keys") === "off" || e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]") ||
+      e.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]")) return;
+    const home = location.pathname.match(/^.*?\/n\/[^/]+/)?.[0];
+    const to = { o: "", e: "/expirations", q: "/queues", t: "/topics", d: "/deferred" }[e.key];
+    if (ticks() - chord < 1500 && home && to !== undefined) location.assign(home + to);
+    else ({ t: theme, p: () => topic() && pause(), "?": () => $("dialog[data-keys]")?.showModal() })[e.key]?.();
+    chord = e.key === "g" ? ticks() : -1e9;
+  };
+  const change = ({ target: el }) => {
+    if (el.name === "time") { kept.set("time", el.value); setMode(el.value); }
+    if (el.name === "keys") kept.set("keys", el.checked ? "on" : "off");
+  };
+
+  // beat is the second hand of everything above.
+  const beat = () => {
+    if (link.ws && ticks() - link.heard > (link.ws.readyState === WebSocket.OPEN ? 45000 : 10000)) drop();
+    show();
+    if (paused) return;
+    for (const list of lists.values()) settle(list);
+    announce();
+    if (!document.hidden) read(document);
+  };
+  const visible = () => {
+    if (document.hidden) return send({ op: "pause" });
+    if (link.ws && ticks() - link.heard > 45000) drop();
+    if (link.ws) send({ op: "resume" });
+    else connect();
+    beat();
+  };
+  const start = () => {
+    sample(document.body.dataset.now ?? new Date().toISOString(),
+      document.body.dataset.now ? performance.getEntriesByType("navigation")[0]?.responseStart : ticks());
+    for (const el of all("[data-slot], [data-list] > [data-key]")) sent.set(el, bare(el));
+    for (const el of all("[data-list]")) listOf(el.dataset.list);
+    for (const el of all("input[name=keys]")) el.checked = kept.get("keys") !== "off";
+    lastGood = now();
+    setMode(mode);
+    connect();
+    addEventListener("click", click);
+    addEventListener("keydown", key);
+    addEventListener("change", change);
+    addEventListener("online", hurry);
+    addEventListener("pageshow", (e) => { if (e.persisted) hurry(); });
+    addEventListener("storage", (e) => { if (e.key === "mayfly.theme" && e.newValue) root.dataset.theme = e.newValue; });
+    document.addEventListener("visibilitychange", visible);
+    setInterval(beat, 1000);
+  };
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start); else start();
+})();

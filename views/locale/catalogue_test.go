@@ -1,0 +1,141 @@
+package locale
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+)
+
+// catalogue returns the ids of en.json in order, each with its forms.
+func catalogue(t *testing.T) (ids []string, forms map[string]map[string]string) {
+	t.Helper()
+	b, err := catalogues.ReadFile("en.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	forms = map[string]map[string]string{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := key.(string)
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		f := map[string]string{}
+		if err := json.Unmarshal(raw, &text); err == nil {
+			f["other"] = text
+		} else if err := json.Unmarshal(raw, &f); err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		ids, forms[id] = append(ids, id), f
+	}
+	if _, err := d.Token(); err != nil && err != io.EOF {
+		t.Fatal(err)
+	}
+	return ids, forms
+}
+
+func TestCatalogueIsSound(t *testing.T) {
+	ids, forms := catalogue(t)
+	if len(ids) != len(forms) {
+		slices.Sort(ids)
+		for i := range ids[1:] {
+			if ids[i] == ids[i+1] {
+				t.Errorf("%s is there twice", ids[i])
+			}
+		}
+	}
+	for id, f := range forms {
+		if _, one := f["one"]; len(f) > 1 && !one || f["other"] == "" {
+			t.Errorf("%s has the forms %v; English needs other, and one if it counts", id, slices.Sorted(maps.Keys(f)))
+		}
+		for _, text := range f {
+			if _, err := template.New(id).Parse(text); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+			if strings.Contains(text, "9999") {
+				t.Errorf("%s speaks of the year 9999", id)
+			}
+		}
+	}
+}
+
+var (
+	asked   = regexp.MustCompile(`locale\.([TN])\([\w.()]+,\s*"([^"]+)"`)
+	literal = regexp.MustCompile(`"([^"\s]+)"`)
+)
+
+// sources calls f with everything that may ask for words: the views and the
+// doors, without what is generated and without tests.
+func sources(t *testing.T, f func(name, text string)) {
+	t.Helper()
+	root := os.DirFS("../..")
+	for _, dir := range []string{"views", "web"} {
+		err := fs.WalkDir(root, dir, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil && name == dir: // no doors yet
+				return nil
+			case err != nil:
+				return err
+			case strings.HasSuffix(name, "_templ.go"), strings.HasSuffix(name, "_test.go"):
+				return nil
+			case strings.HasSuffix(name, ".templ"), strings.HasSuffix(name, ".go"):
+				b, err := fs.ReadFile(root, name)
+				if err == nil {
+					f(name, string(b))
+				}
+				return err
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestEveryIDAskedForIsThere(t *testing.T) {
+	_, forms := catalogue(t)
+	sources(t, func(name, text string) {
+		for _, m := range asked.FindAllStringSubmatch(text, -1) {
+			f, ok := forms[m[2]]
+			if !ok {
+				t.Errorf("%s asks for %q, which en.json lacks", name, m[2])
+			}
+			if _, one := f["one"]; ok && one != (m[1] == "N") {
+				t.Errorf("%s asks for %q with %s, but it has the forms %v", name, m[2], m[1], slices.Sorted(maps.Keys(f)))
+			}
+		}
+	})
+}
+
+func TestEveryIDIsAskedFor(t *testing.T) {
+	ids, _ := catalogue(t)
+	used := map[string]bool{}
+	sources(t, func(_, text string) {
+		for _, m := range literal.FindAllStringSubmatch(text, -1) {
+			used[m[1]] = true
+		}
+	})
+	for _, id := range ids {
+		if !used[id] {
+			t.Errorf("nothing asks for %q", id)
+		}
+	}
+}
