@@ -4,26 +4,26 @@
 // It reads this markup, and changes it by text, class and attribute only, so
 // that the strictest content security policy is content:
 //
-//   <body data-live="URL of the page" data-n data-now data-build [data-socket]>
+//   <body data-live="URL of the page" data-n data-now data-build data-base
+//       data-words='{"live":"Live",…}'>   the words below in another language
 //   data-slot="NAME"                 content that the server replaces
-//   data-list="NAME" [data-insert="hold"], children data-key="KEY"
+//   data-list="NAME" [data-insert="hold"] [data-flash="off"], children data-key="KEY"
 //   <time datetime data-of="SECONDS" [data-low data-crit data-as]>   countdown
 //   <time datetime data-ago>, <time datetime data-at="|ms|date">
 //   data-clock                       gets the tone of the countdown in it
 //   .ring, .glass in a data-clock; [data-until][data-len] on a lock's circle
-//   <button data-pill><b>…</b></button>   state of the page, and pause; children
-//       with data-when="live paused …" show in those states only; data-text-…
-//       translate the words below
-//   input[name=time] rel|local|utc · input[name=keys] · [data-act=theme]
-//   [data-copy="text"] or [data-copy-from="#id"] · [data-dialog="id"], [data-close]
-//   [data-newbar="LIST"], [data-reload], [data-status]: optional places
+//   <button data-pill><b>…</b></button>   state of the page, and pause; its children
+//       with data-when="live paused …" show in those states only
+//   input[name=time] rel|local|utc · input[name=keys] · data-act="theme"
+//   data-act="copy" data-text="…", data-copy="…" or data-copy-from="#id"
+//   data-dialog="id", data-close · places: data-newbar="LIST", data-reload, data-status
 "use strict";
 (() => {
   const root = document.documentElement;
   const $ = (selector, from = document) => from.querySelector(selector);
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
   const say = (el, text) => { if (el && el.textContent !== text) el.textContent = text; };
-  const put = (el, name, value) => { if (el.getAttribute(name) !== `${value}`) el.setAttribute(name, value); };
+  const write = (el, name, value) => { if (el.getAttribute(name) !== `${value}`) el.setAttribute(name, value); };
   const ticks = () => performance.now();
 
   const kept = { // survives a visit where the browser allows it
@@ -34,13 +34,12 @@
 
   const words = {
     live: "Live", paused: "Paused", pausedNew: "Paused ({n} new)", connecting: "Connecting…",
-    reconnecting: "Reconnecting {n} s", polling: "Polling {n} s", stale: "Stale since {time}",
-    expiring: "expiring…", expired: "EXPIRED", ago: "{span} ago", held: "{n} new while you are here",
-    came: "{n} new", went: "{n} gone", copied: "Copied", build: "Mayfly was updated: reload the page",
+    reconnecting: "Reconnecting {n} s", polling: "Polling {n} s", stale: "Stale since {n}",
+    lost: "The connection was lost", expiring: "expiring…", expired: "EXPIRED", ago: "{n} ago",
+    newRows: "{n} new while you are here", came: "{n} new", went: "{n} gone", copied: "Copied",
+    reload: "Mayfly was updated: reload the page",
   };
-  const word = (key, values = {}) =>
-    ($("[data-pill]")?.dataset[`text${key[0].toUpperCase()}${key.slice(1)}`] ?? words[key])
-      .replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  const word = (key, n) => words[key].replace("{n}", n);
 
   root.dataset.js = "";
   if (kept.get("theme")) root.dataset.theme = kept.get("theme");
@@ -65,7 +64,7 @@
     new Intl.NumberFormat(root.lang || "en", { style: "unit", unit, unitDisplay: "long" }));
   const longSpan = (s) => { // the two largest units that say something, in words
     const parts = [s / 86400, s % 86400 / 3600, s % 3600 / 60, s % 60].map(Math.floor);
-    const first = Math.min(3, parts.findIndex((n) => n > 0) & 3);
+    const first = parts.findIndex((n) => n > 0) & 3;
     return parts.slice(first, first + 2).map((n, i) => n || !i ? units[first + i].format(n) : "").join(" ").trim();
   };
   const moment = (ms, kind = "") => {
@@ -78,20 +77,20 @@
   // ── Countdowns ────────────────────────────────────────────────────────────
   const arc = (el, share) => {
     const left = Math.round(share * 100);
-    put(el, "stroke-dasharray", `${left} 100`);
-    put(el, "stroke-dashoffset", left - 100);
+    write(el, "stroke-dasharray", `${left} 100`);
+    write(el, "stroke-dashoffset", left - 100);
   };
   const ring = (svg, share, tone) => {
     const r = "hold" in svg.dataset ? 5.5 : 7, s = r + 1.5;
     const d = tone === "critical" ? `M10 ${10 - s}L${10 + s} 10L10 ${10 + s}L${10 - s} 10Z`
       : `M10 ${10 - r}a${r} ${r} 0 0 1 0 ${2 * r}a${r} ${r} 0 0 1 0 ${-2 * r}`;
-    all(".track, .arc", svg).forEach((p) => put(p, "d", d));
+    all(".track, .arc", svg).forEach((p) => write(p, "d", d));
     all(".arc", svg).forEach((p) => arc(p, share));
   };
   const sand = (svg, share) => { // true to area: height goes with the root of the share
     const k = Math.sqrt(share), x = (n) => (12 + n * 5.2 * k).toFixed(2), y = (n) => (16 + n * 10 * k).toFixed(2);
     all(".sand", svg).forEach((p) =>
-      put(p, "d", `M${x(-1)} ${y(-1)}H${x(1)}L12 16ZM${x(-1)} ${y(1)}H${x(1)}L17.2 26.5H6.8Z`));
+      write(p, "d", `M${x(-1)} ${y(-1)}H${x(1)}L12 16ZM${x(-1)} ${y(1)}H${x(1)}L17.2 26.5H6.8Z`));
   };
   const flaps = (el, text) => all(".flap:not(.word)", el).forEach((flap, i) => {
     if (flap.textContent === text[i]) return;
@@ -103,10 +102,10 @@
     const left = Math.max(0, Math.ceil((at - now()) / 1000)), share = of > 0 ? Math.min(1, left / of) : 0;
     const tone = as || (left > low ? "plenty" : left > crit ? "low" : "critical");
     const box = el.closest("[data-clock]") ?? el;
-    put(box, "data-tone", tone);
+    write(box, "data-tone", tone);
     all(".ring", box).forEach((svg) => ring(svg, share, tone));
     all(".glass:not([data-state])", box).forEach((svg) => sand(svg, share));
-    put(el, "aria-label", left ? longSpan(left) : word("expiring"));
+    write(el, "aria-label", left ? longSpan(left) : word("expiring"));
     if (el.matches(".flaps")) flaps(el, mode === "rel" ? `${two(left / 60)}:${two(left % 60)}` : moment(at));
     else say(el, !left ? word("expiring") : mode === "rel" ? span(left) : deadline(at));
   };
@@ -115,7 +114,7 @@
     for (const el of all("time[data-of]", from)) countdown(el);
     for (const el of all("time[data-ago]", from)) {
       const at = Date.parse(el.dateTime);
-      say(el, mode === "rel" ? word("ago", { span: span(Math.max(0, Math.floor((now() - at) / 1000))) }) : deadline(at));
+      say(el, mode === "rel" ? word("ago", span(Math.max(0, Math.floor((now() - at) / 1000)))) : deadline(at));
     }
     for (const el of all("time[data-at]", from)) say(el, moment(Date.parse(el.dateTime), el.dataset.at));
     for (const el of all("[data-until]", from)) {
@@ -183,18 +182,19 @@
   };
 
   const mergeSlot = (el, fresh) => {
-    const last = sent.get(el), next = bare(fresh);
+    const last = sent.get(el) ?? bare(el), next = bare(fresh);
     sent.set(el, next);
     children(el, last, next);
     read(el);
   };
+  const flash = (el) => { if (!el.closest("[data-flash=off]")) brief(el, "flash"); };
   const mergeRow = (row, fresh) => {
-    const last = sent.get(row), next = bare(fresh);
+    const last = sent.get(row) ?? bare(row), next = bare(fresh);
     sent.set(row, next);
     if (last.isEqualNode(next)) return;
     count.put++;
     attributes(row, last, next);
-    children(row, last, next, (cell) => { if (cell.nodeType === Node.ELEMENT_NODE) brief(cell, "flash"); });
+    children(row, last, next, (cell) => { if (cell.nodeType === Node.ELEMENT_NODE) flash(cell); });
     read(row);
   };
 
@@ -248,14 +248,14 @@
       if (row === at) at = at.nextElementSibling;
       else el.insertBefore(row, at);
       if (!held.delete(key)) continue;
-      read(row.parentNode === el ? row : el);
+      flash(row);
+      read(row);
     }
     sweep(list);
   };
   const arrive = (row) => {
     if (!row) return null;
     sent.set(row, bare(row));
-    brief(row, "flash");
     count.put++;
     news.came++;
     return row;
@@ -310,7 +310,7 @@
     }
     if (!bar) return;
     bar.hidden = !n;
-    say($("span", bar) ?? bar, word("held", { n }));
+    say($("span", bar) ?? bar, word("newRows", n));
   };
 
   // ── What the page says about itself ───────────────────────────────────────
@@ -318,23 +318,23 @@
   let staleSince = 0, lastGood = 0, polling = 0, pollTimer = 0, retry = 5000;
   const missed = new Set(); // keys of rows that came during the pause
   const state = () =>
-    paused ? ["paused", "low", missed.size ? word("pausedNew", { n: missed.size }) : word("paused")] :
+    paused ? ["paused", "low", missed.size ? word("pausedNew", missed.size) : word("paused")] :
     link.live ? ["live", "plenty", word("live")] :
-    staleSince ? ["stale", "critical", word("stale", { time: moment(staleSince) })] :
-    polling ? ["polling", "lock", word("polling", { n: 5 })] :
+    staleSince ? ["stale", "critical", word("stale", moment(staleSince))] :
+    polling ? ["polling", "lock", word("polling", 5)] :
     ["reconnecting", "low", link.ws ? word("connecting")
-      : word("reconnecting", { n: Math.max(1, Math.ceil((link.next - ticks()) / 1000)) })];
+      : word("reconnecting", Math.max(1, Math.ceil((link.next - ticks()) / 1000)))];
   const show = () => {
     const pill = $("[data-pill]"), [name, tone, text] = state(), changed = count.state !== name;
     count.state = name;
     if (!pill || !document.body.dataset.live) return;
     pill.hidden = false;
-    put(pill, "data-state", name);
-    put(pill, "data-tone", tone);
-    put(pill, "aria-pressed", paused);
+    write(pill, "data-state", name);
+    write(pill, "data-tone", tone);
+    write(pill, "aria-pressed", paused);
     say($("b", pill) ?? pill, text);
     all("[data-when]", pill).forEach((el) => el.toggleAttribute("hidden", !el.dataset.when.split(" ").includes(name)));
-    if (changed && (name === "stale" || name === "polling")) region("alert").textContent = text;
+    if (changed && (name === "stale" || name === "polling")) region("alert").textContent = `${word("lost")}. ${text}`;
     if (changed && name === "live") region("alert").textContent = "";
   };
 
@@ -351,7 +351,7 @@
   };
   const announce = () => { // politely, every five seconds at most
     if (ticks() - news.at < 5000 || !news.came && !news.went && !news.note) return;
-    const text = [news.note, news.came && word("came", { n: news.came }), news.went && word("went", { n: news.went })];
+    const text = [news.note, news.came && word("came", news.came), news.went && word("went", news.went)];
     region("status").textContent = text.filter(Boolean).join(", ");
     Object.assign(news, { came: 0, went: 0, note: "", at: ticks() });
   };
@@ -364,7 +364,7 @@
   const connect = () => {
     clearTimeout(link.timer);
     if (link.ws || !topic()) return;
-    const ws = link.ws = new WebSocket(new URL(document.body.dataset.socket || "/live", location.href).href.replace(/^http/, "ws"));
+    const ws = link.ws = new WebSocket(new URL(`${document.body.dataset.base ?? ""}/live`, location.href).href.replace(/^http/, "ws"));
     if (link.met) count.reconnects++;
     link.heard = ticks();
     ws.onmessage = (e) => { if (ws === link.ws) { link.heard = ticks(); hear(JSON.parse(e.data)); } };
@@ -443,7 +443,7 @@
   const updated = (build) => {
     if (!build || !document.body.dataset.build || build === document.body.dataset.build) return;
     $("[data-reload]")?.removeAttribute("hidden");
-    news.note = word("build");
+    news.note = word("reload");
   };
 
   // ── Without a socket: the page itself, every five seconds ─────────────────
@@ -492,6 +492,8 @@
   const theme = () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     kept.set("theme", root.dataset.theme = dark ? "light" : "dark");
+    // The cookie lets the server render the next page in it from the start.
+    document.cookie = `mayfly_theme=${root.dataset.theme}; path=${document.body.dataset.base || "/"}; max-age=31536000; samesite=lax`;
   };
   const setMode = (value) => {
     mode = value;
@@ -499,7 +501,8 @@
     read(document);
   };
   const copy = async (el) => {
-    const text = el.dataset.copy || $(el.dataset.copyFrom || "none")?.textContent.trim() || "";
+    const { text: given, copy: own, copyFrom } = el.dataset;
+    const text = given ?? own ?? $(copyFrom).textContent.trim();
     if (navigator.clipboard) await navigator.clipboard.writeText(text);
     else { // an address that is neither loopback nor https
       const area = document.createElement("textarea");
@@ -516,13 +519,13 @@
     announce();
   };
   const click = (e) => {
-    const el = e.target.closest("[data-pill], [data-act=theme], [data-newbar], [data-copy], [data-copy-from], [data-dialog], [data-close]");
+    const el = e.target.closest("[data-pill], [data-act], [data-newbar], [data-copy], [data-copy-from], [data-dialog], [data-close]");
     if (!el) return;
     const { dataset: d } = el;
     if ("pill" in d) pause();
     else if (d.act === "theme") theme();
     else if (d.newbar) settle(listOf(d.newbar), true);
-    else if ("copy" in d || d.copyFrom) copy(el);
+    else if (d.act === "copy" || "copy" in d || d.copyFrom) copy(el);
     else if (d.dialog && document.getElementById(d.dialog)?.showModal) { e.preventDefault(); document.getElementById(d.dialog).showModal(); }
     else if ("close" in d && el.closest("dialog")) { e.preventDefault(); el.closest("dialog").close(); }
   };
@@ -563,6 +566,8 @@
     for (const el of all("[data-slot], [data-list] > [data-key]")) sent.set(el, bare(el));
     for (const el of all("[data-list]")) listOf(el.dataset.list);
     for (const el of all("input[name=keys]")) el.checked = kept.get("keys") !== "off";
+    Object.assign(words, JSON.parse(document.body.dataset.words || "{}"));
+    words.connecting = $("[data-pill] b")?.textContent ?? words.connecting;
     lastGood = now();
     setMode(mode);
     connect();
