@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
+// An alarm says when to look at a message again, never what to do then. It
+// holds no pointer, so that a million of them give the collector nothing to
+// scan.
+type alarm struct {
+	at  Instant
+	seq Seq
+}
+
+func (a alarm) compare(b alarm) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq))
+}
+
+// alarms are sorted by time, then number; the same alarm may be there more than
+// once. The zero alarms are empty.
+//
+// INVARIANT: no chunk is empty or longer than chunkSize, the chunks one after
+// the other are sorted, last[i] is the last of chunks[i], and n counts them all.
+type alarms struct {
+	last   []alarm
+	chunks [][]alarm
+	n      int
+}
+
+const (
+	chunkSize = 256
+	// Neighbours are put together when one is short and both fit in a chunk with
+	// room to spare, so that neither a split nor a merge is soon undone.
+	chunkShort  = chunkSize / 4
+	chunkMerged = chunkSize * 3 / 4
+)
+
+// len is how many alarms there are.
+func (s *alarms) len() int { return s.n }
+
+// first is the soonest alarm; ok is false when there is none.
+func (s *alarms) first() (a alarm, ok bool) {
+	if s.n == 0 {
+		return alarm{}, false
+	}
+	return s.chunks[0][0], true
+}
+
+// add takes in one more alarm.
+func (s *alarms) add(at Instant, seq Seq) {
+	a := alarm{at, seq}
+	s.n++
+	i := s.chunk(a)
+	if i == len(s.chunks) { // after all others: the last chunk is filled, never split
+		if i == 0 || len(s.chunks[i-1]) == chunkSize {
+			s.chunks = append(s.chunks, []alarm{a})
+			s.last = append(s.last, a)
+			return
+		}
+		s.chunks[i-1] = append(s.chunks[i-1], a)
+		s.last[i-1] = a
+		return
+	}
+	if c := s.chunks[i]; len(c) == chunkSize {
+		const half = chunkSize / 2
+		s.chunks = slices.Insert(s.chunks, i+1, slices.Clone(c[half:]))
+		s.last = slices.Insert(s.last, i, c[half-1])
+		s.chunks[i] = c[:half]
+		if a.compare(c[half-1]) > 0 {
+			i++
+		}
+	}
+	c := s.chunks[i]
+	j, _ := slices.BinarySearchFunc(c, a, alarm.compare)
+	s.chunks[i] = slices.Insert(c, j, a)
+	s.last[i] = s.chunks[i][len(c)]
+}
+
+// remove takes one such alarm out and tells whether there was one.
+func (s *alarms) remove(at Instant, seq Seq) bool {
+	a := alarm{at, seq}
+	i := s.chunk(a)
+	if i == len(s.chunks) {
+		return false
+	}
+	c := s.chunks[i]
+	j, ok := slices.BinarySearchFunc(c, a, alarm.compare)
+	if !ok {
+		return false
+	}
+	s.n--
+	c = slices.Delete(c, j, j+1)
+	s.chunks[i] = c
+	switch {
+	case len(c) == 0:
+		s.cut(i)
+	case len(c) >= chunkShort:
+		s.last[i] = c[len(c)-1]
+	case i+1 < len(s.chunks) && len(c)+len(s.chunks[i+1]) <= chunkMerged:
+		s.join(i)
+	case i > 0 && len(c)+len(s.chunks[i-1]) <= chunkMerged:
+		s.last[i] = c[len(c)-1]
+		s.join(i - 1)
+	default:
+		s.last[i] = c[len(c)-1]
+	}
+	return true
+}
+
+// join puts chunk i+1 behind chunk i.
+func (s *alarms) join(i int) {
+	s.chunks[i] = append(s.chunks[i], s.chunks[i+1]...)
+	s.last[i] = s.last[i+1]
+	s.cut(i + 1)
+}
+
+// cut takes chunk i out.
+func (s *alarms) cut(i int) {
+	s.chunks = tighten(slices.Delete(s.chunks, i, i+1))
+	s.last = tighten(slices.Delete(s.last, i, i+1))
+}
+
+// ascend goes through the alarms at or after from, soonest first. They must not
+// change meanwhile.
+func (s *alarms) ascend(from Instant) iter.Seq[alarm] {
+	return func(yield func(alarm) bool) {
+		i, j := s.before(from)
+		for ; i < len(s.chunks); i++ {
+			for _, a := range s.chunks[i][j:] {
+				if !yield(a) {
+					return
+				}
+			}
+			j = 0
+		}
+	}
+}
+
+// countBefore is how many alarms are earlier than at: the lengths of whole
+// chunks, and a search in one.
+func (s *alarms) countBefore(at Instant) int {
+	i, n := s.before(at)
+	if i > len(s.chunks)/2 {
+		n = s.n + n
+		for _, c := range s.chunks[i:] {
+			n -= len(c)
+		}
+		return n
+	}
+	for _, c := range s.chunks[:i] {
+		n += len(c)
+	}
+	return n
+}
+
+// chunk is the first one that ends with a or later; there may be none.
+func (s *alarms) chunk(a alarm) int {
+	i, _ := slices.BinarySearchFunc(s.last, a, alarm.compare)
+	return i
+}
+
+// before is the place of the first alarm at or after at, chunk and place in it;
+// behind the last chunk if there is none.
+func (s *alarms) before(at Instant) (i, j int) {
+	earlier := func(a alarm, at Instant) int { return cmp.Compare(a.at, at) }
+	i, _ = slices.BinarySearchFunc(s.last, at, earlier)
+	if i == len(s.chunks) {
+		return i, 0
+	}
+	j, _ = slices.BinarySearchFunc(s.chunks[i], at, earlier)
+	return i, j
+}

@@ -1,0 +1,296 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"mayfly/engine/value"
+)
+
+// A Row is a message as somebody sees who only looks.
+type Row struct {
+	Message    Message
+	Content    Packed
+	Path       Path    // where it is
+	Expires    Instant // computed, the entity's default included (TTL-15); zero: never
+	KeepsDead  bool    // on expiry it goes to the dead-letter queue, otherwise it is lost
+	Deliveries int32   // failed deliveries that are one too many; zero in a dead-letter queue
+	LockedBy   string  // who holds the lock, as far as known
+}
+
+// Properties are the application properties of m as a receiver sees them: the
+// sender's, changed by settlements, and in a dead-letter queue the reason
+// (SETL-2, TTL-27). c is m's decoded content.
+func (m Message) Properties(c Content) value.Properties { return m.properties(c) }
+
+func (ns *Namespace) row(h *holder, m *message) Row {
+	r := Row{
+		Message: m.Message, Content: m.content.packed, Path: h.path, Expires: h.terms.ExpiresAt(m.Message),
+		KeepsDead: h.terms.KeepExpired, LockedBy: h.lockBy[m.Key],
+	}
+	if !h.dead {
+		r.Deliveries = h.terms.Deliveries
+	}
+	return r
+}
+
+// Class is the list that a message is in (locked ones, whatever their state).
+type Class uint8
+
+// The classes; ClassAll is every message.
+const (
+	ClassAll Class = iota
+	ClassActive
+	ClassLocked
+	ClassDeferred
+	ClassScheduled
+)
+
+// A Browse asks for messages by number, ascending.
+type Browse struct {
+	Path  Path
+	Class Class
+	From  Seq // inclusive
+	Limit int
+}
+
+// Browse lists messages without any effect (DEC-6). Use Peek for clients.
+func (ns *Namespace) Browse(b Browse) ([]Row, error) {
+	h, err := ns.holder(b.Path)
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	list := &h.order
+	if b.Class > ClassActive {
+		list = &h.apart[class(b.Class-ClassActive)]
+	}
+	for m := range list.from(b.From) {
+		if len(rows) == b.Limit {
+			break
+		}
+		if b.Class == ClassActive && classOf(m.Message) != classActive {
+			continue
+		}
+		rows = append(rows, ns.row(h, m))
+	}
+	return rows, nil
+}
+
+// Peek is Browse for a client: it counts as use, is refused where receiving is
+// closed, and gives at most the limit's number of messages (§9).
+func (ns *Namespace) Peek(now Instant, p Path, from Seq, count int, client string) ([]Row, error) {
+	h, err := ns.receivable(p)
+	if err == nil && !h.entity.Config.Status.receives() {
+		err = disabledReceive(h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if count <= 0 {
+		return nil, refuse(ErrOutOfRange, "The number of messages to peek must be positive, not %d.", count)
+	}
+	ns.touch(now, h.entity, "peek", client)
+	return ns.Browse(Browse{Path: p, From: from, Limit: min(count, int(ns.limits.PeekCount))})
+}
+
+// Message is one message by its key, wherever it is now.
+func (ns *Namespace) Message(k Key) (Row, error) {
+	m, h, err := ns.byKey(k)
+	if err != nil {
+		return Row{}, err
+	}
+	return ns.row(h, m), nil
+}
+
+// Counts are exact numbers of messages (CNT-3, DEC-7).
+type Counts struct {
+	Active, Locked, Deferred, Scheduled int64
+	DeadLetter                          int64 // whatever their state there
+	DeadLocked                          int64 // of these, locked
+}
+
+// ActiveMessageCount is Service Bus' number of that name: locked and deferred
+// ones are in it (DEF-13).
+func (c Counts) ActiveMessageCount() int64 { return c.Active + c.Locked + c.Deferred }
+
+// MessageCount is the sum for the entity (RT-4).
+func (c Counts) MessageCount() int64 { return c.ActiveMessageCount() + c.Scheduled + c.DeadLetter }
+
+// Status of an entity: its description and what is true of it now.
+type EntityState struct {
+	Entity
+	Counts        Counts
+	SizeInBytes   int64 // a topic's includes its subscriptions; zero for a subscription, as on the wire
+	Bytes         int64 // of the entity's own messages, dead letters included
+	AccessedAt    Instant
+	LastUsed      Instant
+	NextSeq       Seq
+	NextExpiry    Instant // zero: nothing expires
+	Receivers     int     // attached
+	Held          bool    // see Activity.Held
+	DeletesAt     Instant // when it deletes itself if nobody uses it; zero: never, or held
+	Subscriptions int
+	Rules         []Rule // not to be changed
+	NotActiveYet  []string
+	Uses          []Use // of a temporary entity, latest first
+}
+
+// State is what there is to know of one entity. Looking changes nothing.
+func (ns *Namespace) State(p Path) (EntityState, error) {
+	e, err := ns.entity(p)
+	if err != nil {
+		return EntityState{}, err
+	}
+	s := e.state()
+	s.Uses = e.ledger.list()
+	return s, nil
+}
+
+// States are all entities by path; kind zero means every kind.
+func (ns *Namespace) States(kind EntityKind) []EntityState {
+	var all []EntityState
+	for _, e := range ns.sorted() {
+		if kind == 0 || e.Kind == kind {
+			all = append(all, e.state())
+		}
+	}
+	return all
+}
+
+func (e *entity) state() EntityState {
+	h := e.main
+	s := EntityState{
+		Entity: e.Entity,
+		Counts: Counts{Active: h.count[classActive], Locked: h.count[classLocked], Deferred: h.count[classDeferred], Scheduled: h.count[classScheduled]},
+		Bytes:  e.bytesHeld(), AccessedAt: h.meter.AccessedAt, LastUsed: h.meter.LastUsed, NextSeq: h.meter.NextSeq,
+		Held: e.activity().Held(), Subscriptions: len(e.subs), Rules: e.rules, NotActiveYet: e.Config.NotActiveYet(),
+	}
+	for _, h := range e.holders() {
+		s.Receivers += len(h.links)
+	}
+	if e.dead != nil {
+		s.Counts.DeadLetter = int64(e.dead.order.len())
+		s.Counts.DeadLocked = e.dead.count[classLocked]
+	}
+	if e.topic == nil {
+		s.SizeInBytes = e.bytes
+	}
+	if a, ok := h.expiring.first(); ok {
+		s.NextExpiry = a.at
+	}
+	if e.Config.AutoDeleteOnIdle != 0 && !s.Held {
+		s.DeletesAt = s.LastUsed.Add(e.Config.AutoDeleteOnIdle)
+	}
+	for _, r := range e.rules {
+		if !r.Active() {
+			s.NotActiveYet = append(s.NotActiveYet, "rule "+r.Name)
+		}
+	}
+	return s
+}
+
+// Totals are the counts of the whole namespace.
+func (ns *Namespace) Totals() (c Counts, entities int) {
+	for _, e := range ns.entities {
+		s := e.state().Counts
+		c.Active += s.Active
+		c.Locked += s.Locked
+		c.Deferred += s.Deferred
+		c.Scheduled += s.Scheduled
+		c.DeadLetter += s.DeadLetter
+		c.DeadLocked += s.DeadLocked
+	}
+	return c, len(ns.entities)
+}
+
+// A Span of the horizon counts messages by what happens at their expiry.
+type Span struct{ DeadLettered, Lost int64 }
+
+// Horizon counts the messages whose next change is their expiry, between one
+// edge and the next; the last span has no end. Edges ascend. An empty path
+// means the whole namespace.
+func (ns *Namespace) Horizon(p Path, edges []Instant) []Span {
+	spans := make([]Span, len(edges)+1)
+	count := func(h *holder) {
+		before := int64(0)
+		for i := range spans {
+			upto := int64(h.expiring.len())
+			if i < len(edges) {
+				upto = int64(h.expiring.countBefore(edges[i]))
+			}
+			if h.terms.KeepExpired {
+				spans[i].DeadLettered += upto - before
+			} else {
+				spans[i].Lost += upto - before
+			}
+			before = upto
+		}
+	}
+	if p != "" {
+		if h, err := ns.holder(p); err == nil {
+			count(h)
+		}
+		return spans
+	}
+	for _, h := range ns.holders {
+		if h.expiring.len() > 0 {
+			count(h)
+		}
+	}
+	return spans
+}
+
+// Expiring lists the next n messages whose time runs out, soonest first.
+func (ns *Namespace) Expiring(n int) []Row {
+	type next struct {
+		alarm
+		h *holder
+	}
+	var firsts []next
+	for _, h := range ns.holders {
+		if a, ok := h.expiring.first(); ok {
+			firsts = append(firsts, next{a, h})
+		}
+	}
+	order := func(a, b next) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.h.path, b.h.path), cmp.Compare(a.seq, b.seq))
+	}
+	slices.SortFunc(firsts, order)
+	var best []next
+	for _, f := range firsts {
+		if len(best) >= n && best[n-1].at < f.at {
+			break
+		}
+		taken := 0
+		for a := range f.h.expiring.ascend(0) {
+			if taken++; taken > n {
+				break
+			}
+			best = append(best, next{a, f.h})
+		}
+		slices.SortFunc(best, order)
+		best = best[:min(n, len(best))]
+	}
+	rows := make([]Row, 0, len(best))
+	for _, b := range best {
+		rows = append(rows, ns.row(b.h, b.h.order.at(b.seq)))
+	}
+	return rows
+}
+
+// Deferred lists deferred messages over all entities, by path and number.
+func (ns *Namespace) Deferred(limit int) []Row {
+	var rows []Row
+	for _, e := range ns.sorted() {
+		for _, h := range e.holders() {
+			for m := range h.apart[classDeferred].from(1) {
+				if len(rows) == limit {
+					return rows
+				}
+				rows = append(rows, ns.row(h, m))
+			}
+		}
+	}
+	return rows
+}

@@ -1,0 +1,235 @@
+package engine
+
+import "slices"
+
+// changes is what the store has not heard of yet, and how to take it back.
+//
+// What is dirty is found by identity and read from the state when a batch is
+// made: a message that was sent, locked and completed meanwhile never reaches
+// the store. The undo log is separate, because what has been answered stays,
+// dirty or not.
+type changes struct {
+	log  []undo // since the last Seal
+	hard bool   // something here must be durable before it is answered
+
+	messages []*message // with dirty set; may hold some that are gone or were taken back
+	dropped  map[Key]struct{}
+	meters   []*holder
+	entities map[HolderID]*entity // nil value: dropped
+	holders  map[HolderID]struct{}
+	rules    map[RuleID]struct{}
+	contents []*content // new ones
+	garbage  []*content // ones whose last reference went
+	pinned   []*content // garbage whose body somebody still reads
+	deleted  []*holder  // gone with their entity; their messages are let go after Seal
+}
+
+type undoKind uint8
+
+const (
+	undoInsert undoKind = iota
+	undoPut
+	undoDrop
+	undoMeter
+	undoCredit
+	undoOther
+)
+
+// undo is one before-image.
+type undo struct {
+	kind   undoKind
+	m      *message
+	before Message
+	h      *holder
+	meter  Meter
+	link   *link
+	other  func() // for what is rare: entities and rules
+}
+
+func newChanges() changes {
+	return changes{
+		dropped: map[Key]struct{}{}, entities: map[HolderID]*entity{},
+		holders: map[HolderID]struct{}{}, rules: map[RuleID]struct{}{},
+	}
+}
+
+func (c *changes) note(u undo) { c.log = append(c.log, u) }
+
+func (c *changes) mark(m *message) {
+	delete(c.dropped, m.Key)
+	if !m.dirty {
+		m.dirty = true
+		c.messages = append(c.messages, m)
+	}
+}
+
+func (c *changes) unmark(m *message) {
+	if m.stored {
+		c.dropped[m.Key] = struct{}{}
+	}
+}
+
+func (c *changes) markMeter(h *holder) {
+	if !h.meterDirty {
+		h.meterDirty = true
+		c.meters = append(c.meters, h)
+	}
+}
+
+// undoTo puts before-images back, latest first. It uses the same two mutators'
+// inner halves, so indexes follow the records here too.
+func (ns *Namespace) undoTo(at int) {
+	log := ns.changes.log
+	for i := len(log) - 1; i >= at; i-- {
+		switch u := log[i]; u.kind {
+		case undoInsert:
+			ns.unlink(u.m)
+		case undoPut:
+			ns.replace(u.m, u.before)
+		case undoDrop:
+			u.m.Message = u.before
+			ns.link(u.m)
+		case undoMeter:
+			u.h.meter = u.meter
+			ns.changes.markMeter(u.h)
+		case undoCredit:
+			u.link.credit++
+		case undoOther:
+			u.other()
+		}
+	}
+	ns.changes.log = slices.Delete(log, at, len(log))
+}
+
+// Effects are what steps did since the last Flush.
+type Effects struct {
+	Batch      *Batch
+	Events     []Event
+	Deliveries []Delivery
+	Ended      []LinkEnded
+}
+
+// Pending tells whether a batch must be committed before anybody is answered
+// (hard), or may wait (soft).
+func (ns *Namespace) Pending() (hard, soft bool) {
+	c := &ns.changes
+	soft = len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.pinned) > 0
+	return c.hard, soft
+}
+
+// Flush takes what happened since the last Flush. The batch, nil if commit is
+// false or nothing waits for the store, holds the present state of everything
+// dirty. Call Seal when it is durable or when nothing had to be, Rollback when
+// the store refused it.
+func (ns *Namespace) Flush(now Instant, commit bool) Effects {
+	fx := ns.out
+	ns.out = Effects{}
+	fx.Events, ns.events = ns.events, nil
+	if commit {
+		fx.Batch = ns.batch(now)
+	}
+	return fx
+}
+
+func (ns *Namespace) batch(now Instant) *Batch {
+	c := &ns.changes
+	b := &Batch{Hard: c.hard, Now: now}
+	for _, m := range c.messages {
+		if ns.messages[m.Key] == m {
+			b.Messages = append(b.Messages, m.Message)
+		}
+	}
+	for k := range c.dropped {
+		b.DropMessages = append(b.DropMessages, k)
+	}
+	for _, h := range c.meters {
+		if ns.holders[h.id] == h {
+			b.Meters = append(b.Meters, h.meter)
+		}
+	}
+	for _, e := range c.entities {
+		if ns.holders[e.ID] == e.main {
+			b.Entities = append(b.Entities, e.Entity)
+		}
+	}
+	for id := range c.holders {
+		if ns.holders[id] == nil {
+			b.DropHolders = append(b.DropHolders, id)
+		}
+	}
+	for id := range c.rules {
+		if r, ok := ns.rule(id); ok {
+			b.Rules = append(b.Rules, r)
+		} else if ns.holders[id.Subscription] != nil {
+			b.DropRules = append(b.DropRules, id)
+		}
+	}
+	for _, k := range c.contents {
+		if k.refs > 0 {
+			b.Contents = append(b.Contents, StoredContent{k.key, k.packed})
+			if k.body != nil {
+				b.Bodies = append(b.Bodies, Body{k.key, k.body})
+			}
+		}
+	}
+	ns.collect(b)
+	return b
+}
+
+// collect names the contents that went in an earlier batch and that nobody
+// reads any more. Those of this batch wait for the next one, so that a
+// delivery can still find the body it is about to hand out.
+func (ns *Namespace) collect(b *Batch) {
+	for _, k := range ns.changes.pinned {
+		if k.refs == 0 && k.pins == 0 && (k.stored || k.staged) {
+			b.DropContents = append(b.DropContents, DroppedContent{k.key, k.bodySize > 0})
+		}
+	}
+}
+
+// Seal says that everything up to the last Flush is answered for: it can no
+// longer be undone. committed tells that the batch reached the store.
+func (ns *Namespace) Seal(committed bool) {
+	c := &ns.changes
+	clear(c.log)
+	c.log = c.log[:0]
+	ns.dying, c.deleted = append(ns.dying, c.deleted...), nil
+	if !committed {
+		return
+	}
+	for _, m := range c.messages {
+		m.dirty, m.stored = false, true
+	}
+	for _, h := range c.meters {
+		h.meterDirty = false
+	}
+	for _, k := range c.contents {
+		if k.refs > 0 {
+			k.stored, k.body = true, nil
+		}
+	}
+	c.pinned = slices.DeleteFunc(c.pinned, func(k *content) bool { return k.refs > 0 || k.pins == 0 })
+	c.pinned = append(c.pinned, c.garbage...)
+	clear(c.messages)
+	clear(c.contents)
+	c.messages, c.meters, c.contents, c.garbage = c.messages[:0], c.meters[:0], c.contents[:0], nil
+	clear(c.dropped)
+	clear(c.entities)
+	clear(c.holders)
+	clear(c.rules)
+	c.hard = false
+}
+
+// Rollback undoes every step since the last Seal, after the store refused
+// their batch. What was answered before stays and is committed later.
+func (ns *Namespace) Rollback() {
+	ns.undoTo(0)
+	ns.events, ns.out = nil, Effects{}
+	ns.changes.hard, ns.changes.deleted = false, nil
+}
+
+// Taken says that the body of a delivery has been read or given up.
+func (ns *Namespace) Taken(c Pin) { c.content.pins-- }
+
+// A Pin keeps the body of a delivered message in the store until it is read.
+type Pin struct{ content *content }

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"cmp"
+	"time"
+)
+
+// A Status says which way an entity is open (semantics §1.4).
+type Status uint8
+
+// The statuses a user can set; the numbers are Service Bus' own.
+const (
+	StatusActive          Status = 0
+	StatusDisabled        Status = 1
+	StatusSendDisabled    Status = 3
+	StatusReceiveDisabled Status = 4
+)
+
+var statusNames = map[Status]string{
+	StatusActive: "Active", StatusDisabled: "Disabled",
+	StatusSendDisabled: "SendDisabled", StatusReceiveDisabled: "ReceiveDisabled",
+}
+
+func (s Status) String() string { return statusNames[s] }
+
+func (s Status) sends() bool    { return s == StatusActive || s == StatusReceiveDisabled }
+func (s Status) receives() bool { return s == StatusActive || s == StatusSendDisabled }
+
+// Config is the description of a queue, topic or subscription: semantics §1.2
+// says which property each kind has. Its zero value is a usable entity: a zero
+// field means the documented default, a zero duration that has no other
+// default means never.
+type Config struct {
+	LockDuration                        time.Duration // zero: one minute
+	MaxSizeInMegabytes                  int64         // zero: 1024
+	MaxMessageSizeInKilobytes           int64         // zero: the namespace's limit
+	DefaultMessageTimeToLive            time.Duration // zero: never
+	AutoDeleteOnIdle                    time.Duration // zero: never
+	DuplicateDetectionHistoryTimeWindow time.Duration // zero: ten minutes
+	MaxDeliveryCount                    int32         // zero: ten
+	Status                              Status
+	DeadLetteringOnMessageExpiration    bool
+	IgnoreFilterExceptions              bool // the opposite of DeadLetteringOnFilterEvaluationExceptions, whose default is true
+	UnbatchedOperations                 bool // the opposite of EnableBatchedOperations, whose default is true
+	EnableExpress                       bool
+	SupportOrdering                     bool
+	RequiresDuplicateDetection          bool
+	RequiresSession                     bool
+	ForwardTo                           string // path in this namespace; empty: none
+	ForwardDeadLetteredMessagesTo       string // path in this namespace; empty: none
+	UserMetadata                        string
+}
+
+// LockFor is how long a message is locked for its receiver.
+func (c Config) LockFor() time.Duration { return cmp.Or(c.LockDuration, time.Minute) }
+
+// Deliveries is how many deliveries may fail before a message is dead-lettered.
+func (c Config) Deliveries() int32 { return cmp.Or(c.MaxDeliveryCount, 10) }
+
+// Capacity is how many bytes the entity may hold, its dead letters included.
+func (c Config) Capacity() int64 { return cmp.Or(c.MaxSizeInMegabytes, 1024) << 20 }
+
+// DuplicateWindow is how long a MessageId is remembered.
+func (c Config) DuplicateWindow() time.Duration {
+	return cmp.Or(c.DuplicateDetectionHistoryTimeWindow, 10*time.Minute)
+}
+
+// NotActiveYet names the properties that are set but that this broker does not
+// act on; sends and receives that depend on them are refused (501).
+func (c Config) NotActiveYet() []string {
+	var names []string
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{
+		{c.RequiresSession, "RequiresSession"},
+		{c.RequiresDuplicateDetection, "RequiresDuplicateDetection"},
+		{c.ForwardTo != "", "ForwardTo"},
+		{c.ForwardDeadLetteredMessagesTo != "", "ForwardDeadLetteredMessagesTo"},
+	} {
+		if f.set {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}

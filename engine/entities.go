@@ -1,0 +1,374 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+)
+
+// Create adds a queue, topic or subscription; p is its path and its case is
+// kept. A subscription gets the rule $Default with a true filter (FILT-2); ask
+// CreateWithRules for others.
+func (ns *Namespace) Create(now Instant, kind EntityKind, p Path, c Config, actor string) (Entity, error) {
+	var rules []Rule
+	if kind == Subscription {
+		rules = []Rule{{Name: DefaultRule}}
+	}
+	return ns.CreateWithRules(now, kind, p, c, rules, actor)
+}
+
+// CreateWithRules is Create with the rules a subscription starts with; none at
+// all is allowed and selects nothing (FILT-3).
+func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Config, rules []Rule, actor string) (Entity, error) {
+	topic, err := ns.admitEntity(kind, p, c)
+	if err != nil {
+		return Entity{}, err
+	}
+	e := &entity{Entity: Entity{
+		ID: HolderID(ns.keys.Next()), Kind: kind, Path: p, Config: c, CreatedAt: now, UpdatedAt: now,
+	}}
+	if kind != Topic {
+		e.DeadLetterID = HolderID(ns.keys.Next())
+	}
+	if topic != nil {
+		e.Path = SubscriptionPath(string(topic.Path), p.Name())
+	}
+	ns.place(e, topic)
+	for _, r := range rules {
+		r.Subscription, r.CreatedAt = e.ID, now
+		e.rules = append(e.rules, r)
+		ns.changes.rules[r.id()] = struct{}{}
+	}
+	e.main.meter.LastUsed = now
+	ns.changes.markMeter(e.main)
+	ns.changes.entities[e.ID] = e
+	ns.changes.hard = true
+	ns.changes.note(undo{kind: undoOther, other: func() { ns.unplace(e) }})
+	ns.touch(now, e, "create", actor)
+	ns.entityEvent(EventEntityCreated, now, e, actor)
+	return e.Entity, nil
+}
+
+// admitEntity checks what Create is asked for, before anything changes.
+func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *entity, err error) {
+	if p.IsDeadLetter() {
+		return nil, refuseCode(ErrNotAllowed, 40301, "A dead-letter queue cannot be created: '%s'.", p)
+	}
+	topicName, _, isSub := p.Subscription()
+	if isSub != (kind == Subscription) {
+		return nil, refuseCode(ErrArgument, 40000, "'%s' is not the path of a %s.", p, kind)
+	}
+	if old := ns.entities[p.Fold()]; old != nil {
+		return nil, refuseCode(ErrExists, 40900, "The %s '%s' exists already.", old.Kind, old.Path)
+	}
+	if err := ns.checkForward(p, c); err != nil {
+		return nil, err
+	}
+	if kind != Subscription {
+		if int64(ns.topLevel) >= ns.limits.Entities {
+			return nil, refuseCode(ErrQuota, 40300, "This namespace has %d queues and topics, which is the most it may have.", ns.topLevel)
+		}
+		return nil, nil
+	}
+	if topic, err = ns.entity(Path(topicName)); err != nil {
+		return nil, err
+	}
+	if topic.Kind != Topic {
+		return nil, refuseCode(ErrNotAllowed, 40301, "'%s' is a %s and has no subscriptions.", topic.Path, topic.Kind)
+	}
+	if int64(len(topic.subs)) >= ns.limits.SubscriptionsPerTopic {
+		return nil, refuseCode(ErrQuota, 40503, "The topic '%s' has %d subscriptions, which is the most it may have.", topic.Path, len(topic.subs))
+	}
+	return topic, nil
+}
+
+// checkForward keeps an entity from forwarding to itself (PROP-9) and
+// conflicting properties apart.
+func (ns *Namespace) checkForward(p Path, c Config) error {
+	for name, to := range map[string]string{"ForwardTo": c.ForwardTo, "ForwardDeadLetteredMessagesTo": c.ForwardDeadLetteredMessagesTo} {
+		if to == "" {
+			continue
+		}
+		if Path(to).Fold() == p.Fold() {
+			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, Text: "Entity cannot have auto-forwarding policy to itself."}
+		}
+		if e := ns.entities[Path(to).Fold()]; e == nil || e.Kind == Subscription {
+			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, Text: "The queue or topic '" + cut(to, 260) + "' that '" + name + "' names does not exist."}
+		}
+	}
+	if c.EnableExpress && c.RequiresDuplicateDetection {
+		return &PropertyError{Property: "EnableExpress", Value: "true", Kind: ErrArgument, Text: "'EnableExpress' cannot be combined with 'RequiresDuplicateDetection'."}
+	}
+	return nil
+}
+
+// place gives e its holders and makes it findable.
+func (ns *Namespace) place(e *entity, topic *entity) {
+	e.topic = topic
+	if e.main == nil {
+		e.main = newHolder(e.ID, e.Path, e, false)
+		if e.DeadLetterID != 0 {
+			e.dead = newHolder(e.DeadLetterID, e.Path.DeadLetter(), e, true)
+			e.dead.terms = Terms{DeadLetterQueue: true}
+		}
+	}
+	ns.entities[e.Path.Fold()] = e
+	for _, h := range e.holders() {
+		ns.holders[h.id] = h
+	}
+	if topic != nil {
+		at, _ := slices.BinarySearchFunc(topic.subs, e, func(a, b *entity) int { return strings.Compare(a.Path.Fold(), b.Path.Fold()) })
+		topic.subs = slices.Insert(topic.subs, at, e)
+		topic.bytes += e.bytesHeld()
+	} else {
+		ns.topLevel++
+	}
+	ns.setTerms(e)
+}
+
+// unplace takes e, with a topic's subscriptions, out of sight. What its
+// holders contain stays as it is, so that place undoes it.
+func (ns *Namespace) unplace(e *entity) {
+	delete(ns.entities, e.Path.Fold())
+	for _, h := range e.holders() {
+		delete(ns.holders, h.id)
+		h.at = 0
+		ns.due.fix(h)
+	}
+	if e.topic != nil {
+		e.topic.subs = slices.DeleteFunc(e.topic.subs, func(s *entity) bool { return s == e })
+		e.topic.bytes -= e.bytesHeld()
+	} else {
+		ns.topLevel--
+	}
+}
+
+func (e *entity) holders() []*holder {
+	if e.dead == nil {
+		return []*holder{e.main}
+	}
+	return []*holder{e.main, e.dead}
+}
+
+func (e *entity) bytesHeld() (n int64) {
+	for _, h := range e.holders() {
+		n += h.bytes
+	}
+	return n
+}
+
+func (e *entity) messages() (n int64) {
+	for _, h := range e.holders() {
+		n += int64(h.order.len())
+	}
+	return n
+}
+
+// setTerms derives what Judge needs from e's description and its topic's
+// (TTL-7), and has every message's alarm set anew if that changed.
+func (ns *Namespace) setTerms(e *entity) {
+	t := Terms{
+		TTL: e.Config.DefaultMessageTimeToLive, Deliveries: e.Config.Deliveries(),
+		KeepExpired: e.Config.DeadLetteringOnMessageExpiration,
+	}
+	if e.topic != nil {
+		t.TTL = effectiveTTL(t.TTL, e.topic.Config.DefaultMessageTimeToLive)
+	}
+	if e.main.terms.TTL != t.TTL && e.main.order.len() > 0 {
+		e.main.rejudge = 1
+	}
+	e.main.terms = t
+	ns.reschedule(e.main)
+	for _, s := range e.subs {
+		ns.setTerms(s)
+	}
+}
+
+// Update replaces the description of an entity (PROP-2). What is fixed at
+// creation must be as it was (PROP-1). Locks that stand keep their deadline
+// (PROP-10).
+func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity, error) {
+	e, err := ns.admin(p)
+	if err != nil {
+		return Entity{}, err
+	}
+	for _, prop := range Properties(e.Kind) {
+		if was, is := prop.Text(e.Config), prop.Text(c); prop.CreateOnly && was != is {
+			return Entity{}, &PropertyError{Property: prop.Name, Value: is, Kind: ErrArgument,
+				Text: "The value for the '" + lowerFirst(prop.Name) + "' property of an existing Queue(or Topic) can't be changed."}
+		}
+	}
+	if err := ns.checkForward(e.Path, c); err != nil {
+		return Entity{}, err
+	}
+	next := e.Entity
+	next.Config, next.UpdatedAt = c, max(now, e.UpdatedAt)
+	if c.AutoDeleteOnIdle != e.Config.AutoDeleteOnIdle {
+		next.Unpinned = 0
+	}
+	ns.describe(e, next)
+	ns.endRefused(e)
+	ns.touch(now, e, "update", actor)
+	ns.entityEvent(EventEntityUpdated, now, e, actor)
+	return e.Entity, nil
+}
+
+// describe is the one place where an entity's description changes.
+func (ns *Namespace) describe(e *entity, next Entity) {
+	before := e.Entity
+	ns.changes.note(undo{kind: undoOther, other: func() { e.Entity = before; ns.setTerms(e) }})
+	e.Entity = next
+	ns.setTerms(e)
+	ns.changes.entities[e.ID] = e
+	ns.changes.hard = true
+}
+
+// admin finds an entity for its administration, in any status (STAT-5).
+func (ns *Namespace) admin(p Path) (*entity, error) {
+	if p.IsDeadLetter() {
+		return nil, refuseCode(ErrNotAllowed, 40000, "A dead-letter queue has no description of its own: '%s'.", p)
+	}
+	return ns.entity(p)
+}
+
+// Delete removes an entity with everything in it (PROP-14, DLQ-1).
+func (ns *Namespace) Delete(now Instant, p Path, actor string) error {
+	e, err := ns.admin(p)
+	if err != nil {
+		return err
+	}
+	ns.remove(now, e, EventEntityDeleted, actor)
+	return nil
+}
+
+// remove takes e away; a topic takes its subscriptions along (IDLE-11).
+func (ns *Namespace) remove(now Instant, e *entity, kind EventKind, actor string) {
+	gone := append(slices.Clone(e.subs), e)
+	ev := ns.entityEvent(kind, now, e, actor)
+	for _, g := range gone {
+		ev.Count += g.messages()
+		ev.Rules = append(ev.Rules, g.rules...)
+		if g != e {
+			ev.Subs = append(ev.Subs, g.Entity)
+		}
+	}
+	for _, g := range gone {
+		if g != e {
+			ns.entityEvent(kind, now, g, actor).Count = g.messages()
+		}
+		ns.end(g, func(h *holder) error { return notFound(h.path) })
+		topic := g.topic
+		ns.unplace(g)
+		for _, h := range g.holders() {
+			ns.changes.holders[h.id] = struct{}{}
+			ns.changes.deleted = append(ns.changes.deleted, h)
+		}
+		ns.changes.note(undo{kind: undoOther, other: func() { ns.place(g, topic) }})
+	}
+	if e.topic != nil {
+		ns.touch(now, e.topic, "delete subscription", actor)
+	}
+	ns.changes.hard = true
+}
+
+// AddRule gives a subscription one more rule (FILT-7, STAT-9, IDLE-4).
+func (ns *Namespace) AddRule(now Instant, p Path, r Rule, actor string) error {
+	e, err := ns.ruled(p)
+	if err != nil {
+		return err
+	}
+	r.Subscription, r.CreatedAt = e.ID, now
+	if err := CheckRuleName(r.Name, ns.limits); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(e.rules, func(o Rule) bool { return strings.EqualFold(o.Name, r.Name) }) {
+		return refuseCode(ErrExists, 40900, "The subscription '%s' has a rule '%s' already.", e.Path, r.Name)
+	}
+	total := 0
+	for _, s := range e.topic.subs {
+		total += len(s.rules)
+	}
+	if int64(total) >= ns.limits.RulesPerTopic {
+		return refuseCode(ErrQuota, 40502, "The topic '%s' has %d rules, which is the most it may have.", e.topic.Path, total)
+	}
+	ns.setRules(e, append(slices.Clone(e.rules), r), r.id())
+	ns.touch(now, e, "add rule", actor)
+	ns.entityEvent(EventRuleAdded, now, e, actor).Reason = r.Name
+	return nil
+}
+
+// RemoveRule takes a rule from a subscription (FILT-7, STAT-9).
+func (ns *Namespace) RemoveRule(now Instant, p Path, name, actor string) error {
+	e, err := ns.ruled(p)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(e.rules, func(o Rule) bool { return strings.EqualFold(o.Name, name) })
+	if at < 0 {
+		return refuseCode(ErrNotFound, 40400, "The subscription '%s' has no rule '%s'.", e.Path, cut(name, 64))
+	}
+	ns.setRules(e, slices.Delete(slices.Clone(e.rules), at, at+1), e.rules[at].id())
+	ns.touch(now, e, "remove rule", actor)
+	ns.entityEvent(EventRuleRemoved, now, e, actor).Reason = name
+	return nil
+}
+
+func (ns *Namespace) ruled(p Path) (*entity, error) {
+	e, err := ns.admin(p)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Kind != Subscription:
+		return nil, refuseCode(ErrNotAllowed, 40301, "'%s' is a %s and has no rules.", e.Path, e.Kind)
+	case e.Config.Status == StatusDisabled || e.topic.Config.Status == StatusDisabled:
+		return nil, refuseCode(ErrDisabled, 40000, "Rules of '%s' cannot change while it or its topic is disabled.", e.Path)
+	default:
+		return e, nil
+	}
+}
+
+func (ns *Namespace) setRules(e *entity, rules []Rule, changed RuleID) {
+	before := e.rules
+	ns.changes.note(undo{kind: undoOther, other: func() { e.rules = before }})
+	e.rules = rules
+	ns.changes.rules[changed] = struct{}{}
+	ns.changes.hard = true
+}
+
+func (ns *Namespace) rule(id RuleID) (Rule, bool) {
+	if h := ns.holders[id.Subscription]; h != nil {
+		for _, r := range h.entity.rules {
+			if r.id() == id {
+				return r, true
+			}
+		}
+	}
+	return Rule{}, false
+}
+
+func (r Rule) id() RuleID { return RuleID{r.Subscription, strings.ToLower(r.Name)} }
+
+// CheckRuleName tells whether a rule may be called name (NAME-2, NAME-3).
+func CheckRuleName(name string, l Limits) error {
+	if strings.HasPrefix(name, "$") { // $Default
+		name = name[1:]
+	}
+	if err := CheckName(Subscription, name, l); err != nil {
+		return refuseCode(ErrArgument, 40000, "'%s' cannot be the name of a rule: %v", cut(name, 64), err)
+	}
+	return nil
+}
+
+// entityEvent notes what happened to e, with its description as it is now.
+func (ns *Namespace) entityEvent(kind EventKind, now Instant, e *entity, actor string) *Event {
+	d := e.Entity
+	ns.events = append(ns.events, Event{Kind: kind, At: now, Holder: e.ID, Path: e.Path, Actor: actor, Entity: &d})
+	return &ns.events[len(ns.events)-1]
+}
+
+func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+
+// Restore takes one record of the store in, in Load's order; call Restored
+// after the last one.
+func (ns *Namespace) Restore(r Record) error {
+	return ns.restore(r)
+}

@@ -1,0 +1,92 @@
+package engine
+
+import "time"
+
+// A HolderID is the identity of a place for messages: a queue, a topic (for
+// its scheduled messages), a subscription or a dead-letter queue. It is never
+// given twice, so dropping and recreating an entity cannot mix messages.
+type HolderID uint64
+
+// EntityKind tells what an entity is.
+type EntityKind uint8
+
+// The kinds of entities.
+const (
+	Queue EntityKind = iota + 1
+	Topic
+	Subscription
+)
+
+func (k EntityKind) String() string {
+	switch k {
+	case Queue:
+		return "queue"
+	case Topic:
+		return "topic"
+	case Subscription:
+		return "subscription"
+	default:
+		return "entity"
+	}
+}
+
+// An Entity is a queue, topic or subscription as it is remembered.
+type Entity struct {
+	ID           HolderID
+	DeadLetterID HolderID // of its dead-letter queue; zero for a topic (DLQ-1)
+	Kind         EntityKind
+	Path         Path // in the case it was created with (NAME-6)
+	Config       Config
+	CreatedAt    Instant
+	UpdatedAt    Instant       // moves when the description changes (RT-1)
+	Unpinned     time.Duration // the AutoDeleteOnIdle that unpinning restores; zero: not pinned (OPS-9)
+}
+
+// A Rule selects messages of a topic for a subscription (semantics §14).
+type Rule struct {
+	Subscription HolderID
+	Name         string
+	Filter       Filter
+	Action       string // SQL text; empty: none
+	CreatedAt    Instant
+}
+
+// FilterKind tells how a rule selects.
+type FilterKind uint8
+
+// The kinds of filters of §14.2.
+const (
+	TrueFilter FilterKind = iota
+	FalseFilter
+	CorrelationFilter
+	SQLFilter
+)
+
+func (k FilterKind) String() string {
+	return [...]string{"True", "False", "Correlation", "Sql"}[k]
+}
+
+// A Filter is kept as it was given. Only true filters select messages so far;
+// a subscription with another, or with an action, makes sends to its topic
+// answer not implemented.
+type Filter struct {
+	Kind FilterKind
+	Text string // SQL expression, or the correlation conditions as JSON
+}
+
+// DefaultRule is the name of the rule that a subscription is created with
+// (FILT-2).
+const DefaultRule = "$Default"
+
+// Active tells whether the rule is one the broker acts on.
+func (r Rule) Active() bool {
+	return r.Filter.Kind == TrueFilter && r.Action == ""
+}
+
+// A Meter is what is counted for a holder beside its messages.
+type Meter struct {
+	Holder     HolderID
+	NextSeq    Seq     // the number the next message gets
+	LastUsed   Instant // when the idle clock last went back, coarse (IDLE-17)
+	AccessedAt Instant // last send, or receiver opened; coarse (RT-2)
+}

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What can go wrong, by the names of semantics §16. A door turns each into its
+// own status in one place; texts for people come from [Refusal].
+var (
+	ErrNotFound        = errors.New("the messaging entity could not be found")
+	ErrExists          = errors.New("the messaging entity already exists")
+	ErrDisabled        = errors.New("the messaging entity is disabled")
+	ErrLockLost        = errors.New("the lock supplied is invalid")
+	ErrMessageNotFound = errors.New("the message could not be found")
+	ErrTooLarge        = errors.New("the message is too large")
+	ErrQuota           = errors.New("a quota has been exceeded")
+	ErrBusy            = errors.New("the server is busy")
+	ErrNotAllowed      = errors.New("the operation is not allowed")
+	ErrArgument        = errors.New("an argument is wrong")
+	ErrOutOfRange      = errors.New("an argument is out of range")
+	ErrNotImplemented  = errors.New("the operation is not implemented")
+	ErrClosed          = errors.New("the broker is closed")
+	// ErrChanged says that what the caller saw is no longer so: the number it
+	// agreed to has grown by more than a tenth. Nothing was changed.
+	ErrChanged = errors.New("there is more now than was agreed to")
+)
+
+// A Refusal is an error with the sentence its reader needs. Kind is one of the
+// Err… values; SubCode is the code of ERR-3, zero where there is none.
+type Refusal struct {
+	Kind    error
+	SubCode int
+	Text    string
+}
+
+func (r *Refusal) Error() string { return r.Text }
+
+func (r *Refusal) Unwrap() error { return r.Kind }
+
+func refuse(kind error, format string, args ...any) error {
+	return &Refusal{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+func refuseCode(kind error, code int, format string, args ...any) error {
+	return &Refusal{Kind: kind, SubCode: code, Text: fmt.Sprintf(format, args...)}
+}
+
+// A PropertyError says which property of a description was refused and why, so
+// that a form can show the reason beside the field. It unwraps to Kind,
+// ErrArgument or ErrOutOfRange.
+type PropertyError struct {
+	Property string // Service Bus' name of the property
+	Value    string // as it was given
+	Kind     error
+	Text     string
+}
+
+func (e *PropertyError) Error() string { return e.Text }
+
+func (e *PropertyError) Unwrap() error { return e.Kind }
+
+// LockLostText is what a client is told when it settles or renews with a token
+// that is no longer good (LOCK-6).
+const LockLostText = "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue, or was received by a different receiver instance."
+
+// NotLockedText is what a client is told when a message asked for by number is
+// not there to be had (DEF-7).
+const NotLockedText = "Failed to lock one or more specified messages. Either the message is already locked or does not exist."
+
+func lockLost() error { return refuse(ErrLockLost, "%s", LockLostText) }
+
+func notFound(p Path) error {
+	return refuseCode(ErrNotFound, 40400, "The messaging entity '%s' could not be found.", p)
+}

@@ -1,0 +1,67 @@
+package engine
+
+// EventKind says what happened.
+type EventKind uint8
+
+// What can happen to a message or an entity.
+const (
+	EventSent         EventKind = iota + 1 // stored and active
+	EventScheduled                         // stored, waiting for its time
+	EventActivated                         // its time has come; Seq is the new number
+	EventCancelled                         // a scheduled message was removed
+	EventLocked                            // taken under a lock
+	EventRenewed                           // the lock starts anew
+	EventLockLost                          // the lock ran out; counted as a failed delivery
+	EventAbandoned                         // given back; counted
+	EventReleased                          // given back; not counted
+	EventDeferred                          // set aside
+	EventReturned                          // a deferred message was made active by an operator
+	EventCompleted                         // settled for good
+	EventReceived                          // received and deleted
+	EventDeadLettered                      // moved to the dead-letter queue; Reason tells why
+	EventExpired                           // dropped at the end of its time, without a trace
+	EventDeleted                           // removed by an operator or by batch delete
+	EventMoved                             // resubmitted or moved; Path and Seq are the new ones
+	EventExtended                          // its expiry was set by an operator
+
+	EventEntityCreated
+	EventEntityUpdated
+	EventEntityDeleted     // Count messages went with it
+	EventEntityAutoDeleted // idle for its time; Count messages went with it
+	EventRuleAdded
+	EventRuleRemoved
+	EventPurged // Count messages of one slice were removed
+)
+
+var eventNames = [...]string{
+	EventSent: "sent", EventScheduled: "scheduled", EventActivated: "activated", EventCancelled: "cancelled",
+	EventLocked: "locked", EventRenewed: "renewed", EventLockLost: "lock-lost", EventAbandoned: "abandoned",
+	EventReleased: "released", EventDeferred: "deferred", EventReturned: "returned", EventCompleted: "completed",
+	EventReceived: "received", EventDeadLettered: "dead-lettered", EventExpired: "expired", EventDeleted: "deleted",
+	EventMoved: "moved", EventExtended: "extended", EventEntityCreated: "entity-created",
+	EventEntityUpdated: "entity-updated", EventEntityDeleted: "entity-deleted",
+	EventEntityAutoDeleted: "entity-auto-deleted", EventRuleAdded: "rule-added", EventRuleRemoved: "rule-removed",
+	EventPurged: "purged",
+}
+
+func (k EventKind) String() string { return eventNames[k] }
+
+// An Event is something that happened, numbered by the log. It carries copies,
+// so that whoever reads it needs nothing else.
+type Event struct {
+	N      uint64 // from 1 in an epoch; given when the event is published
+	Kind   EventKind
+	At     Instant
+	Holder HolderID // where it happened; where the message was, for moves
+	Path   Path     // of Holder
+	To     Path     // where the message went: dead-letter queue, target of a move; empty otherwise
+	Actor  string   // who did it, as far as known; empty for the broker itself
+	Reason string   // DeadLetterReason, or a word on the cause
+	Count  int64    // messages concerned by an entity's or a purge's event
+
+	Message Message // as it was left; the zero Message for an entity's event
+	Content Packed
+	Entity  *Entity  // for an entity's event: the description, not to be changed
+	Rules   []Rule   // of a subscription that was deleted, or of a topic's subscriptions
+	Subs    []Entity // the subscriptions that a deleted topic had
+}

@@ -1,0 +1,194 @@
+package engine
+
+// message is a Message in its indexes.
+type message struct {
+	Message
+	content *content
+	alarm   Instant // where it stands in its holder's alarms; zero: nowhere
+	stored  bool    // the store has some version of it
+	dirty   bool    // the store's version is old; it is in changes.messages
+}
+
+// content is a Content in memory, shared by the copies of a fan-out.
+type content struct {
+	key      Key
+	packed   Packed
+	bodySize int64
+	body     []byte // until it is committed; nil if staged or empty
+	refs     int32  // messages that refer to it
+	pins     int32  // deliveries whose body has not been read yet
+	stored   bool
+	staged   bool // its body went ahead of it
+}
+
+func (c *content) size() int64 { return int64(len(c.packed)) + c.bodySize }
+
+func (m *message) size() int64 { return m.content.size() + m.Extra.size() }
+
+// ready tells whether a receiver may have m now, as far as the last look tells.
+func (m *message) ready() bool { return m.State == Active && m.LockedUntil == 0 }
+
+// class is the one count that a message is in.
+type class uint8
+
+const (
+	classActive class = iota
+	classLocked       // whatever its state
+	classDeferred
+	classScheduled
+	classes
+)
+
+func classOf(m Message) class {
+	switch {
+	case m.LockedUntil != 0:
+		return classLocked
+	case m.State == Deferred:
+		return classDeferred
+	case m.State == Scheduled:
+		return classScheduled
+	default:
+		return classActive
+	}
+}
+
+// A holder is a place for messages with its indexes: a queue, a topic, a
+// subscription or a dead-letter queue.
+type holder struct {
+	id     HolderID
+	path   Path
+	entity *entity
+	dead   bool // it is its entity's dead-letter queue
+	terms  Terms
+
+	order    order          // every message by number
+	apart    [classes]order // locked, deferred and scheduled ones again, for their lists
+	expiring alarms         // messages whose next alarm is their expiry: the horizon
+	pending  alarms         // locks and schedules
+	count    [classes]int64
+	bytes    int64
+
+	meter      Meter
+	meterDirty bool
+	usedAt     Instant // meter.LastUsed as the store may have it
+
+	links  []*link // receivers attached here, served in rotation
+	turn   int
+	lockBy map[Key]string // who holds a lock; in memory only
+	hungry bool           // it is in Namespace.hungry
+
+	rejudge Seq // next number whose alarm must be set anew after a change of terms; zero: none
+
+	at     Instant // when something is due here; zero: never
+	place  int     // in the heap of holders; -1: not in it
+	inTurn bool    // in Namespace.turn instead
+}
+
+func newHolder(id HolderID, path Path, e *entity, dead bool) *holder {
+	return &holder{id: id, path: path, entity: e, dead: dead, place: -1, meter: Meter{Holder: id, NextSeq: 1}}
+}
+
+// alarmsFor is the set that m's alarm belongs to.
+func (h *holder) alarmsFor(m Message) *alarms {
+	if m.LockedUntil != 0 || m.State == Scheduled {
+		return &h.pending
+	}
+	return &h.expiring
+}
+
+func (h *holder) link(m *message) {
+	c := classOf(m.Message)
+	h.order.put(m)
+	h.order.setReady(m.Seq, m.ready())
+	if c != classActive {
+		h.apart[c].put(m)
+	}
+	h.count[c]++
+	h.resize(m.size())
+	if next := h.terms.NextLook(m.Message); next != 0 {
+		m.alarm = next
+		h.alarmsFor(m.Message).add(next, m.Seq)
+	}
+}
+
+func (h *holder) unlink(m *message) {
+	c := classOf(m.Message)
+	h.order.drop(m.Seq)
+	if c != classActive {
+		h.apart[c].drop(m.Seq)
+	}
+	h.count[c]--
+	h.resize(-m.size())
+	h.clearAlarm(m)
+}
+
+func (h *holder) clearAlarm(m *message) {
+	if m.alarm != 0 {
+		h.alarmsFor(m.Message).remove(m.alarm, m.Seq)
+		m.alarm = 0
+	}
+}
+
+// setAlarm puts m's alarm where the terms in force want it.
+func (h *holder) setAlarm(m *message) {
+	next := h.terms.NextLook(m.Message)
+	if next == m.alarm {
+		return
+	}
+	h.clearAlarm(m)
+	if next != 0 {
+		m.alarm = next
+		h.alarmsFor(m.Message).add(next, m.Seq)
+	}
+}
+
+// change gives m new values in the same place, touching only the indexes that
+// they concern.
+func (h *holder) change(m *message, next Message) {
+	was, will := classOf(m.Message), classOf(next)
+	h.resize(next.Extra.size() - m.Extra.size())
+	alarm := h.terms.NextLook(next)
+	if m.alarm != alarm || h.alarmsFor(m.Message) != h.alarmsFor(next) {
+		h.clearAlarm(m)
+	}
+	m.Message = next
+	if alarm != 0 && m.alarm == 0 {
+		m.alarm = alarm
+		h.alarmsFor(next).add(alarm, m.Seq)
+	}
+	if was == will {
+		return
+	}
+	if was != classActive {
+		h.apart[was].drop(m.Seq)
+	}
+	if will != classActive {
+		h.apart[will].put(m)
+	}
+	h.count[was]--
+	h.count[will]++
+	h.order.setReady(m.Seq, m.ready())
+}
+
+func (h *holder) resize(by int64) {
+	h.bytes += by
+	h.entity.root().bytes += by
+}
+
+// next is when time alone will change something here.
+func (h *holder) next() Instant {
+	var at Instant
+	if a, ok := h.expiring.first(); ok {
+		at = earlier(at, a.at)
+	}
+	if a, ok := h.pending.first(); ok {
+		at = earlier(at, a.at)
+	}
+	if h.rejudge != 0 {
+		at = 1
+	}
+	if !h.dead {
+		at = earlier(at, h.entity.idleAt)
+	}
+	return at
+}

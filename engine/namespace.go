@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+)
+
+// Keys gives identities: the epoch in the upper 24 bits, a counter below. It
+// is safe for concurrent use, so that a body can be staged under its key
+// before the owner of the namespace hears of it.
+type Keys struct {
+	epoch uint64
+	last  atomic.Uint64
+}
+
+// NewKeys starts the identities of an epoch.
+func NewKeys(epoch uint64) *Keys { return &Keys{epoch: epoch << 40} }
+
+// Next is an identity never given before in this namespace.
+func (k *Keys) Next() Key { return Key(k.epoch | k.last.Add(1)) }
+
+// Options are what a Namespace is made with.
+type Options struct {
+	Limits Limits
+	Keys   *Keys         // of the store's epoch
+	Nonce  func() uint64 // random, for lock tokens
+}
+
+// A Namespace is the state of every entity and the rules of semantics. It
+// reads no clock, starts no goroutine and does no I/O. It is not safe for
+// concurrent use: whoever owns it calls its methods one at a time, with
+// instants that never go back.
+//
+// Its methods are steps. A step that fails changes nothing, unless its comment
+// says that looking changed something. What steps did since the last Flush is
+// taken with Flush and, once it is durable, sealed with Seal, or undone with
+// Rollback.
+type Namespace struct {
+	limits Limits
+	keys   *Keys
+	nonce  func() uint64
+
+	entities map[string]*entity // by folded path
+	holders  map[HolderID]*holder
+	messages map[Key]*message
+	links    map[LinkID]*link
+	due      dueHolders // heap by holder.at
+	turn     []*holder  // holders with something due, served in rotation
+	hungry   []*holder  // holders where a link may now be served
+	dying    []*holder  // of deleted entities; their messages are let go in slices
+	topLevel int        // queues and topics
+
+	changes changes
+	events  []Event
+	loading map[Key]*content // contents met by Restore, until Restored
+	out     Effects
+}
+
+// An entity is an Entity with its places.
+type entity struct {
+	Entity
+	main   *holder
+	dead   *holder // nil for a topic
+	topic  *entity // nil but for a subscription
+	subs   []*entity
+	rules  []Rule // of a subscription, by folded name
+	bytes  int64  // of all holders below a root entity
+	credit int    // links with credit, here and, for a topic, at its subscriptions
+	idleAt Instant
+	ledger ledger
+}
+
+// root is the entity that e's bytes count against: the topic for a
+// subscription.
+func (e *entity) root() *entity { return cmp.Or(e.topic, e) }
+
+// New is an empty namespace; fill it with Restore.
+func New(o Options) *Namespace {
+	return &Namespace{
+		limits: o.Limits, keys: o.Keys, nonce: o.Nonce,
+		entities: map[string]*entity{}, holders: map[HolderID]*holder{},
+		messages: map[Key]*message{}, links: map[LinkID]*link{},
+		changes: newChanges(),
+	}
+}
+
+// Limits are those it was made with.
+func (ns *Namespace) Limits() Limits { return ns.limits }
+
+func (ns *Namespace) entity(p Path) (*entity, error) {
+	if e := ns.entities[p.Entity().Fold()]; e != nil {
+		return e, nil
+	}
+	return nil, notFound(p)
+}
+
+// holder is where messages received from p are.
+func (ns *Namespace) holder(p Path) (*holder, error) {
+	e, err := ns.entity(p)
+	switch {
+	case err != nil:
+		return nil, err
+	case !p.IsDeadLetter():
+		return e.main, nil
+	case e.dead == nil:
+		return nil, notFound(p)
+	default:
+		return e.dead, nil
+	}
+}
+
+// receivable is holder for those who receive: a topic has no receivers.
+func (ns *Namespace) receivable(p Path) (*holder, error) {
+	h, err := ns.holder(p)
+	if err != nil {
+		return nil, err
+	}
+	if h.entity.Kind == Topic {
+		return nil, refuse(ErrNotAllowed, "'%s' is a topic: messages are received from its subscriptions.", h.path)
+	}
+	return h, nil
+}
+
+// byKey finds a message and its place.
+func (ns *Namespace) byKey(k Key) (*message, *holder, error) {
+	if m := ns.messages[k]; m != nil {
+		if h := ns.holders[m.Holder]; h != nil {
+			return m, h, nil
+		}
+	}
+	return nil, nil, refuse(ErrMessageNotFound, "There is no message %d any more.", k)
+}
+
+// --- the mutators: everything that changes a message goes through them ---
+
+// insert adds a new message. INVARIANT: indexes are a function of the records.
+func (ns *Namespace) insert(v Message, c *content) *message {
+	m := &message{Message: v, content: c}
+	ns.changes.note(undo{kind: undoInsert, m: m})
+	ns.link(m)
+	return m
+}
+
+// put gives m new values, in another holder too.
+func (ns *Namespace) put(m *message, next Message) {
+	ns.changes.note(undo{kind: undoPut, m: m, before: m.Message})
+	ns.replace(m, next)
+}
+
+func (ns *Namespace) replace(m *message, next Message) {
+	h := ns.holders[m.Holder]
+	if next.Holder == m.Holder && next.Seq == m.Seq {
+		h.change(m, next)
+	} else {
+		h.unlink(m)
+		m.Message = next
+		ns.holders[m.Holder].link(m)
+		ns.reschedule(ns.holders[m.Holder])
+	}
+	ns.reschedule(h)
+	ns.wake(ns.holders[m.Holder], m)
+	ns.changes.mark(m)
+}
+
+// drop removes a message for good; its content goes when nothing refers to it.
+func (ns *Namespace) drop(m *message) {
+	ns.changes.note(undo{kind: undoDrop, m: m, before: m.Message})
+	ns.unlink(m)
+}
+
+func (ns *Namespace) link(m *message) {
+	h := ns.holders[m.Holder]
+	ns.messages[m.Key] = m
+	m.content.refs++
+	h.link(m)
+	ns.reschedule(h)
+	ns.wake(h, m)
+	ns.changes.mark(m)
+}
+
+func (ns *Namespace) unlink(m *message) {
+	h := ns.holders[m.Holder]
+	h.unlink(m)
+	delete(ns.messages, m.Key)
+	delete(h.lockBy, m.Key)
+	if m.content.refs--; m.content.refs == 0 {
+		ns.changes.garbage = append(ns.changes.garbage, m.content)
+	}
+	ns.reschedule(h)
+	ns.changes.unmark(m)
+}
+
+// nextSeq gives h's next number.
+func (ns *Namespace) nextSeq(h *holder) Seq {
+	m := h.meter
+	m.NextSeq++
+	ns.meter(h, m)
+	return m.NextSeq - 1
+}
+
+func (ns *Namespace) meter(h *holder, next Meter) {
+	ns.changes.note(undo{kind: undoMeter, h: h, meter: h.meter})
+	h.meter = next
+	ns.changes.markMeter(h)
+}
+
+// event notes what happened to a message, as it is now.
+func (ns *Namespace) event(kind EventKind, now Instant, m *message, h *holder, actor, reason string) *Event {
+	ns.events = append(ns.events, Event{
+		Kind: kind, At: now, Holder: h.id, Path: h.path, Actor: actor, Reason: reason,
+		Message: m.Message, Content: m.content.packed,
+	})
+	return &ns.events[len(ns.events)-1]
+}
+
+// reschedule moves h in the heap to where its next alarm wants it.
+func (ns *Namespace) reschedule(h *holder) {
+	if at := h.next(); at != h.at && !h.inTurn {
+		h.at = at
+		ns.due.fix(h)
+	}
+}
+
+// wake notes that h's receivers may be served because of m.
+func (ns *Namespace) wake(h *holder, m *message) {
+	if m.ready() && len(h.links) > 0 {
+		ns.feed(h)
+	}
+}
+
+func (ns *Namespace) feed(h *holder) {
+	if !h.hungry {
+		h.hungry = true
+		ns.hungry = append(ns.hungry, h)
+	}
+}
+
+// try runs a step of several changes; if it fails, what it did is undone.
+func (ns *Namespace) try(step func() error) error {
+	at, events := len(ns.changes.log), len(ns.events)
+	err := step()
+	if err != nil {
+		ns.undoTo(at)
+		ns.events = ns.events[:events]
+	}
+	return err
+}
+
+// sorted are the entities by folded path.
+func (ns *Namespace) sorted() []*entity {
+	all := make([]*entity, 0, len(ns.entities))
+	for _, e := range ns.entities {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *entity) int { return cmp.Compare(a.Path.Fold(), b.Path.Fold()) })
+	return all
+}

@@ -1,0 +1,404 @@
+package engine
+
+import (
+	"slices"
+	"time"
+)
+
+// This file is what an operator may do and a hosted client may not (§21a). All
+// of it counts as activity like the corresponding operation of a client
+// (OPS-11).
+
+// free finds a message that an operator wants to act on and that nobody holds;
+// what time has done to it is settled first.
+func (ns *Namespace) free(now Instant, k Key) (*message, *holder, error) {
+	m, h, err := ns.byKey(k)
+	if err != nil {
+		return nil, nil, err
+	}
+	ns.settleDue(now, h, m)
+	if m, h, err = ns.byKey(k); err != nil {
+		return nil, nil, err
+	}
+	if m.Locked() {
+		return nil, nil, refuse(ErrNotAllowed, "Message #%d in '%s' is locked; break the lock first.", m.Seq, h.path)
+	}
+	return m, h, nil
+}
+
+// A Move says where an operator wants a message.
+type Move struct {
+	Key  Key
+	To   Path // empty: back where it died, for a dead letter
+	Copy bool // the message stays, a copy goes (OPS-2)
+}
+
+// Move takes a message to another entity, or a dead letter back, as if it were
+// sent anew: new number and enqueued time, its own TTL runs again, no failed
+// deliveries, no dead-letter properties (OPS-1, OPS-2, OPS-10). A dead letter
+// of a subscription goes back to that subscription, not to its topic.
+func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
+	m, from, err := ns.free(now, mv.Key)
+	if err != nil {
+		return 0, err
+	}
+	to, err := ns.admitMove(m, from, mv)
+	if err != nil {
+		return 0, err
+	}
+	ns.changes.hard = true
+	next, ttl := m.Message, m.content.packed.ttl()
+	next.DeliveryCount, next.State, next.EnqueuedAt, next.ScheduledFor = 0, Active, now, 0
+	next.ExpiresAt = to.main.terms.ownExpiry(now, ttl)
+	next.Seq = ns.nextSeq(to.main)
+	next.EnqueuedSeq, next.Holder = next.Seq, to.ID
+	next.Extra = nil
+	if m.Extra != nil && len(m.Extra.Properties) > 0 {
+		next.Extra = &Extra{Properties: m.Extra.Properties}
+	}
+	ns.touch(now, from.entity, "resubmit", actor)
+	ns.accessed(now, to, "send", actor)
+	switch {
+	case to.Kind == Topic:
+		ns.moveToTopic(now, m, from, to, next, mv.Copy, actor)
+	case mv.Copy:
+		next.Key = ns.keys.Next()
+		ns.event(EventSent, now, ns.insert(next, m.content), to.main, actor, "resubmitted copy")
+	default:
+		ns.put(m, next)
+		ns.event(EventMoved, now, m, from, actor, "").To = to.Path
+	}
+	return next.Seq, nil
+}
+
+func (ns *Namespace) moveToTopic(now Instant, m *message, from *holder, to *entity, next Message, keep bool, actor string) {
+	next.Key = ns.keys.Next()
+	ns.fanOut(now, to, next, m.content, actor)
+	if !keep {
+		ns.drop(m)
+		ns.event(EventMoved, now, m, from, actor, "").To = to.Path
+	}
+}
+
+func (ns *Namespace) admitMove(m *message, from *holder, mv Move) (*entity, error) {
+	to := from.entity
+	if mv.To != "" {
+		var err error
+		if to, err = ns.entity(mv.To); err != nil {
+			return nil, err
+		}
+	} else if !from.dead {
+		return nil, refuse(ErrNotAllowed, "Message #%d in '%s' is not a dead letter; say where to move it.", m.Seq, from.path)
+	}
+	switch {
+	case mv.To.IsDeadLetter():
+		return nil, refuseCode(ErrNotAllowed, 40301, "Messages cannot be sent to a dead-letter queue: '%s'.", mv.To)
+	case m.State == Scheduled:
+		return nil, refuse(ErrNotAllowed, "Message #%d is scheduled; send it now or reschedule it instead.", m.Seq)
+	case to.main == from:
+		return nil, refuse(ErrNotAllowed, "Message #%d is in '%s' already.", m.Seq, to.Path)
+	case !to.Config.Status.sends():
+		return nil, refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Send operations.", to.Path)
+	}
+	if err := to.unready(); err != nil {
+		return nil, err
+	}
+	more := m.size() * to.copies()
+	if !mv.Copy && to.root() == from.entity.root() {
+		more -= m.size()
+	}
+	return to, ns.full(to, more)
+}
+
+// Extend sets a message's own expiry, past the entity's ceiling too but not
+// before now; nil time for never is not offered (OPS-3).
+func (ns *Namespace) Extend(now Instant, k Key, expires Instant, actor string) error {
+	m, h, err := ns.byKey(k)
+	if err != nil {
+		return err
+	}
+	if m.State != Deferred { // a deferred one may be past its time and still be here
+		ns.settleDue(now, h, m)
+	}
+	if m, h, err = ns.byKey(k); err != nil {
+		return err
+	}
+	switch {
+	case h.dead:
+		return refuse(ErrNotAllowed, "Message #%d is a dead letter; dead letters do not expire.", m.Seq)
+	case m.State == Scheduled:
+		return refuse(ErrNotAllowed, "Message #%d is scheduled; its time runs from its activation.", m.Seq)
+	case expires < now:
+		return refuse(ErrOutOfRange, "The time at which message #%d expires must not lie in the past.", m.Seq)
+	}
+	next := m.Message
+	next.ExpiresAt = expires
+	ns.put(m, next)
+	ns.changes.hard = true
+	ns.touch(now, h.entity, "extend", actor)
+	ns.event(EventExtended, now, m, h, actor, "")
+	return nil
+}
+
+// ReturnToActive makes a deferred message deliverable again, at its old place
+// in order (OPS-4).
+func (ns *Namespace) ReturnToActive(now Instant, k Key, actor string) error {
+	m, h, err := ns.free(now, k)
+	if err != nil {
+		return err
+	}
+	if m.State != Deferred {
+		return refuse(ErrNotAllowed, "Message #%d in '%s' is not deferred.", m.Seq, h.path)
+	}
+	next := m.Message
+	next.State = Active
+	ns.put(m, next)
+	ns.changes.hard = true
+	ns.touch(now, h.entity, "return", actor)
+	ns.event(EventReturned, now, m, h, actor, "")
+	ns.settleDue(now, h, m)
+	return nil
+}
+
+// DeadLetterOne moves a message to the dead-letter queue (OPS-5).
+func (ns *Namespace) DeadLetterOne(now Instant, k Key, reason, description, actor string) error {
+	m, h, err := ns.free(now, k)
+	if err != nil {
+		return err
+	}
+	if err := checkReason(reason, description, ns.limits); err != nil {
+		return err
+	}
+	if h.dead || m.State == Scheduled {
+		return refuse(ErrNotAllowed, "Message #%d in '%s' cannot be dead-lettered from there.", m.Seq, h.path)
+	}
+	ns.touch(now, h.entity, "dead-letter", actor)
+	ns.deadLetter(now, h, m, &Extra{Reason: reason, Description: description, By: actor})
+	return nil
+}
+
+// DeleteOne removes a message without a trace (OPS-5); a scheduled one is
+// cancelled.
+func (ns *Namespace) DeleteOne(now Instant, k Key, actor string) error {
+	m, h, err := ns.free(now, k)
+	if err != nil {
+		return err
+	}
+	if m.State == Scheduled {
+		ns.cancel(now, h, m, actor)
+		return nil
+	}
+	ns.drop(m)
+	ns.changes.hard = true
+	ns.touch(now, h.entity, "delete", actor)
+	ns.event(EventDeleted, now, m, h, actor, "")
+	return nil
+}
+
+// BreakLock ends a lock as if it had run out now (OPS-6).
+func (ns *Namespace) BreakLock(now Instant, k Key, actor string) error {
+	m, h, err := ns.held(now, k)
+	if err != nil {
+		return err
+	}
+	ns.touch(now, h.entity, "break lock", actor)
+	ns.unlock(now, h, m, EventLockLost, actor)
+	ns.settleDue(now, h, m)
+	return nil
+}
+
+// RenewFor renews a lock on behalf of its holder (OPS-6).
+func (ns *Namespace) RenewFor(now Instant, k Key, actor string) (Instant, error) {
+	m, h, err := ns.held(now, k)
+	if err != nil {
+		return 0, err
+	}
+	ns.renew(now, h, m, actor)
+	return m.LockedUntil, nil
+}
+
+func (ns *Namespace) held(now Instant, k Key) (*message, *holder, error) {
+	m, h, err := ns.byKey(k)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.LockedUntil == 0 || m.LockedUntil.Passed(now) {
+		return nil, nil, refuse(ErrNotAllowed, "Message #%d in '%s' is not locked.", m.Seq, h.path)
+	}
+	return m, h, nil
+}
+
+// SendNow activates a scheduled message at once (OPS-8).
+func (ns *Namespace) SendNow(now Instant, k Key, actor string) error {
+	m, h, err := ns.scheduled(now, k)
+	if err != nil {
+		return err
+	}
+	ns.touch(now, h.entity, "send now", actor)
+	ns.activate(now, h, m)
+	return nil
+}
+
+// Reschedule cancels and schedules in one step (OPS-8): the number changes.
+func (ns *Namespace) Reschedule(now Instant, k Key, at Instant, actor string) (Seq, error) {
+	m, h, err := ns.scheduled(now, k)
+	if err != nil {
+		return 0, err
+	}
+	if at <= now {
+		return 0, refuse(ErrOutOfRange, "The new time of message #%d must lie ahead; use send now instead.", m.Seq)
+	}
+	next := m.Message
+	next.ScheduledFor = at
+	next.Seq = ns.nextSeq(h)
+	next.EnqueuedSeq, next.EnqueuedAt = next.Seq, now
+	ns.put(m, next)
+	ns.changes.hard = true
+	ns.touch(now, h.entity, "reschedule", actor)
+	ns.event(EventScheduled, now, m, h, actor, "rescheduled")
+	return next.Seq, nil
+}
+
+func (ns *Namespace) scheduled(now Instant, k Key) (*message, *holder, error) {
+	m, h, err := ns.byKey(k)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.State != Scheduled || Judge(h.terms, m.Message, now) == Activate {
+		return nil, nil, refuse(ErrMessageNotFound, "Message %d is not scheduled any more.", k)
+	}
+	return m, h, nil
+}
+
+// A Purge removes the messages of some classes that were there when it began
+// (OPS-7). It is done in slices; locked messages are passed over.
+type Purge struct {
+	Path    Path
+	Classes []Class // ClassActive, ClassDeferred, ClassScheduled
+	Bound   Seq     // exclusive; messages with this number or a later one survive
+	Before  Instant // dead letters that died later survive, whatever their number
+	From    Seq     // where the next slice begins
+	Removed int64
+	Skipped int64 // locked ones
+	Done    bool
+}
+
+// BeginPurge fixes what a purge may remove.
+func (ns *Namespace) BeginPurge(now Instant, p Path, classes []Class) (Purge, error) {
+	h, err := ns.holder(p)
+	if err != nil {
+		return Purge{}, err
+	}
+	return Purge{Path: p, Classes: classes, Bound: h.entity.main.meter.NextSeq, Before: now, From: 1}, nil
+}
+
+// PurgeSlice removes up to limit more messages and moves pg on.
+func (ns *Namespace) PurgeSlice(now Instant, pg *Purge, limit int, actor string) error {
+	h, err := ns.holder(pg.Path)
+	if err != nil {
+		return err
+	}
+	var victims []*message
+	looked := 0
+	pg.Done = true
+	for m := range h.order.from(pg.From) {
+		if m.Seq >= pg.Bound {
+			break
+		}
+		if looked++; looked > limit {
+			pg.Done = false
+			break
+		}
+		pg.From = m.Seq + 1
+		switch {
+		case m.Extra != nil && h.dead && m.Extra.DeadAt > pg.Before:
+		case m.Locked():
+			pg.Skipped++
+		case slices.Contains(pg.Classes, Class(classOf(m.Message))+ClassActive):
+			victims = append(victims, m)
+		}
+	}
+	for _, m := range victims {
+		ns.drop(m)
+	}
+	if len(victims) > 0 {
+		ns.changes.hard = true
+		pg.Removed += int64(len(victims))
+		ns.touch(now, h.entity, "purge", actor)
+		ns.events = append(ns.events, Event{Kind: EventPurged, At: now, Holder: h.id, Path: h.path, Actor: actor, Count: int64(len(victims))})
+	}
+	return nil
+}
+
+// BatchDelete removes up to count of the oldest active messages that were
+// enqueued at or before an instant, and says how many (BDEL-1 … BDEL-7).
+// Locked, deferred and scheduled ones stay.
+func (ns *Namespace) BatchDelete(now Instant, p Path, count int, before Instant, client string) (int, error) {
+	h, err := ns.openFor(p)
+	if err != nil {
+		return 0, err
+	}
+	if count <= 0 || int64(count) > ns.limits.BatchDelete {
+		return 0, refuse(ErrOutOfRange, "The number of messages to delete must be between 1 and %d, not %d.", ns.limits.BatchDelete, count)
+	}
+	ns.touch(now, h.entity, "batch delete", client)
+	var victims []*message
+	for m := range h.order.from(1) {
+		if len(victims) == count || m.EnqueuedAt > before && !h.dead {
+			break
+		}
+		if m.ready() && m.EnqueuedAt <= before {
+			victims = append(victims, m)
+		}
+	}
+	for _, m := range victims {
+		ns.drop(m)
+		ns.event(EventDeleted, now, m, h, client, "batch delete")
+	}
+	ns.changes.hard = ns.changes.hard || len(victims) > 0
+	return len(victims), nil
+}
+
+// Touch counts as use of a temporary entity (OPS-9).
+func (ns *Namespace) Touch(now Instant, p Path, actor string) error {
+	e, err := ns.admin(p)
+	if err != nil {
+		return err
+	}
+	ns.touch(now, e, "touch", actor)
+	return nil
+}
+
+// Pin keeps a temporary entity for good and remembers its idle time; Unpin
+// gives it back (OPS-9).
+func (ns *Namespace) Pin(now Instant, p Path, actor string) error {
+	e, err := ns.admin(p)
+	if err != nil {
+		return err
+	}
+	if e.Config.AutoDeleteOnIdle == 0 {
+		return refuse(ErrNotAllowed, "'%s' does not delete itself; there is nothing to pin.", e.Path)
+	}
+	return ns.setIdle(now, e, 0, e.Config.AutoDeleteOnIdle, "pin", actor)
+}
+
+// Unpin restores the idle time that Pin remembered (OPS-9).
+func (ns *Namespace) Unpin(now Instant, p Path, actor string) error {
+	e, err := ns.admin(p)
+	if err != nil {
+		return err
+	}
+	if e.Unpinned == 0 {
+		return refuse(ErrNotAllowed, "'%s' is not pinned.", e.Path)
+	}
+	return ns.setIdle(now, e, e.Unpinned, 0, "unpin", actor)
+}
+
+func (ns *Namespace) setIdle(now Instant, e *entity, idle, remember time.Duration, what, actor string) error {
+	next := e.Entity
+	next.Config.AutoDeleteOnIdle, next.Unpinned, next.UpdatedAt = idle, remember, max(now, e.UpdatedAt)
+	ns.describe(e, next)
+	ns.touch(now, e, what, actor)
+	ns.entityEvent(EventEntityUpdated, now, e, actor).Reason = what
+	return nil
+}

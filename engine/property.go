@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A Property is one property of an entity's description: how doors name it,
+// what it takes and what it means. One table serves every door, so that the
+// form, the JSON API and Config.json accept and refuse the same.
+type Property struct {
+	Name       string // Service Bus' name
+	Type       PropertyType
+	Kinds      []EntityKind // who has it
+	CreateOnly bool         // fixed once the entity exists (PROP-1)
+	Default    string       // as Text gives it
+	Values     []string     // of an enumeration
+
+	set  func(c *Config, l Limits, kind EntityKind, text string) error
+	text func(c Config) string
+}
+
+// A PropertyType says how a property's text is read.
+type PropertyType uint8
+
+// The types of properties.
+const (
+	DurationProperty PropertyType = iota + 1 // ParseDuration's forms; never is allowed where Default says so
+	NumberProperty
+	SwitchProperty // true or false
+	ChoiceProperty // one of Values
+	TextProperty
+	EntityProperty // the path of another entity, or empty
+)
+
+// Properties is what an entity of this kind has, in the order of semantics §1.2.
+func Properties(kind EntityKind) []Property {
+	return slices.DeleteFunc(properties(), func(p Property) bool { return !slices.Contains(p.Kinds, kind) })
+}
+
+// LookupProperty finds a property by its name, in any case; aliases of older
+// SDKs are known (CONF-13).
+func LookupProperty(kind EntityKind, name string) (Property, bool) {
+	if strings.EqualFold(name, "EnableDeadLetteringOnMessageExpiration") {
+		name = "DeadLetteringOnMessageExpiration"
+	}
+	for _, p := range Properties(kind) {
+		if strings.EqualFold(p.Name, name) {
+			return p, true
+		}
+	}
+	return Property{}, false
+}
+
+// Set reads text into c. Text that means the default, and only that, leaves a
+// zero field. Errors are *PropertyError.
+func (p Property) Set(c *Config, l Limits, kind EntityKind, text string) error {
+	if err := p.set(c, l, kind, strings.TrimSpace(text)); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Text is the property's value in c, as Set would read it back.
+func (p Property) Text(c Config) string { return p.text(c) }
+
+// Never tells whether the property can say "never".
+func (p Property) Never() bool { return p.Default == MaxDurationText }
+
+func properties() []Property {
+	queue, topic, sub := Queue, Topic, Subscription
+	all := []EntityKind{queue, topic, sub}
+	return []Property{
+		durationProperty("DefaultMessageTimeToLive", all, MaxDurationText,
+			func(c *Config) *time.Duration { return &c.DefaultMessageTimeToLive },
+			func(l Limits) (time.Duration, time.Duration) { return l.MinTTL, l.MaxTTL }),
+		switchProperty("DeadLetteringOnMessageExpiration", []EntityKind{queue, sub}, false, func(c *Config) *bool { return &c.DeadLetteringOnMessageExpiration }),
+		durationProperty("LockDuration", []EntityKind{queue, sub}, "PT1M",
+			func(c *Config) *time.Duration { return &c.LockDuration },
+			func(l Limits) (time.Duration, time.Duration) { return l.MinLock, l.MaxLock }),
+		numberProperty("MaxDeliveryCount", []EntityKind{queue, sub}, 10, 1, 1<<31-1,
+			func(c *Config, n int64) { c.MaxDeliveryCount = int32(n) }, func(c Config) int64 { return int64(c.Deliveries()) }),
+		durationProperty("AutoDeleteOnIdle", all, MaxDurationText,
+			func(c *Config) *time.Duration { return &c.AutoDeleteOnIdle },
+			func(l Limits) (time.Duration, time.Duration) { return l.MinAutoDelete, 0 }),
+		statusProperty(all),
+		createOnly(switchProperty("RequiresSession", []EntityKind{queue, sub}, false, func(c *Config) *bool { return &c.RequiresSession })),
+		createOnly(switchProperty("RequiresDuplicateDetection", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.RequiresDuplicateDetection })),
+		durationProperty("DuplicateDetectionHistoryTimeWindow", []EntityKind{queue, topic}, "PT10M",
+			func(c *Config) *time.Duration { return &c.DuplicateDetectionHistoryTimeWindow },
+			func(l Limits) (time.Duration, time.Duration) { return l.MinDuplicateWindow, l.MaxDuplicateWindow }),
+		entityProperty("ForwardTo", []EntityKind{queue, sub}, func(c *Config) *string { return &c.ForwardTo }),
+		entityProperty("ForwardDeadLetteredMessagesTo", []EntityKind{queue, sub}, func(c *Config) *string { return &c.ForwardDeadLetteredMessagesTo }),
+		invert(switchProperty("DeadLetteringOnFilterEvaluationExceptions", []EntityKind{sub}, true, func(c *Config) *bool { return &c.IgnoreFilterExceptions })),
+		numberProperty("MaxSizeInMegabytes", []EntityKind{queue, topic}, 1024, 1, 81_920,
+			func(c *Config, n int64) { c.MaxSizeInMegabytes = n }, func(c Config) int64 { return c.Capacity() >> 20 }),
+		numberProperty("MaxMessageSizeInKilobytes", []EntityKind{queue, topic}, 0, 0, 102_400,
+			func(c *Config, n int64) { c.MaxMessageSizeInKilobytes = n }, func(c Config) int64 { return c.MaxMessageSizeInKilobytes }),
+		invert(switchProperty("EnableBatchedOperations", all, true, func(c *Config) *bool { return &c.UnbatchedOperations })),
+		switchProperty("EnableExpress", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.EnableExpress }),
+		switchProperty("SupportOrdering", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.SupportOrdering }),
+		partitioning([]EntityKind{queue, topic}),
+		metadataProperty(all),
+	}
+}
+
+func createOnly(p Property) Property { p.CreateOnly = true; return p }
+
+func (p Property) refuse(text string, kind error, format string, args ...any) error {
+	return &PropertyError{Property: p.Name, Value: cut(text, 64), Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+func durationProperty(name string, kinds []EntityKind, def string, field func(*Config) *time.Duration, bounds func(Limits) (least, most time.Duration)) Property {
+	p := Property{Name: name, Type: DurationProperty, Kinds: kinds, Default: def}
+	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
+		if text == "" {
+			*field(c) = 0
+			return nil
+		}
+		d, never, err := ParseDuration(text)
+		if err != nil {
+			return p.refuse(text, ErrArgument, "The value for '%s' is not a duration: %v.", name, err)
+		}
+		least, most := bounds(l)
+		if never && p.Never() && most == 0 {
+			*field(c) = 0
+			return nil
+		}
+		if never || d < least || most > 0 && d > most {
+			return p.refuse(text, ErrOutOfRange, "%s", outOfBounds(name, never, d, least, most))
+		}
+		*field(c) = d
+		return nil
+	}
+	p.text = func(c Config) string {
+		if d := *field(&c); d != 0 {
+			return FormatDuration(d)
+		}
+		return def
+	}
+	return p
+}
+
+// outOfBounds words the refusals clients know (PROP-3, PROP-4).
+func outOfBounds(name string, never bool, d, least, most time.Duration) string {
+	switch {
+	case name == "LockDuration" && (never || d > most):
+		return fmt.Sprintf("The supplied lock time exceeds the allowed maximum of '%g' minutes.", most.Minutes())
+	case most > 0:
+		return fmt.Sprintf("The value for '%s' must be between %s and %s.", name, FormatDuration(least), FormatDuration(most))
+	default:
+		return fmt.Sprintf("The value for '%s' must be at least %s, or never.", name, FormatDuration(least))
+	}
+}
+
+func numberProperty(name string, kinds []EntityKind, def, least, most int64, set func(*Config, int64), get func(Config) int64) Property {
+	p := Property{Name: name, Type: NumberProperty, Kinds: kinds, Default: strconv.FormatInt(def, 10)}
+	p.set = func(c *Config, _ Limits, _ EntityKind, text string) error {
+		if text == "" {
+			set(c, 0)
+			return nil
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return p.refuse(text, ErrArgument, "The value for '%s' must be a whole number.", name)
+		}
+		if n < least || n > most {
+			return p.refuse(text, ErrOutOfRange, "The value for '%s' must be between %d and %d.", name, least, most)
+		}
+		set(c, n)
+		return nil
+	}
+	p.text = func(c Config) string { return strconv.FormatInt(get(c), 10) }
+	return p
+}
+
+func switchProperty(name string, kinds []EntityKind, def bool, field func(*Config) *bool) Property {
+	p := Property{Name: name, Type: SwitchProperty, Kinds: kinds, Default: strconv.FormatBool(def)}
+	p.set = func(c *Config, _ Limits, _ EntityKind, text string) error {
+		on := def
+		if text != "" {
+			var err error
+			if on, err = strconv.ParseBool(strings.ToLower(text)); err != nil {
+				return p.refuse(text, ErrArgument, "The value for '%s' must be true or false.", name)
+			}
+		}
+		*field(c) = on
+		return nil
+	}
+	p.text = func(c Config) string { return strconv.FormatBool(*field(&c)) }
+	return p
+}
+
+// invert keeps a switch whose default is true in a field whose zero value is
+// that default.
+func invert(p Property) Property {
+	set, text := p.set, p.text
+	p.set = func(c *Config, l Limits, k EntityKind, s string) error {
+		if s == "" {
+			s = "true"
+		}
+		b, err := strconv.ParseBool(strings.ToLower(s))
+		if err != nil {
+			return set(c, l, k, s)
+		}
+		return set(c, l, k, strconv.FormatBool(!b))
+	}
+	p.text = func(c Config) string { return strconv.FormatBool(text(c) == "false") }
+	return p
+}
+
+func statusProperty(kinds []EntityKind) Property {
+	p := Property{Name: "Status", Type: ChoiceProperty, Kinds: kinds, Default: "Active", Values: []string{"Active", "Disabled", "SendDisabled", "ReceiveDisabled"}}
+	p.set = func(c *Config, _ Limits, kind EntityKind, text string) error {
+		for s, name := range statusNames {
+			if !strings.EqualFold(text, name) && (text != "" || s != StatusActive) {
+				continue
+			}
+			if kind == Topic && s == StatusReceiveDisabled || kind == Subscription && s == StatusSendDisabled {
+				return p.refuse(text, ErrArgument, "A %s cannot be %s.", kind, name)
+			}
+			c.Status = s
+			return nil
+		}
+		return p.refuse(text, ErrArgument, "The value for 'Status' must be one of %s.", strings.Join(p.Values, ", "))
+	}
+	p.text = func(c Config) string { return c.Status.String() }
+	return p
+}
+
+// entityProperty takes a path of this namespace, or the absolute URI that
+// clients make of it.
+func entityProperty(name string, kinds []EntityKind, field func(*Config) *string) Property {
+	p := Property{Name: name, Type: EntityProperty, Kinds: kinds}
+	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
+		if _, rest, ok := strings.Cut(text, "://"); ok {
+			_, text, _ = strings.Cut(rest, "/")
+		}
+		if text != "" {
+			if err := CheckName(Queue, text, l); err != nil {
+				return p.refuse(text, ErrArgument, "The value for '%s' is not the path of a queue or topic: %v", name, err)
+			}
+		}
+		*field(c) = text
+		return nil
+	}
+	p.text = func(c Config) string { return *field(&c) }
+	return p
+}
+
+// partitioning is refused rather than accepted without effect (SEQ-2).
+func partitioning(kinds []EntityKind) Property {
+	p := Property{Name: "EnablePartitioning", Type: SwitchProperty, Kinds: kinds, CreateOnly: true, Default: "false"}
+	p.set = func(_ *Config, _ Limits, _ EntityKind, text string) error {
+		if text == "" || strings.EqualFold(text, "false") {
+			return nil
+		}
+		return p.refuse(text, ErrArgument, "Partitioned entities are not offered: 'EnablePartitioning' must be false.")
+	}
+	p.text = func(Config) string { return "false" }
+	return p
+}
+
+func metadataProperty(kinds []EntityKind) Property {
+	p := Property{Name: "UserMetadata", Type: TextProperty, Kinds: kinds}
+	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
+		if n := int64(utf8.RuneCountInString(text)); n > l.UserMetadata {
+			return p.refuse(text, ErrOutOfRange, "The value for 'UserMetadata' has at most %d characters; this one has %d.", l.UserMetadata, n)
+		}
+		c.UserMetadata = text
+		return nil
+	}
+	p.text = func(c Config) string { return c.UserMetadata }
+	return p
+}

@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"mayfly/engine/value"
+)
+
+// Mode says how a receiver takes messages (LOCK-1).
+type Mode uint8
+
+// The modes.
+const (
+	PeekLock         Mode = iota
+	ReceiveAndDelete      // gone when it is handed out; the batch that says so is durable first (LOCK-2)
+)
+
+// A LinkID names a receiver attached to an entity; the caller chooses it and
+// never uses it twice.
+type LinkID uint64
+
+// A Link is a receiver. Attached receivers are state of the engine, because
+// idleness, disabling and deletion must know of them; they are not remembered.
+type Link struct {
+	ID     LinkID
+	Path   Path
+	Mode   Mode
+	Client string // for people: who this is
+}
+
+type link struct {
+	Link
+	holder *holder
+	credit int
+}
+
+// A Delivery is a message handed to a link.
+type Delivery struct {
+	Link    LinkID
+	Path    Path // where it was
+	Message Message
+	Content Packed
+	Expires Instant // computed, the entity's default included (TTL-14); zero: never
+	Deleted bool    // received and deleted: there is no lock
+	Body    []byte  // if it is at hand; otherwise read it from the store, while Pin holds it
+	Pin     Pin     // give it to Taken, once
+}
+
+// Token is the delivery's lock token.
+func (d Delivery) Token() LockToken { return d.Message.Token() }
+
+// TTL is the effective time to live, as a receiver sees it (TTL-5); zero: never.
+func (d Delivery) TTL() time.Duration {
+	if d.Expires == 0 {
+		return 0
+	}
+	return d.Expires.Sub(d.Message.EnqueuedAt)
+}
+
+// LinkEnded says that a link was ended by the engine, and why.
+type LinkEnded struct {
+	ID  LinkID
+	Err error
+}
+
+// Closed says how a link ends.
+type Closed uint8
+
+// The ways of ending a link. Either way its locks stay until their deadline
+// (DEC-5, LOCK-13).
+const (
+	ByClient Closed = iota
+	Lost
+)
+
+// Attach opens a receiver without credit. It counts as use of the entity.
+func (ns *Namespace) Attach(now Instant, l Link) error {
+	h, err := ns.openFor(l.Path)
+	if err != nil {
+		return err
+	}
+	if int64(ns.receivers(h.entity.root())) >= ns.limits.Receives {
+		return refuse(ErrBusy, "'%s' has %d receivers waiting, which is the most it may have.", h.entity.root().Path, ns.limits.Receives)
+	}
+	in := &link{Link: l, holder: h}
+	ns.links[l.ID] = in
+	h.links = append(h.links, in)
+	ns.accessed(now, h.entity, "receive", l.Client)
+	return nil
+}
+
+func (ns *Namespace) receivers(root *entity) (n int) {
+	for _, e := range append(slices.Clone(root.subs), root) {
+		for _, h := range e.holders() {
+			n += len(h.links)
+		}
+	}
+	return n
+}
+
+// openFor finds the place to receive from and refuses where receiving is
+// closed or not built (§1.4, DLQ-13).
+func (ns *Namespace) openFor(p Path) (*holder, error) {
+	h, err := ns.receivable(p)
+	if err != nil {
+		return nil, err
+	}
+	e := h.entity
+	if !e.Config.Status.receives() {
+		return nil, disabledReceive(h)
+	}
+	if h.dead {
+		if e.Config.ForwardDeadLetteredMessagesTo != "" {
+			return nil, notActive(e.Path, "ForwardDeadLetteredMessagesTo")
+		}
+		return h, nil
+	}
+	if e.Config.ForwardTo != "" || e.Config.RequiresSession {
+		return nil, notActive(e.Path, e.Config.NotActiveYet()[0])
+	}
+	return h, nil
+}
+
+func disabledReceive(h *holder) error {
+	return refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Receive operations.", h.path)
+}
+
+// Credit lets a link take n more messages; they come as deliveries of Match. A
+// link with credit keeps its entity from being idle (IDLE-8).
+func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
+	l := ns.links[id]
+	if l == nil {
+		return refuse(ErrNotFound, "There is no receiver %d.", id)
+	}
+	if l.credit == 0 && n > 0 {
+		ns.hold(l.holder.entity, 1)
+	}
+	l.credit += n
+	ns.feed(l.holder)
+	ns.touch(now, l.holder.entity, "receive", l.Client)
+	return nil
+}
+
+// hold counts receivers with credit at e and its topic.
+func (ns *Namespace) hold(e *entity, by int) {
+	for ; e != nil; e = e.topic {
+		e.credit += by
+	}
+}
+
+// Detach ends a link. Unknown ids are ignored: it may have been ended already.
+func (ns *Namespace) Detach(now Instant, id LinkID, _ Closed) {
+	l := ns.links[id]
+	if l == nil {
+		return
+	}
+	delete(ns.links, id)
+	h := l.holder
+	h.links = slices.DeleteFunc(h.links, func(o *link) bool { return o == l })
+	if l.credit > 0 {
+		ns.hold(h.entity, -1)
+		ns.touch(now, h.entity, "receive", l.Client) // it was receiving until now
+	}
+	ns.reconsider(now, h.entity)
+}
+
+// Match hands ready messages to links with credit, one to each in rotation. If
+// it met more messages that time had changed than one step may settle, it goes
+// on at the next call; NextDue says so.
+func (ns *Namespace) Match(now Instant) {
+	todo := ns.hungry
+	ns.hungry = nil
+	for _, h := range todo {
+		h.hungry = false
+		if ns.holders[h.id] == h {
+			ns.feedLinks(now, h)
+		}
+	}
+}
+
+// Waiting tells whether the link has credit and nothing to be had: a receive
+// that does not want to wait may be answered.
+func (ns *Namespace) Waiting(id LinkID) bool {
+	l := ns.links[id]
+	return l != nil && l.credit > 0 && !l.holder.hungry
+}
+
+func (ns *Namespace) feedLinks(now Instant, h *holder) {
+	for passed := 0; passed < len(h.links); {
+		h.turn %= len(h.links)
+		l := h.links[h.turn]
+		h.turn++
+		if l.credit == 0 {
+			passed++
+			continue
+		}
+		m := ns.head(now, h)
+		if m == nil {
+			return
+		}
+		passed = 0
+		d := ns.take(now, h, m, l.Mode, l.Client)
+		d.Link = l.ID
+		ns.changes.note(undo{kind: undoCredit, link: l})
+		if l.credit--; l.credit == 0 {
+			ns.hold(h.entity, -1)
+			ns.touch(now, h.entity, "receive", l.Client)
+		}
+		ns.out.Deliveries = append(ns.out.Deliveries, d)
+	}
+}
+
+// head is the oldest deliverable message of h (SEQ-7). What it meets on the
+// way that time has changed, it settles (TTL-19, TTL-31, PROP-11).
+func (ns *Namespace) head(now Instant, h *holder) *message {
+	// Locks that have run out and schedules that have come, first: a receive
+	// must not miss them because the sweeper is late.
+	for range maxDueInStep {
+		a, ok := h.pending.first()
+		if !ok || !a.at.Passed(now) {
+			break
+		}
+		ns.settleDue(now, h, h.order.at(a.seq))
+	}
+	for range maxDueInStep {
+		m := h.order.first()
+		if m == nil || ns.settleDue(now, h, m) {
+			return m
+		}
+	}
+	ns.feed(h)
+	return nil
+}
+
+// maxDueInStep bounds what one receive does for messages it does not get.
+const maxDueInStep = 1024
+
+// take hands m out: under a lock, or for good.
+func (ns *Namespace) take(now Instant, h *holder, m *message, mode Mode, client string) Delivery {
+	m.content.pins++
+	d := Delivery{Path: h.path, Content: m.content.packed, Expires: h.terms.ExpiresAt(m.Message), Body: m.content.body, Pin: Pin{m.content}}
+	if mode == ReceiveAndDelete {
+		d.Message, d.Deleted = m.Message, true
+		ns.drop(m)
+		ns.changes.hard = true
+		ns.event(EventReceived, now, m, h, client, "")
+		return d
+	}
+	next := m.Message
+	next.LockedUntil = now.Add(h.entity.Config.LockFor()) // LOCK-4
+	next.Nonce = ns.nonce()
+	ns.put(m, next)
+	if h.lockBy == nil {
+		h.lockBy = map[Key]string{}
+	}
+	h.lockBy[m.Key] = client
+	ns.event(EventLocked, now, m, h, client, "")
+	d.Message = m.Message
+	return d
+}
+
+// end takes all links of e away and has their owners told.
+func (ns *Namespace) end(e *entity, why func(*holder) error) {
+	for _, h := range e.holders() {
+		for _, l := range h.links {
+			delete(ns.links, l.ID)
+			if l.credit > 0 {
+				ns.hold(e, -1)
+			}
+			ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, why(h)})
+		}
+		h.links = nil
+	}
+}
+
+// endRefused ends the links that e's present description would refuse.
+func (ns *Namespace) endRefused(e *entity) {
+	if _, err := ns.openFor(e.Path); err != nil && e.Kind != Topic {
+		ns.end(e, func(*holder) error { return err })
+	}
+}
+
+// Fetch takes deferred messages by number, all or none (DEF-6, DEF-7). An
+// expired one is settled first, and then counts as missing: this is the only
+// change that a failing Fetch makes (DEF-9).
+func (ns *Namespace) Fetch(now Instant, p Path, seqs []Seq, mode Mode, client string) ([]Delivery, error) {
+	h, err := ns.openFor(p)
+	if err != nil {
+		return nil, err
+	}
+	ns.touch(now, h.entity, "fetch", client)
+	missing := false
+	found := make([]*message, 0, len(seqs))
+	for _, s := range seqs {
+		m := h.order.at(s)
+		if m != nil && ns.settleDue(now, h, m) {
+			ns.expireDeferred(now, h, m)
+		}
+		if m == nil || ns.messages[m.Key] != m || m.Holder != h.id || m.State != Deferred || m.Locked() || slices.Contains(found, m) {
+			missing = true
+			continue
+		}
+		found = append(found, m)
+	}
+	if missing {
+		return nil, refuse(ErrMessageNotFound, "%s", NotLockedText)
+	}
+	out := make([]Delivery, 0, len(found))
+	for _, m := range found {
+		out = append(out, ns.take(now, h, m, mode, client))
+	}
+	return out, nil
+}
+
+// expireDeferred is the moment at which a deferred message's time counts: when
+// somebody asks for it.
+func (ns *Namespace) expireDeferred(now Instant, h *holder, m *message) {
+	if m.State != Deferred || m.Locked() || !h.terms.ExpiresAt(m.Message).Passed(now) {
+		return
+	}
+	active := m.Message
+	active.State = Active
+	ns.put(m, active)
+	ns.settleDue(now, h, m)
+}
+
+// The dead-letter reasons the broker gives itself (§6.2).
+const (
+	ReasonExpired   = "TTLExpiredException"
+	ReasonExhausted = "MaxDeliveryCountExceeded"
+)
+
+func exhaustedText(n int32) string {
+	return fmt.Sprintf("Message could not be consumed after %d delivery attempts.", n)
+}
+
+// deadLetter moves m to its entity's dead-letter queue; x says why and is kept
+// with what m had before (DLQ-8).
+func (ns *Namespace) deadLetter(now Instant, h *holder, m *message, x *Extra) {
+	old := m.extra()
+	x.DeadLettered, x.DeadAt = true, now
+	x.Properties = merged(old.Properties, x.Properties)
+	next := m.Message
+	next.Holder, next.State, next.LockedUntil, next.Extra = h.entity.DeadLetterID, Active, 0, x
+	delete(h.lockBy, m.Key)
+	ns.put(m, next)
+	ns.changes.hard = true
+	ns.event(EventDeadLettered, now, m, h, x.By, x.Reason).To = h.entity.dead.path
+}
+
+func merged(old, over value.Properties) value.Properties {
+	if len(over) == 0 {
+		return old
+	}
+	return old.Merge(over)
+}

@@ -1,0 +1,342 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"mayfly/engine/value"
+)
+
+// A Submission is a message on its way in: checked and packed outside the
+// owner's loop, by Submit.
+type Submission struct {
+	Key          Key // of its content, and of its body if that was staged
+	Content      Packed
+	Body         []byte // nil if staged or empty; not changed any more
+	Staged       bool   // the body was given to Store.Stage under Key
+	BodySize     int64
+	TTL          time.Duration
+	ScheduledFor Instant
+	SessionID    string
+}
+
+// Submit checks a message against the limits on its parts and packs it. Give
+// the body, or its size if it was staged under key. c.Preview, BodySize and
+// Properties are completed here.
+func Submit(c Content, body []byte, staged int64, key Key, l Limits) (Submission, error) {
+	c.BodySize = max(int64(len(body)), staged)
+	if c.Preview == "" {
+		c.Preview = Preview(body)
+	}
+	if err := checkContent(c, l); err != nil {
+		return Submission{}, err
+	}
+	s := Submission{Key: key, Content: c.Pack(), BodySize: c.BodySize, TTL: c.TTL, ScheduledFor: c.ScheduledFor, SessionID: c.SessionID}
+	if s.Staged = staged > 0; !s.Staged && len(body) > 0 {
+		s.Body = body
+	}
+	return s, nil
+}
+
+// Size is what the message counts for in quotas (RT-3).
+func (s Submission) Size() int64 { return int64(len(s.Content)) + s.BodySize }
+
+func checkContent(c Content, l Limits) error {
+	for name, v := range map[string]string{
+		"MessageId": c.MessageID, "SessionId": c.SessionID, "PartitionKey": c.PartitionKey,
+		"ViaPartitionKey": c.ViaPartitionKey, "ReplyToSessionId": c.ReplyToSessionID,
+	} {
+		if n := int64(utf8.RuneCountInString(v)); n > l.IDLength {
+			return refuse(ErrArgument, "The %s has %d characters; %d are allowed.", name, n, l.IDLength) // MSG-5
+		}
+	}
+	if c.SessionID != "" && c.PartitionKey != "" && c.SessionID != c.PartitionKey {
+		return refuse(ErrArgument, "The PartitionKey '%s' must equal the SessionId '%s' when both are set.", cut(c.PartitionKey, 128), cut(c.SessionID, 128))
+	}
+	total := int64(0)
+	for _, p := range c.Properties {
+		n := int64(len(p.Value.Text()))
+		if int64(len(p.Name)) > l.PropertySize || n > l.PropertySize {
+			return refuse(ErrArgument, "The application property '%s' is longer than the %d bytes allowed for a name or value.", cut(p.Name, 64), l.PropertySize)
+		}
+		total += int64(len(p.Name)) + n
+	}
+	for _, f := range c.texts() {
+		if f.tag != tagPreview {
+			total += int64(len(*f.text))
+		}
+	}
+	if total > l.HeaderSize {
+		return refuse(ErrArgument, "The properties of the message take %d bytes; %d are allowed together.", total, l.HeaderSize)
+	}
+	return nil
+}
+
+// Send stores messages in a queue or gives them to a topic's subscriptions,
+// all or none (MSG-6 … MSG-8, FILT-10). It returns the number each got at the
+// queue or topic, in order; a scheduled one's is the number to cancel it by.
+func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string) ([]Seq, error) {
+	e, err := ns.admitSend(to, batch)
+	if err != nil {
+		ns.discard(batch)
+		return nil, err
+	}
+	seqs := make([]Seq, 0, len(batch))
+	for _, s := range batch {
+		c := &content{key: s.Key, packed: s.Content, bodySize: s.BodySize, body: s.Body, staged: s.Staged}
+		ns.changes.contents = append(ns.changes.contents, c)
+		seqs = append(seqs, ns.accept(now, e, s, c, actor))
+	}
+	ns.changes.hard = true
+	ns.accessed(now, e, "send", actor)
+	return seqs, nil
+}
+
+// discard lets the bodies go that were staged for messages now refused.
+func (ns *Namespace) discard(batch []Submission) {
+	for _, s := range batch {
+		if s.Staged {
+			ns.changes.garbage = append(ns.changes.garbage, &content{key: s.Key, bodySize: s.BodySize, staged: true})
+		}
+	}
+}
+
+// admitSend decides whether everything may be sent, before anything changes.
+func (ns *Namespace) admitSend(to Path, batch []Submission) (*entity, error) {
+	e, err := ns.entity(to)
+	switch {
+	case err != nil:
+		return nil, err
+	case to.IsDeadLetter():
+		return nil, refuseCode(ErrNotAllowed, 40301, "Messages cannot be sent to a dead-letter queue: '%s'.", to) // DLQ-4
+	case e.Kind == Subscription:
+		return nil, refuseCode(ErrNotAllowed, 40301, "Messages cannot be sent to a subscription; send to its topic '%s'.", e.topic.Path)
+	case !e.Config.Status.sends():
+		return nil, refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Send operations.", e.Path) // STAT-2
+	}
+	if err := e.unready(); err != nil {
+		return nil, err
+	}
+	if len(batch) == 0 {
+		return nil, refuse(ErrArgument, "There is no message in the batch.")
+	}
+	limit := ns.limits.MessageSize
+	if k := e.Config.MaxMessageSizeInKilobytes; k > 0 {
+		limit = k << 10
+	}
+	total := int64(0)
+	for i, s := range batch {
+		if s.Size() > limit {
+			return nil, refuse(ErrTooLarge, "The message%s has %d bytes; '%s' takes messages of at most %d.", nth(i, len(batch)), s.Size(), e.Path, limit)
+		}
+		total += s.Size()
+	}
+	if most := max(ns.limits.BatchSize, limit); len(batch) > 1 && total > most {
+		return nil, refuse(ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", total, most)
+	}
+	if full := ns.full(e, total*e.copies()); full != nil {
+		return nil, full
+	}
+	return e, nil
+}
+
+func nth(i, n int) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" at position %d of the batch", i)
+}
+
+// copies is how many copies of a message e keeps.
+func (e *entity) copies() int64 {
+	if e.Kind != Topic {
+		return 1
+	}
+	n := int64(0)
+	for _, s := range e.subs {
+		if s.selects() {
+			n++
+		}
+	}
+	return n
+}
+
+// selects tells whether a subscription gets every message of its topic.
+func (e *entity) selects() bool {
+	for _, r := range e.rules {
+		if r.Filter.Kind == TrueFilter {
+			return true
+		}
+	}
+	return false
+}
+
+// full refuses what would make e larger than it may be (DLQ-11, §1.5).
+func (ns *Namespace) full(e *entity, more int64) error {
+	root := e.root()
+	most := root.Config.Capacity()
+	if c := ns.limits.EntitySize; c > 0 {
+		most = min(most, c)
+	}
+	if more > 0 && root.bytes+more > most {
+		return refuseCode(ErrQuota, 40300, "The maximum entity size has been reached or exceeded for %s: '%s'. Size of entity in bytes:%d, Max entity size in bytes:%d.", root.Kind, root.Path, root.bytes, most)
+	}
+	return nil
+}
+
+// unready refuses sends that depend on something configured but not built.
+func (e *entity) unready() error {
+	for _, p := range e.Config.NotActiveYet() {
+		if p != "ForwardDeadLetteredMessagesTo" {
+			return notActive(e.Path, p)
+		}
+	}
+	for _, s := range e.subs {
+		if err := s.unready(); err != nil {
+			return err
+		}
+		for _, r := range s.rules {
+			if !r.Active() {
+				return notActive(s.Path, "rule "+r.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func notActive(p Path, what string) error {
+	return refuse(ErrNotImplemented, "'%s' has %s, which is not active yet in this version.", p, what)
+}
+
+// accept takes one admitted message in.
+func (ns *Namespace) accept(now Instant, e *entity, s Submission, c *content, actor string) Seq {
+	seq := ns.nextSeq(e.main)
+	m := Message{Key: s.Key, Content: s.Key, Holder: e.ID, Seq: seq, EnqueuedSeq: seq, EnqueuedAt: now}
+	if s.ScheduledFor > now { // SCH-2
+		m.State, m.ScheduledFor = Scheduled, s.ScheduledFor
+		ns.event(EventScheduled, now, ns.insert(m, c), e.main, actor, "")
+		ns.reconsider(now, e)
+		return seq
+	}
+	if e.Kind == Topic {
+		ns.fanOut(now, e, m, c, actor)
+		return seq
+	}
+	m.ExpiresAt = e.main.terms.ownExpiry(now, s.TTL)
+	ns.event(EventSent, now, ns.insert(m, c), e.main, actor, "")
+	return seq
+}
+
+// ownExpiry is the instant stored for a message with a TTL of its own, under
+// the ceiling in force now (TTL-5, TTL-11, TTL-13).
+func (t Terms) ownExpiry(enqueued Instant, ttl time.Duration) Instant {
+	switch {
+	case ttl == 0:
+		return 0
+	case ttl < 0:
+		return enqueued
+	default:
+		return enqueued.Add(effectiveTTL(ttl, t.TTL))
+	}
+}
+
+// fanOut gives every selecting subscription its own copy (FILT-1, FILT-4,
+// FILT-9). A message that nobody selects is accepted and gone (FILT-6).
+func (ns *Namespace) fanOut(now Instant, topic *entity, m Message, c *content, actor string) {
+	refs := 0
+	for _, s := range topic.subs {
+		if !s.selects() {
+			continue
+		}
+		cp := m
+		if refs++; refs > 1 {
+			cp.Key = ns.keys.Next()
+		}
+		cp.Holder, cp.Seq = s.ID, ns.nextSeq(s.main)
+		cp.ExpiresAt = s.main.terms.ownExpiry(now, c.packed.ttl())
+		ns.event(EventSent, now, ns.insert(cp, c), s.main, actor, "")
+	}
+	if refs == 0 && c.refs == 0 {
+		ns.changes.garbage = append(ns.changes.garbage, c) // a staged body may have to go
+	}
+}
+
+// activate makes a scheduled message available: a new number and a new clock
+// (SCH-3, SCH-5, TTL-12). At a topic this is when it is distributed (SCH-10).
+func (ns *Namespace) activate(now Instant, h *holder, m *message) {
+	ns.changes.hard = true
+	e, ttl := h.entity, m.content.packed.ttl()
+	next := m.Message
+	next.State, next.ScheduledFor, next.EnqueuedAt = Active, 0, now
+	next.Seq = ns.nextSeq(h)
+	next.EnqueuedSeq = next.Seq
+	if e.Kind == Topic {
+		was := m.Message
+		ns.drop(m)
+		m.Message = next
+		ns.event(EventActivated, now, m, h, "", "")
+		m.Message = was
+		next.Key = ns.keys.Next()
+		ns.fanOut(now, e, next, m.content, "")
+	} else {
+		next.ExpiresAt = h.terms.ownExpiry(now, ttl)
+		ns.put(m, next)
+		ns.event(EventActivated, now, m, h, "", "")
+	}
+	ns.touch(now, e, "activate", "")
+}
+
+// Cancel removes scheduled messages by number, all or none (SCH-7, STAT-8).
+func (ns *Namespace) Cancel(now Instant, p Path, seqs []Seq, actor string) error {
+	h, err := ns.holder(p)
+	if err != nil {
+		return err
+	}
+	found := make([]*message, 0, len(seqs))
+	for _, s := range seqs {
+		m := h.order.at(s)
+		if m == nil || m.State != Scheduled || Judge(h.terms, m.Message, now) == Activate {
+			return refuse(ErrMessageNotFound, "There is no scheduled message with sequence number %d in '%s'.", s, h.path)
+		}
+		found = append(found, m)
+	}
+	for _, m := range found {
+		if ns.messages[m.Key] == m { // named twice in one call
+			ns.cancel(now, h, m, actor)
+		}
+	}
+	return nil
+}
+
+func (ns *Namespace) cancel(now Instant, h *holder, m *message, actor string) {
+	ns.drop(m)
+	ns.changes.hard = true
+	ns.event(EventCancelled, now, m, h, actor, "")
+	ns.touch(now, h.entity, "cancel", actor)
+}
+
+// properties are a message's application properties as a receiver sees them:
+// the sender's, changed by settlements, and in a dead-letter queue the reason
+// (SETL-2, TTL-27).
+func (m Message) properties(c Content) value.Properties {
+	props := c.Properties
+	x := m.Extra
+	if x == nil {
+		return props
+	}
+	if len(x.Properties) > 0 {
+		props = props.Merge(x.Properties)
+	}
+	var dead value.Properties
+	if x.Reason != "" {
+		dead = append(dead, value.Property{Name: "DeadLetterReason", Value: value.OfString(x.Reason)})
+	}
+	if x.Description != "" {
+		dead = append(dead, value.Property{Name: "DeadLetterErrorDescription", Value: value.OfString(x.Description)})
+	}
+	if len(dead) > 0 {
+		props = props.Merge(dead)
+	}
+	return props
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"unicode/utf8"
+
+	"mayfly/engine/value"
+)
+
+// Settlement is what a receiver says about a message it holds.
+type Settlement struct {
+	Token       LockToken
+	Outcome     Outcome
+	Reason      string           // of DeadLetter; empty: none
+	Description string           // of DeadLetter; empty: none
+	Modify      value.Properties // merged into the application properties by Abandon, Defer and DeadLetter (SETL-2)
+	Client      string
+	// Renew, Complete and the others are accepted by token wherever it comes
+	// from (LOCK-8); Path, if set, must be where the message is.
+	Path Path
+}
+
+// Outcome is a way to settle (§5.2).
+type Outcome uint8
+
+// The outcomes.
+const (
+	Complete Outcome = iota
+	Abandon
+	Defer
+	DeadLetter
+	Release
+)
+
+func (o Outcome) String() string {
+	return [...]string{"complete", "abandon", "defer", "dead-letter", "release"}[o]
+}
+
+// Settle ends a delivery. A lock that has run out, was settled or belongs to a
+// former delivery is ErrLockLost, and nothing changes (LOCK-6, LOCK-7).
+func (ns *Namespace) Settle(now Instant, s Settlement) error {
+	m, h, err := ns.locked(now, s.Token, s.Path)
+	if err != nil {
+		return err
+	}
+	if err := ns.admitSettle(h, s); err != nil {
+		return err
+	}
+	ns.changes.hard = true
+	ns.touch(now, h.entity, s.Outcome.String(), s.Client)
+	if len(s.Modify) > 0 && s.Outcome != Complete && s.Outcome != Release && s.Outcome != DeadLetter {
+		x := m.extra()
+		x.Properties = merged(x.Properties, s.Modify)
+		next := m.Message
+		next.Extra = x
+		ns.put(m, next)
+	}
+	switch s.Outcome {
+	case Complete: // even past its expiry (TTL-23)
+		ns.drop(m)
+		ns.event(EventCompleted, now, m, h, s.Client, "")
+	case Abandon:
+		ns.unlock(now, h, m, EventAbandoned, s.Client)
+		ns.settleDue(now, h, m)
+	case Defer:
+		ns.unlock(now, h, m, EventDeferred, s.Client)
+		ns.settleDue(now, h, m)
+	case DeadLetter:
+		ns.deadLetter(now, h, m, &Extra{Reason: s.Reason, Description: s.Description, By: s.Client, Properties: s.Modify})
+	case Release:
+		ns.unlock(now, h, m, EventReleased, s.Client)
+		ns.settleDue(now, h, m)
+	}
+	return nil
+}
+
+func (ns *Namespace) admitSettle(h *holder, s Settlement) error {
+	if !h.entity.Config.Status.receives() { // STAT-7
+		return disabledReceive(h)
+	}
+	if s.Outcome == DeadLetter && h.dead { // DLQ-5
+		return refuse(ErrNotAllowed, "A message in a dead-letter queue cannot be dead-lettered: '%s'.", h.path)
+	}
+	return checkReason(s.Reason, s.Description, ns.limits)
+}
+
+func checkReason(reason, description string, l Limits) error {
+	for name, text := range map[string]string{"DeadLetterReason": reason, "DeadLetterErrorDescription": description} {
+		if n := int64(utf8.RuneCountInString(text)); n > l.ReasonLength {
+			return refuse(ErrOutOfRange, "The %s has %d characters; %d are allowed.", name, n, l.ReasonLength)
+		}
+	}
+	return nil
+}
+
+// locked finds the message that a live token stands for.
+func (ns *Namespace) locked(now Instant, t LockToken, at Path) (*message, *holder, error) {
+	m, h, err := ns.byKey(t.key())
+	if err != nil || m.Nonce != t.nonce() || m.LockedUntil == 0 || m.LockedUntil.Passed(now) {
+		return nil, nil, lockLost()
+	}
+	if at != "" && at.Fold() != h.path.Fold() {
+		return nil, nil, lockLost()
+	}
+	return m, h, nil
+}
+
+// unlock gives a message back. All but releasing count as a failed delivery
+// (DC-2, DC-3), except in a dead-letter queue (DC-6). The caller judges it
+// next: expiry and exhaustion take effect at once (TTL-22, DC-4).
+func (ns *Namespace) unlock(now Instant, h *holder, m *message, how EventKind, client string) {
+	next := m.Message
+	next.LockedUntil = 0
+	if how != EventReleased && !h.dead {
+		next.DeliveryCount++
+	}
+	if how == EventDeferred {
+		x := m.extra()
+		x.DeferredAt, x.By = now, client
+		next.State, next.Extra = Deferred, x
+	}
+	by := h.lockBy[m.Key]
+	delete(h.lockBy, m.Key)
+	ns.put(m, next)
+	ns.changes.hard = true
+	if client == "" {
+		client = by
+	}
+	ns.event(how, now, m, h, client, "")
+}
+
+// Renew sets a lock's end to a full period from now (LOCK-5, TTL-24) and
+// returns it.
+func (ns *Namespace) Renew(now Instant, t LockToken, at Path, client string) (Instant, error) {
+	m, h, err := ns.locked(now, t, at)
+	if err != nil {
+		return 0, err
+	}
+	if !h.entity.Config.Status.receives() {
+		return 0, disabledReceive(h)
+	}
+	ns.renew(now, h, m, client)
+	return m.LockedUntil, nil
+}
+
+func (ns *Namespace) renew(now Instant, h *holder, m *message, client string) {
+	next := m.Message
+	next.LockedUntil = now.Add(h.entity.Config.LockFor())
+	ns.put(m, next)
+	ns.touch(now, h.entity, "renew", client)
+	ns.event(EventRenewed, now, m, h, client, "")
+}

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+)
+
+// What a Commit can say besides success. Any other error means that nobody
+// knows whether the batch was applied: the store must be reopened.
+var (
+	// ErrFenced says that another owner has taken over; nothing was applied.
+	ErrFenced = errors.New("another server owns this namespace now")
+	// ErrUnwritable says that the store cannot take writes just now, a full
+	// disk for instance; nothing of the batch was applied and the same batch
+	// may be tried again.
+	ErrUnwritable = errors.New("the store cannot take writes")
+)
+
+// A Store remembers what the engine decided. It applies no rule and reads no
+// clock. Commits do not overlap: there is one writer; Stage and Body may be
+// called at any time, by many.
+type Store interface {
+	// Load yields everything remembered: the Clock, entities, rules and meters
+	// first, then contents, then messages. Messages of a holder that no entity
+	// claims are skipped, and contents that no message refers to may be.
+	Load(ctx context.Context) iter.Seq2[Record, error]
+	// Stage keeps a large body ahead of the batch whose Content refers to it;
+	// durable on return. A staged body that no content refers to is garbage
+	// after the next open.
+	Stage(ctx context.Context, k Key, body io.Reader) error
+	// Commit applies all of b or nothing. A hard batch is durable when Commit
+	// returns; a soft one may be lost in a crash, but never out of order.
+	Commit(ctx context.Context, b *Batch) error
+	// Body opens a body for reading; ErrMessageNotFound if there is none. The
+	// reader stays good when the body is dropped meanwhile.
+	Body(ctx context.Context, k Key) (io.ReadSeekCloser, error)
+	// Epoch is raised by every open, from 1; it fits 24 bits.
+	Epoch() uint64
+	// Lost is closed when ownership of the namespace is over.
+	Lost() <-chan struct{}
+	Close() error
+}
+
+// A Record is one thing that Load yields: Clock, Entity, Rule, Meter,
+// StoredContent or Message.
+type Record interface{ record() }
+
+func (Clock) record()         {}
+func (Entity) record()        {}
+func (Rule) record()          {}
+func (Meter) record()         {}
+func (StoredContent) record() {}
+func (Message) record()       {}
+
+// A Clock is the latest instant that a hard batch was decided at.
+type Clock struct{ Now Instant }
+
+// StoredContent is a Content as stores keep it.
+type StoredContent struct {
+	Key     Key
+	Content Packed
+}
+
+// A Body is the bytes of a message that were not staged.
+type Body struct {
+	Key   Key
+	Bytes []byte
+}
+
+// A Batch is what one commit remembers: values to put and identities to drop.
+// It names each identity at most once, so the order of application does not
+// matter. Dropping a holder drops its messages, meter and rules as well, at
+// once or later: Load does not show them again.
+type Batch struct {
+	Hard bool
+	Now  Instant // becomes the Clock
+
+	Entities []Entity // by ID
+	Rules    []Rule   // by Subscription and folded Name
+	Meters   []Meter  // by Holder
+	Messages []Message
+	Contents []StoredContent
+	Bodies   []Body
+
+	DropHolders  []HolderID // entities and dead-letter queues
+	DropRules    []RuleID
+	DropMessages []Key
+	DropContents []DroppedContent
+}
+
+// A RuleID identifies a rule; Name is folded to lower case.
+type RuleID struct {
+	Subscription HolderID
+	Name         string
+}
+
+// DroppedContent names a content that nothing refers to any more.
+type DroppedContent struct {
+	Key     Key
+	HasBody bool // there is a body to drop with it
+}
+
+// Empty tells whether there is nothing to remember.
+func (b *Batch) Empty() bool {
+	return len(b.Entities)+len(b.Rules)+len(b.Meters)+len(b.Messages)+len(b.Contents)+len(b.Bodies)+
+		len(b.DropHolders)+len(b.DropRules)+len(b.DropMessages)+len(b.DropContents) == 0
+}
