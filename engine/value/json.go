@@ -171,7 +171,11 @@ func (p *Properties) UnmarshalJSON(b []byte) error {
 		if err != nil {
 			return fmt.Errorf("read properties: %w", err)
 		}
-		q := Property{Name: t.(string)} // a key of an object is nothing else
+		name, ok := t.(string)
+		if !ok {
+			return fmt.Errorf("the name of a property is a text, not %v", t)
+		}
+		q := Property{Name: name}
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
 			return fmt.Errorf("read property %q: %w", shorten(q.Name), err)

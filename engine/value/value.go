@@ -56,7 +56,7 @@ type Value struct {
 // Each Of… function makes a Value of the kind in its name and keeps a copy of
 // what it is given.
 
-func OfBool(b bool) Value {
+func OfBool(b bool) Value { //nolint:revive // the bool is the value, not a switch
 	if b {
 		return Value{kind: Bool, bits: 1}
 	}

@@ -20,7 +20,7 @@ func TestValuesAreComparedByTypeAndBits(t *testing.T) {
 	if OfDouble(0) == OfDouble(math.Copysign(0, -1)) {
 		t.Error("0.0 is -0.0")
 	}
-	if OfDouble(math.NaN()) != OfDouble(math.NaN()) {
+	if a, b := OfDouble(math.NaN()), OfDouble(math.NaN()); a != b {
 		t.Error("a NaN differs from itself")
 	}
 	if (Value{}).Kind() != Null {
