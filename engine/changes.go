@@ -43,6 +43,7 @@ type undo struct {
 	h      *holder
 	meter  Meter
 	link   *link
+	credit int
 	other  func() // for what is rare: entities and rules
 }
 
@@ -93,7 +94,7 @@ func (ns *Namespace) undoTo(at int) {
 			u.h.meter = u.meter
 			ns.changes.markMeter(u.h)
 		case undoCredit:
-			u.link.credit++
+			u.link.setCredit(ns, u.credit)
 		case undoOther:
 			u.other()
 		}

@@ -247,6 +247,9 @@ func (ns *Namespace) try(step func() error) error {
 	return err
 }
 
+// Unpublished is how many events happened since the last Flush.
+func (ns *Namespace) Unpublished() int { return len(ns.events) }
+
 // sorted are the entities by folded path.
 func (ns *Namespace) sorted() []*entity {
 	all := make([]*entity, 0, len(ns.entities))

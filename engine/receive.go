@@ -28,12 +28,15 @@ type Link struct {
 	Path   Path
 	Mode   Mode
 	Client string // for people: who this is
+	Once   bool   // it ends by itself when it was given something
+	NoWait bool   // it ends by itself when there is nothing to be had
 }
 
 type link struct {
 	Link
 	holder *holder
 	credit int
+	served bool // it has been given something
 }
 
 // A Delivery is a message handed to a link.
@@ -85,8 +88,8 @@ func (ns *Namespace) Attach(now Instant, l Link) error {
 		return refuse(ErrBusy, "'%s' has %d receivers waiting, which is the most it may have.", h.entity.root().Path, ns.limits.Receives)
 	}
 	in := &link{Link: l, holder: h}
-	ns.links[l.ID] = in
-	h.links = append(h.links, in)
+	ns.join(in)
+	ns.changes.note(undo{kind: undoOther, other: func() { ns.leave(in) }})
 	ns.accessed(now, h.entity, "receive", l.Client)
 	return nil
 }
@@ -134,13 +137,40 @@ func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 	if l == nil {
 		return refuse(ErrNotFound, "There is no receiver %d.", id)
 	}
-	if l.credit == 0 && n > 0 {
-		ns.hold(l.holder.entity, 1)
-	}
-	l.credit += n
+	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit})
+	l.setCredit(ns, l.credit+n)
 	ns.feed(l.holder)
 	ns.touch(now, l.holder.entity, "receive", l.Client)
 	return nil
+}
+
+// setCredit is the one place where a link's credit changes: with the first of
+// it the entity is held from being idle, with the last it is let go.
+func (l *link) setCredit(ns *Namespace, n int) {
+	if (l.credit > 0) != (n > 0) && ns.links[l.ID] == l {
+		by := 1
+		if n == 0 {
+			by = -1
+		}
+		ns.hold(l.holder.entity, by)
+	}
+	l.credit = n
+}
+
+func (ns *Namespace) join(l *link) {
+	ns.links[l.ID] = l
+	l.holder.links = append(l.holder.links, l)
+	if l.credit > 0 {
+		ns.hold(l.holder.entity, 1)
+	}
+}
+
+func (ns *Namespace) leave(l *link) {
+	delete(ns.links, l.ID)
+	l.holder.links = slices.DeleteFunc(l.holder.links, func(o *link) bool { return o == l })
+	if l.credit > 0 {
+		ns.hold(l.holder.entity, -1)
+	}
 }
 
 // hold counts receivers with credit at e and its topic.
@@ -156,11 +186,10 @@ func (ns *Namespace) Detach(now Instant, id LinkID, _ Closed) {
 	if l == nil {
 		return
 	}
-	delete(ns.links, id)
+	ns.leave(l)
+	ns.changes.note(undo{kind: undoOther, other: func() { ns.join(l) }})
 	h := l.holder
-	h.links = slices.DeleteFunc(h.links, func(o *link) bool { return o == l })
 	if l.credit > 0 {
-		ns.hold(h.entity, -1)
 		ns.touch(now, h.entity, "receive", l.Client) // it was receiving until now
 	}
 	ns.reconsider(now, h.entity)
@@ -176,15 +205,19 @@ func (ns *Namespace) Match(now Instant) {
 		h.hungry = false
 		if ns.holders[h.id] == h {
 			ns.feedLinks(now, h)
+			ns.release(now, h)
 		}
 	}
 }
 
-// Waiting tells whether the link has credit and nothing to be had: a receive
-// that does not want to wait may be answered.
-func (ns *Namespace) Waiting(id LinkID) bool {
-	l := ns.links[id]
-	return l != nil && l.credit > 0 && !l.holder.hungry
+// release ends the links that wanted only what was there.
+func (ns *Namespace) release(now Instant, h *holder) {
+	for _, l := range slices.Clone(h.links) {
+		if l.Once && l.served || l.NoWait && !h.hungry {
+			ns.Detach(now, l.ID, ByClient)
+			ns.out.Ended = append(ns.out.Ended, LinkEnded{ID: l.ID})
+		}
+	}
 }
 
 func (ns *Namespace) feedLinks(now Instant, h *holder) {
@@ -203,9 +236,10 @@ func (ns *Namespace) feedLinks(now Instant, h *holder) {
 		passed = 0
 		d := ns.take(now, h, m, l.Mode, l.Client)
 		d.Link = l.ID
-		ns.changes.note(undo{kind: undoCredit, link: l})
-		if l.credit--; l.credit == 0 {
-			ns.hold(h.entity, -1)
+		ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit})
+		l.setCredit(ns, l.credit-1)
+		l.served = true
+		if l.credit == 0 {
 			ns.touch(now, h.entity, "receive", l.Client)
 		}
 		ns.out.Deliveries = append(ns.out.Deliveries, d)
@@ -264,14 +298,11 @@ func (ns *Namespace) take(now Instant, h *holder, m *message, mode Mode, client 
 // end takes all links of e away and has their owners told.
 func (ns *Namespace) end(e *entity, why func(*holder) error) {
 	for _, h := range e.holders() {
-		for _, l := range h.links {
-			delete(ns.links, l.ID)
-			if l.credit > 0 {
-				ns.hold(e, -1)
-			}
+		for _, l := range slices.Clone(h.links) {
+			ns.leave(l)
+			ns.changes.note(undo{kind: undoOther, other: func() { ns.join(l) }})
 			ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, why(h)})
 		}
-		h.links = nil
 	}
 }
 
