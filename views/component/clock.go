@@ -56,7 +56,9 @@ func (c Clock) share() float64 {
 	return min(1, float64(c.left())/float64(c.Of))
 }
 
-func (c Clock) tone(ctx context.Context) Tone {
+// Tone is the tone of the time left. Standing still it is the calm one, until
+// the script has looked.
+func (c Clock) Tone(ctx context.Context) Tone {
 	low, critical := c.Low, c.Critical
 	if low == 0 {
 		low = c.Of / 5

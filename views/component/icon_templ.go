@@ -243,6 +243,9 @@ func Mark() templ.Component {
 	})
 }
 
+// MarkURL is where the mark is drawn, for art that uses it.
+func MarkURL(ctx context.Context) string { return iconURL(ctx, "mark") }
+
 func iconURL(ctx context.Context, id string) string {
 	return view.Base(ctx) + static.URL("icons.svg") + "#" + id
 }

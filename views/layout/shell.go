@@ -102,16 +102,15 @@ func words(ctx context.Context) string {
 		"reconnecting": locale.T(ctx, "live.reconnecting", n),
 		"polling":      locale.T(ctx, "live.polling", n),
 		"stale":        locale.T(ctx, "live.stale", n),
-		"pause":        locale.T(ctx, "live.pause.key"),
-		"resume":       locale.T(ctx, "live.resume"),
-		"newRows":      locale.T(ctx, "live.new", n),
-		"moreEvents":   locale.T(ctx, "live.more", n),
-		"reload":       locale.T(ctx, "live.reload"),
 		"lost":         locale.T(ctx, "live.lost"),
+		"reload":       locale.T(ctx, "live.reload"),
+		"newRows":      locale.T(ctx, "live.new", n),
+		"came":         locale.T(ctx, "live.came", n),
+		"went":         locale.T(ctx, "live.went", n),
+		"copied":       locale.T(ctx, "live.copied"),
 		"expiring":     locale.T(ctx, "time.expiring"),
 		"expired":      locale.T(ctx, "board.expired"),
 		"ago":          locale.T(ctx, "time.ago", locale.Args{"Span": "{n}"}),
-		"copied":       locale.T(ctx, "live.copied"),
 	})
 	if err != nil {
 		return "{}" // a map of strings always marshals
