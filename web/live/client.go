@@ -1,0 +1,356 @@
+package live
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"mayfly/views/locale"
+)
+
+// Why a socket ends, by the numbers of RFC 6455.
+const (
+	closeGoingAway = websocket.CloseGoingAway
+	closePolicy    = websocket.ClosePolicyViolation
+	closeTryAgain  = websocket.CloseTryAgainLater
+)
+
+const (
+	maxCommand  = 4 << 10 // bytes of a command from a browser
+	maxControls = 128     // answers waiting for a browser that goes on asking
+)
+
+// A client is one socket. Reading happens in the handler's goroutine, writing
+// in one of its own.
+type client struct {
+	conn    *websocket.Conn
+	address string
+	lang    string
+	wake    chan struct{} // holds one token while there is something to write
+	gone    chan struct{} // closed by end
+
+	// Guarded by Hub.mu.
+	subs     map[string]*subscription // by URL
+	controls []control
+	ping     *websocket.PreparedMessage
+	line     []*subscription // those with something due, the longest waiting first
+	paused   bool
+	code     int // why it ends; zero while it does not
+	text     string
+}
+
+// A command is what a browser asks for.
+type command struct {
+	Op    string `json:"op"`
+	Topic string `json:"topic"`
+	N     uint64 `json:"n"`
+}
+
+// Handler serves the socket. It answers 503 when there are too many, upon
+// which the browser polls the page instead.
+func (h *Hub) Handler() http.Handler { return http.HandlerFunc(h.serve) }
+
+func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		address = r.RemoteAddr
+	}
+	if why := h.admit(address); why != "" {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, why, http.StatusServiceUnavailable)
+		return
+	}
+	defer h.release(address)
+	upgrader := websocket.Upgrader{CheckOrigin: SameHost, HandshakeTimeout: h.opts.Patience}
+	conn, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // the upgrader has answered
+	}
+	c := &client{
+		conn: conn, address: address,
+		lang: locale.Lang(locale.With(r.Context(), r.Header.Get("Accept-Language"))),
+		wake: make(chan struct{}, 1), gone: make(chan struct{}),
+		subs: map[string]*subscription{},
+	}
+	if !h.add(c) {
+		_ = conn.Close() // the hub closed meanwhile; there is nothing to say
+		return
+	}
+	written := make(chan struct{})
+	go func() { defer close(written); h.write(c) }() // waited for below
+	h.read(c)
+	<-written
+	h.remove(c)
+}
+
+// admit reserves a place for a socket, or says why there is none. A place
+// keeps Close waiting.
+func (h *Hub) admit(address string) (why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sockets := 0
+	for _, n := range h.addresses {
+		sockets += n
+	}
+	switch {
+	case h.closed:
+		return "the server stops"
+	case sockets >= h.opts.MaxSockets:
+		return fmt.Sprintf("there are %d live pages already", sockets)
+	case h.opts.MaxPerAddress > 0 && h.addresses[address] >= h.opts.MaxPerAddress:
+		return fmt.Sprintf("there are %d live pages at this address already", h.addresses[address])
+	}
+	h.addresses[address]++
+	h.wg.Add(1)
+	return ""
+}
+
+func (h *Hub) release(address string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.addresses[address]--; h.addresses[address] == 0 {
+		delete(h.addresses, address)
+	}
+	h.wg.Done()
+}
+
+func (h *Hub) add(c *client) bool {
+	hello := h.opts.Hello()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.clients[c] = struct{}{}
+	rate := hello.Rate
+	if rate == 0 {
+		rate = 1
+	}
+	c.tell(control{T: "hello", Proto: protocol, Build: hello.Build, Epoch: hello.Epoch, N: hello.N, Now: stamp(hello.Now), Rate: rate})
+	return true
+}
+
+func (h *Hub) remove(c *client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.clients, c)
+	for _, s := range c.subs {
+		h.drop(s)
+	}
+}
+
+// end has the socket closed with a word on why. The caller holds Hub.mu, or is
+// the first to know of c.
+func (c *client) end(code int, text string) {
+	if c.ended() {
+		return
+	}
+	c.code, c.text = code, text
+	close(c.gone)
+	// A writer that is stuck gets a moment for the rest of its frame. The
+	// deadline is the connection's own, which may be set from here.
+	_ = c.conn.NetConn().SetWriteDeadline(time.Now().Add(time.Second)) // fails on a closed one only
+}
+
+func (c *client) ended() bool { return c.code != 0 }
+
+// cut ends the socket without a word. The caller holds Hub.mu.
+func (c *client) cut() {
+	_ = c.conn.NetConn().Close() // what we want is that it is closed
+}
+
+// tell has a control frame sent. The caller holds Hub.mu.
+func (c *client) tell(m control) {
+	if len(c.controls) == maxControls {
+		c.end(closePolicy, "too many commands")
+		return
+	}
+	c.controls = append(c.controls, m)
+	c.nudge()
+}
+
+// ready puts s in line. The caller holds Hub.mu.
+func (c *client) ready(s *subscription) {
+	if !slices.Contains(c.line, s) {
+		c.line = append(c.line, s)
+	}
+	c.nudge()
+}
+
+func (c *client) nudge() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// read carries out the browser's commands until the socket ends. A browser
+// answers every heartbeat; one that has not for long reads nothing either.
+func (h *Hub) read(c *client) {
+	silence := h.opts.Heartbeat + h.opts.Patience
+	alive := func() error { return c.conn.SetReadDeadline(time.Now().Add(silence)) }
+	c.conn.SetReadLimit(maxCommand)
+	c.conn.SetPongHandler(func(string) error { return alive() })
+	code, why := websocket.CloseNormalClosure, ""
+	for alive() == nil {
+		_, b, err := c.conn.ReadMessage()
+		if err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				code, why = closeTryAgain, "no answer"
+			}
+			break
+		}
+		var cmd command
+		if err := json.Unmarshal(b, &cmd); err != nil {
+			code, why = closePolicy, "not a command"
+			break
+		}
+		if !h.do(c, cmd) {
+			code, why = closePolicy, "unknown command"
+			break
+		}
+	}
+	h.mu.Lock()
+	c.end(code, why)
+	h.mu.Unlock()
+}
+
+func (h *Hub) do(c *client, cmd command) bool {
+	switch cmd.Op {
+	case "sub":
+		u, err := url.Parse(cmd.Topic)
+		if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(cmd.Topic, "/") {
+			h.mu.Lock()
+			c.tell(control{T: "error", Topic: cmd.Topic, Text: "That is not the address of a page."})
+			h.mu.Unlock()
+			return true
+		}
+		h.subscribe(c, cmd.Topic, cmd.N)
+	case "unsub":
+		h.unsubscribe(c, cmd.Topic)
+	case "pause":
+		h.pause(c)
+	case "resume":
+		h.resume(c)
+	default:
+		return false
+	}
+	return true
+}
+
+// write sends what is due until the socket ends, and closes it.
+func (h *Hub) write(c *client) {
+	defer func() { _ = c.conn.Close() }() // ends the reader too
+	for {
+		select {
+		case <-c.gone:
+			h.mu.Lock()
+			code, text := c.code, c.text
+			h.mu.Unlock()
+			// Best effort: the other side may be gone or stuck.
+			_ = c.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(time.Second))
+			return
+		case <-c.wake:
+		}
+		if err := h.drain(c); err != nil {
+			h.opts.Logger.Debug("a live page was cut off", "address", c.address, "error", err)
+			h.mu.Lock()
+			c.end(closeTryAgain, "too slow")
+			h.mu.Unlock()
+		}
+	}
+}
+
+// drain writes until nothing is due. No frame waits longer than Patience.
+func (h *Hub) drain(c *client) error {
+	for {
+		ms, pinged, err := h.pick(c)
+		if err != nil || len(ms) == 0 {
+			return err
+		}
+		for _, m := range ms {
+			if err := c.conn.SetWriteDeadline(time.Now().Add(h.opts.Patience)); err != nil {
+				return err
+			}
+			if err := c.conn.WritePreparedMessage(m); err != nil {
+				return err
+			}
+		}
+		if pinged {
+			if err := c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(h.opts.Patience)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// pick takes what is due next: answers, then the heartbeat, then each page in
+// its turn. After a heartbeat's frame a ping is due, which the browser answers
+// without its script.
+func (h *Hub) pick(c *client) (ms []*websocket.PreparedMessage, ping bool, err error) {
+	h.mu.Lock()
+	if c.ended() {
+		h.mu.Unlock()
+		return nil, false, nil
+	}
+	if controls := c.controls; len(controls) > 0 {
+		c.controls = nil
+		h.mu.Unlock()
+		for _, control := range controls {
+			m, err := prepare(control)
+			if err != nil {
+				return nil, false, err
+			}
+			ms = append(ms, m)
+		}
+		return ms, false, nil
+	}
+	if c.ping != nil {
+		ms, c.ping = append(ms, c.ping), nil
+		h.mu.Unlock()
+		return ms, true, nil
+	}
+	for len(c.line) > 0 {
+		s := c.line[0]
+		c.line = c.line[1:]
+		due, frames, n, next := s.due, s.frames, s.n, s.topic.snapshot
+		s.due, s.frames = nothing, nil
+		if due == nothing {
+			continue
+		}
+		s.n = next.n
+		h.mu.Unlock()
+		if due == changes {
+			return frames, false, nil
+		}
+		if gone := h.left.since(n); n > 0 && gone != nil {
+			ms, err = next.since(s.topic.id.url, gone)
+		} else {
+			ms, err = next.messages(s.topic.id.url)
+		}
+		return ms, false, err
+	}
+	h.mu.Unlock()
+	return nil, false, nil
+}
+
+// SameHost tells whether a request may open a socket: browsers say where the
+// page that asks comes from, and it must come from here. A request without an
+// Origin is no browser's.
+func SameHost(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && strings.EqualFold(u.Host, r.Host)
+}

@@ -1,0 +1,231 @@
+package live
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// protocol is the version of the frames; a browser that speaks another one
+// reloads its page.
+const protocol = 1
+
+// frameSize is about how much HTML goes into one frame. A larger change is
+// sent in several; each is valid by itself.
+const frameSize = 60 << 10
+
+// A control is a frame without content.
+type control struct {
+	T     string  `json:"t"` // hello, ping, reset or error
+	Proto int     `json:"proto,omitempty"`
+	Build string  `json:"build,omitempty"`
+	Epoch uint64  `json:"epoch,omitempty"`
+	N     uint64  `json:"n,omitempty"`
+	Now   string  `json:"now,omitempty"`
+	Rate  float64 `json:"rate,omitempty"`
+	Topic string  `json:"topic,omitempty"`
+	Text  string  `json:"text,omitempty"`
+}
+
+// parts is the frame that carries a page's changes, or all of it.
+type parts struct {
+	T     string              `json:"t"`
+	Topic string              `json:"topic"`
+	N     uint64              `json:"n"`
+	Full  bool                `json:"full"`
+	Slots map[string]string   `json:"slots,omitempty"`
+	Lists map[string]listPart `json:"lists,omitempty"`
+}
+
+type listPart struct {
+	Order []string          `json:"order"` // every key the list shows
+	Put   map[string]string `json:"put,omitempty"`
+	Gone  map[string]string `json:"gone,omitempty"`
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// prepare encodes a frame once for all who get it.
+func prepare(frame any) (*websocket.PreparedMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // mostly HTML, and never inside a page
+	if err := e.Encode(frame); err != nil {
+		return nil, fmt.Errorf("encode a frame: %w", err)
+	}
+	return websocket.NewPreparedMessage(websocket.TextMessage, bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// A snapshot is a page's parts as HTML. It does not change once it is made.
+type snapshot struct {
+	n     uint64
+	slots []slot
+	lists []list
+
+	encode sync.Once
+	full   []*websocket.PreparedMessage // by messages
+	err    error                        // by messages
+}
+
+type slot struct{ name, html string }
+
+type list struct {
+	name  string
+	order []string
+	rows  map[string]string
+}
+
+// messages is the snapshot as frames for those who need no reasons.
+func (s *snapshot) messages(topic string) ([]*websocket.PreparedMessage, error) {
+	s.encode.Do(func() { s.full, s.err = s.since(topic, nil) })
+	return s.full, s.err
+}
+
+// since is the snapshot as frames for a browser that may still show rows that
+// went, with the reasons of these.
+func (s *snapshot) since(topic string, gone map[string]string) ([]*websocket.PreparedMessage, error) {
+	c := cutter{topic: topic, n: s.n, full: true}
+	for _, sl := range s.slots {
+		c.slot(sl)
+	}
+	for _, l := range s.lists {
+		went := maps.Clone(gone)
+		maps.DeleteFunc(went, func(key, _ string) bool { _, here := l.rows[key]; return here })
+		c.list(l, l.order, went)
+	}
+	return c.frames()
+}
+
+// changes is what is different in s from what was before, as frames; none if
+// nothing is. Reason tells why a key went.
+func (s *snapshot) changes(topic string, before *snapshot, reason func(key string) string) ([]*websocket.PreparedMessage, error) {
+	c := cutter{topic: topic, n: s.n}
+	slots := map[string]string{}
+	for _, sl := range before.slots {
+		slots[sl.name] = sl.html
+	}
+	for _, sl := range s.slots {
+		if html, ok := slots[sl.name]; !ok || html != sl.html {
+			c.slot(sl)
+		}
+	}
+	lists := map[string]list{}
+	for _, l := range before.lists {
+		lists[l.name] = l
+	}
+	for _, l := range s.lists {
+		old, ok := lists[l.name]
+		var put []string
+		gone := map[string]string{}
+		moved := !ok || len(old.order) != len(l.order)
+		for i, key := range l.order {
+			moved = moved || old.order[i] != key
+			if html, ok := old.rows[key]; !ok || html != l.rows[key] {
+				put = append(put, key)
+			}
+		}
+		for _, key := range old.order {
+			if _, ok := l.rows[key]; !ok {
+				gone[key] = reason(key)
+			}
+		}
+		if moved || len(put) > 0 {
+			c.list(l, put, gone)
+		}
+	}
+	return c.frames()
+}
+
+// lost tells whether a row of before is in s no longer.
+func (s *snapshot) lost(before *snapshot) bool {
+	rows := map[string]map[string]string{}
+	for _, l := range s.lists {
+		rows[l.name] = l.rows
+	}
+	for _, l := range before.lists {
+		for key := range l.rows {
+			if _, ok := rows[l.name][key]; !ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A cutter collects a change and cuts it into frames. The first says what went
+// and is full if the change is; those after it add rows and slots.
+type cutter struct {
+	topic string
+	n     uint64
+	full  bool
+	done  []parts
+	size  int // of the last of done
+}
+
+// room sees to it that the last frame can take another piece of this size.
+func (c *cutter) room(size int) {
+	if len(c.done) == 0 || c.size > 0 && c.size+size > frameSize {
+		c.done = append(c.done, parts{T: "parts", Topic: c.topic, N: c.n, Full: c.full && len(c.done) == 0})
+		c.size = 0
+	}
+	c.size += size
+}
+
+func (c *cutter) slot(s slot) {
+	c.room(len(s.html))
+	p := &c.done[len(c.done)-1]
+	if p.Slots == nil {
+		p.Slots = map[string]string{}
+	}
+	p.Slots[s.name] = s.html
+}
+
+func (c *cutter) list(l list, put []string, gone map[string]string) {
+	keys := 0
+	for _, key := range l.order {
+		keys += len(key) + 3
+	}
+	c.room(keys)
+	part := listPart{Order: l.order, Put: map[string]string{}, Gone: gone}
+	if part.Order == nil {
+		part.Order = []string{} // the browser walks it
+	}
+	for _, key := range put {
+		before := len(c.done)
+		c.room(len(l.rows[key]))
+		if len(c.done) > before && len(part.Put) > 0 {
+			c.set(before-1, l.name, part)
+			part.Put, part.Gone = map[string]string{}, nil
+			c.size += keys
+		}
+		part.Put[key] = l.rows[key]
+	}
+	c.set(len(c.done)-1, l.name, part)
+}
+
+func (c *cutter) set(i int, name string, part listPart) {
+	if c.done[i].Lists == nil {
+		c.done[i].Lists = map[string]listPart{}
+	}
+	c.done[i].Lists[name] = part
+}
+
+func (c *cutter) frames() ([]*websocket.PreparedMessage, error) {
+	if c.full && len(c.done) == 0 {
+		c.room(0) // a page without parts has a snapshot too
+	}
+	var out []*websocket.PreparedMessage
+	for _, p := range c.done {
+		m, err := prepare(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}

@@ -1,0 +1,355 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/gorilla/websocket"
+
+	"mayfly/views/locale"
+	"mayfly/views/view"
+)
+
+// topicID names a topic: what its subscribers share.
+type topicID struct{ url, lang string }
+
+// A topic is a page somebody watches.
+type topic struct {
+	id topicID
+
+	// Guarded by Hub.mu.
+	subs     map[*subscription]struct{}
+	watches  []string
+	dirty    bool
+	running  bool        // being rendered
+	started  uint64      // renderings begun
+	clock    *time.Timer // of a Refresher; nil for others
+	closed   bool        // nobody watches any longer, or the page cannot be opened
+	snapshot *snapshot   // the latest; nil before the first rendering
+}
+
+// A subscription is one socket's interest in a topic. Its fields are guarded by
+// Hub.mu.
+type subscription struct {
+	client *client
+	topic  *topic
+	n      uint64 // the event number up to which the browser knows the page
+
+	// awaits is the rendering from which the browser gets its snapshot; zero
+	// when it has it. A rendering begun earlier may be older than the page.
+	awaits uint64
+	due    due
+	frames []*websocket.PreparedMessage // while due is changes
+}
+
+// due is what a subscription has waiting for its socket.
+type due uint8
+
+const (
+	nothing due = iota
+	changes     // frames
+	whole       // the topic's snapshot, as it is when the socket takes it
+)
+
+// subscribe gives c the page at url: first a snapshot no older than event n,
+// then its changes. Doing so again asks for another snapshot.
+func (h *Hub) subscribe(c *client, url string, n uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.ended() {
+		return
+	}
+	s := c.subs[url]
+	if s == nil {
+		if len(c.subs) >= h.opts.MaxSubscriptions {
+			c.tell(control{T: "error", Topic: url, Text: fmt.Sprintf("A socket watches %d pages at most.", h.opts.MaxSubscriptions)})
+			return
+		}
+		t := h.topics[topicID{url, c.lang}]
+		if t == nil {
+			t = &topic{id: topicID{url, c.lang}, subs: map[*subscription]struct{}{}}
+			h.topics[t.id] = t
+		}
+		s = &subscription{client: c, topic: t}
+		c.subs[url], t.subs[s] = s, struct{}{}
+	}
+	s.n = n
+	h.restart(s)
+}
+
+// restart drops what is due to s and has it wait for a new snapshot. The
+// caller holds mu.
+func (h *Hub) restart(s *subscription) {
+	s.due, s.frames = nothing, nil
+	s.awaits = s.topic.started + 1
+	h.dirty(s.topic)
+}
+
+func (h *Hub) unsubscribe(c *client, url string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := c.subs[url]; s != nil {
+		h.drop(s)
+	}
+}
+
+// drop ends s, and its topic with the last subscription. The caller holds mu.
+func (h *Hub) drop(s *subscription) {
+	delete(s.client.subs, s.topic.id.url)
+	delete(s.topic.subs, s)
+	s.due, s.frames = nothing, nil
+	if len(s.topic.subs) == 0 {
+		h.forget(s.topic)
+	}
+}
+
+// forget ends t. The caller holds mu.
+func (h *Hub) forget(t *topic) {
+	t.closed = true
+	if t.clock != nil {
+		t.clock.Stop()
+	}
+	h.watch(t, nil)
+	delete(h.topics, t.id)
+}
+
+// watch sets the paths whose events concern t. The caller holds mu.
+func (h *Hub) watch(t *topic, paths []string) {
+	for _, p := range t.watches {
+		delete(h.watched[p], t)
+		if len(h.watched[p]) == 0 {
+			delete(h.watched, p)
+		}
+	}
+	t.watches = paths
+	for _, p := range paths {
+		if h.watched[p] == nil {
+			h.watched[p] = map[*topic]struct{}{}
+		}
+		h.watched[p][t] = struct{}{}
+	}
+}
+
+// pause stops frames to c; resume starts with a snapshot of each page.
+func (h *Hub) pause(c *client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.paused = true
+	for _, s := range c.subs {
+		s.due, s.frames, s.awaits = nothing, nil, 0
+	}
+}
+
+func (h *Hub) resume(c *client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.paused = false
+	for _, s := range c.subs {
+		h.restart(s)
+	}
+}
+
+// render renders dirty topics, a few at a time, until ctx ends. The first
+// event after a quiet time is seen at once; a stream of them five times a
+// second.
+func (h *Hub) render(ctx context.Context) {
+	const gather = 20 * time.Millisecond // one step of the broker often has several events
+	const together = 4
+	places := make(chan struct{}, together)
+	pace := time.NewTimer(0)
+	defer pace.Stop()
+	var last time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.stir:
+		}
+		pace.Reset(max(gather, time.Until(last.Add(h.opts.Interval))))
+		select {
+		case <-ctx.Done():
+			return
+		case <-pace.C:
+		}
+		last = time.Now()
+		for _, t := range h.begin() {
+			places <- struct{}{} // comes free within Patience
+			h.wg.Go(func() {
+				h.refresh(ctx, t)
+				h.finish(t)
+				<-places
+			})
+		}
+	}
+}
+
+// begin takes the dirty topics that somebody looks at. Those whose watchers
+// all pause stay dirty, and so do those that are being rendered still.
+func (h *Hub) begin() (due []*topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.topics {
+		if t.dirty && !t.running && t.looked() {
+			t.dirty, t.running = false, true
+			t.started++
+			due = append(due, t)
+		}
+	}
+	return due
+}
+
+func (h *Hub) finish(t *topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t.running = false; t.dirty {
+		h.dirty(t)
+	}
+}
+
+func (t *topic) looked() bool {
+	for s := range t.subs {
+		if !s.client.paused {
+			return true
+		}
+	}
+	return false
+}
+
+// refresh renders t and hands out what differs. Only one refresh of a topic
+// runs at a time.
+func (h *Hub) refresh(ctx context.Context, t *topic) {
+	rendering, cancel := context.WithTimeout(ctx, h.opts.Patience)
+	defer cancel()
+	page, next, err := h.take(rendering, t.id)
+	if err != nil {
+		if ctx.Err() == nil {
+			h.fail(t, err)
+		}
+		return
+	}
+	h.mu.Lock()
+	before, started := t.snapshot, t.started // only refresh writes snapshot
+	h.mu.Unlock()
+	var frames []*websocket.PreparedMessage
+	if before != nil {
+		if next.lost(before) {
+			h.left.reach(ctx, next.n)
+		}
+		if frames, err = next.changes(t.id.url, before, h.left.reason); err != nil {
+			h.fail(t, err)
+			return
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t.closed {
+		return
+	}
+	t.snapshot = next
+	paths := page.Watches()
+	if paths == nil {
+		paths = []string{""}
+	}
+	h.watch(t, paths)
+	if r, ok := page.(Refresher); ok && r.Refresh() > 0 {
+		h.after(t, max(r.Refresh(), h.opts.Interval))
+	}
+	for s := range t.subs {
+		h.offer(s, started, frames)
+	}
+}
+
+// after makes t dirty again when d is over. The caller holds mu.
+func (h *Hub) after(t *topic, d time.Duration) {
+	if t.clock != nil {
+		t.clock.Reset(d)
+		return
+	}
+	t.clock = time.AfterFunc(d, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !t.closed {
+			h.dirty(t)
+		}
+	})
+}
+
+// offer gives s what the rendering with this number brought. What its socket
+// has not taken yet is replaced by a snapshot. The caller holds mu.
+func (h *Hub) offer(s *subscription, rendering uint64, frames []*websocket.PreparedMessage) {
+	switch {
+	case s.client.paused || s.awaits > rendering || s.due == whole:
+		return
+	case s.awaits != 0:
+		s.awaits, s.due = 0, whole
+	case len(frames) == 0:
+		return
+	case s.due == changes:
+		s.due, s.frames = whole, nil
+	default:
+		s.due, s.frames = changes, frames
+	}
+	s.client.ready(s)
+}
+
+// fail tells the subscribers that the page cannot be shown, and ends the
+// topic; a browser may subscribe again.
+func (h *Hub) fail(t *topic, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range t.subs {
+		s.client.tell(control{T: "error", Topic: t.id.url, Text: err.Error()})
+		h.drop(s)
+	}
+}
+
+// take opens a page and renders its parts. A page that panics is a page that
+// fails: it must not end the broker.
+func (h *Hub) take(ctx context.Context, id topicID) (page view.Page, next *snapshot, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.opts.Logger.Error("a live page panicked", "page", id.url, "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("render %s: internal error", id.url)
+		}
+	}()
+	ctx = locale.With(view.WithBase(view.Still(ctx), h.opts.Base), id.lang)
+	page, n, err := h.opts.Open(ctx, id.url)
+	if err != nil {
+		return nil, nil, err
+	}
+	next = &snapshot{n: n}
+	for _, p := range page.Parts() {
+		if p.Slot != nil {
+			html, err := text(ctx, p.Name, p.Slot)
+			if err != nil {
+				return nil, nil, err
+			}
+			next.slots = append(next.slots, slot{p.Name, html})
+			continue
+		}
+		l := list{name: p.Name, rows: make(map[string]string, len(p.Rows))}
+		for _, r := range p.Rows {
+			if _, twice := l.rows[r.Key]; twice {
+				return nil, nil, fmt.Errorf("render %s: key %q is twice in list %q", id.url, r.Key, p.Name)
+			}
+			if l.rows[r.Key], err = text(ctx, p.Name, r.Content); err != nil {
+				return nil, nil, err
+			}
+			l.order = append(l.order, r.Key)
+		}
+		next.lists = append(next.lists, l)
+	}
+	return page, next, nil
+}
+
+func text(ctx context.Context, name string, c templ.Component) (string, error) {
+	var b strings.Builder
+	if err := c.Render(ctx, &b); err != nil {
+		return "", fmt.Errorf("render %q: %w", name, err)
+	}
+	return b.String(), nil
+}
