@@ -1,0 +1,71 @@
+// Package story shows pages and components with canned data: one afternoon of
+// a shop whose backend has slowed down, so that orders run out of time. The
+// tests here compare what they render with testdata, and hold every page to
+// its promise that its parts are what stands in it.
+package story
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/view"
+)
+
+// A Story is one page or one component in one situation.
+type Story struct {
+	Name  string          // also the name of its file in testdata
+	Page  view.Page       // nil for components
+	Piece templ.Component // nil for pages
+}
+
+// All returns every story.
+func All() []Story {
+	return []Story{
+		{Name: "overview", Page: overview()},
+		{Name: "overview-first-start", Page: firstStart()},
+		{Name: "overview-read-only", Page: readOnly()},
+		{Name: "expirations", Page: expirations()},
+		{Name: "expirations-empty", Page: expirationsEmpty()},
+		{Name: "temporary", Page: temporary()},
+		{Name: "temporary-empty", Page: temporaryEmpty()},
+		{Name: "deferred", Page: deferred()},
+		{Name: "deferred-empty", Page: deferredEmpty()},
+		{Name: "components", Piece: components()},
+	}
+}
+
+// now is the instant at which every story is told.
+var now = time.Date(2026, 7, 14, 10, 4, 12, 0, time.UTC)
+
+const home = "/n/shop"
+
+func shell(title string, active layout.Section, path string) layout.Shell {
+	return layout.Shell{
+		Namespace: "shop",
+		Home:      home,
+		Title:     title,
+		Active:    active,
+		CSRF:      "token",
+		Back:      home + path,
+		Live:      layout.Live{URL: home + path, N: 48_271, Epoch: 7, Now: now, Build: "story"},
+	}
+}
+
+func at(clock string) time.Time {
+	t, err := time.Parse("15:04:05", clock)
+	if err != nil {
+		panic(err) // canned
+	}
+	return time.Date(2026, 7, 14, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+}
+
+// within is a clock with left to go of the given whole.
+func within(left, of time.Duration) component.Clock {
+	return component.Clock{At: now.Add(left), Of: of, Now: now}
+}
+
+func s(text string) component.Text      { return component.Text{S: text} }
+func strong(text string) component.Text { return component.Text{S: text, Strong: true} }

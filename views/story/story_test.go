@@ -1,0 +1,222 @@
+package story
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/a-h/templ"
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/static"
+	"mayfly/views/view"
+)
+
+var (
+	update = flag.Bool("update", false, "write what is rendered to testdata")
+	write  = flag.String("write", "", "write the stories and the static files to this directory, to be looked at")
+)
+
+func (s Story) whole() templ.Component {
+	if s.Page != nil {
+		return s.Page.Full()
+	}
+	return s.Piece
+}
+
+func render(t *testing.T, ctx context.Context, c templ.Component) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := c.Render(ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// hashes change with every edit of a static file, which no story is about.
+var hashes = regexp.MustCompile(`(/static/[a-z.]+?)-[\w-]{12}\.`)
+
+func TestStoriesLookAsBefore(t *testing.T) {
+	for _, s := range All() {
+		t.Run(s.Name, func(t *testing.T) {
+			got := lines(hashes.ReplaceAllString(render(t, t.Context(), s.whole()), "$1."))
+			file := filepath.Join("testdata", s.Name+".html")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
+				t.Errorf("not as in %s; look at it, then run with -update (-want +got):\n%s", file, d)
+			}
+		})
+	}
+}
+
+// lines starts a new line before every element, so that a difference is seen
+// where it is.
+func lines(html string) string {
+	return regexp.MustCompile(`(<[a-zA-Z!])`).ReplaceAllString(html, "\n$1") + "\n"
+}
+
+var (
+	slots = regexp.MustCompile(`data-slot="([^"]*)"`)
+	lists = regexp.MustCompile(`data-list="([^"]*)"`)
+)
+
+func TestPartsAreWhatStandsInThePage(t *testing.T) {
+	for _, s := range All() {
+		if s.Page == nil {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			full := render(t, t.Context(), s.Page.Full())
+			var inPage, inParts []string
+			for _, m := range slots.FindAllStringSubmatch(full, -1) {
+				inPage = append(inPage, "slot "+m[1])
+			}
+			for _, m := range lists.FindAllStringSubmatch(full, -1) {
+				inPage = append(inPage, "list "+m[1])
+			}
+			for _, p := range s.Page.Parts() {
+				inParts = append(inParts, describe(p))
+				checkPart(t, full, p)
+			}
+			slices.Sort(inPage)
+			slices.Sort(inParts)
+			if d := cmp.Diff(inPage, inParts); d != "" {
+				t.Errorf("the page and its parts differ (-page +parts):\n%s", d)
+			}
+		})
+	}
+}
+
+func describe(p view.Part) string {
+	if p.Slot != nil {
+		return "slot " + p.Name
+	}
+	return "list " + p.Name
+}
+
+func checkPart(t *testing.T, full string, p view.Part) {
+	t.Helper()
+	if p.Slot != nil {
+		content := render(t, t.Context(), p.Slot)
+		if !regexp.MustCompile(`data-slot="` + p.Name + `"[^>]*>` + regexp.QuoteMeta(content) + `</`).MatchString(full) {
+			t.Errorf("slot %s is not in the page as it is pushed: %s", p.Name, content)
+		}
+		return
+	}
+	keys := map[string]bool{}
+	for _, r := range p.Rows {
+		content := render(t, t.Context(), r.Content)
+		if !strings.Contains(full, content) {
+			t.Errorf("row %s of %s is not in the page as it is pushed: %s", r.Key, p.Name, content)
+		}
+		if first, _, _ := strings.Cut(content, ">"); !strings.Contains(first, ` data-key="`+templ.EscapeString(r.Key)+`"`) {
+			t.Errorf("row %s of %s does not carry its key: %s", r.Key, p.Name, first)
+		}
+		if keys[r.Key] {
+			t.Errorf("row %s is twice in %s", r.Key, p.Name)
+		}
+		keys[r.Key] = true
+	}
+}
+
+var (
+	inline  = regexp.MustCompile(`\s(style|on[a-z]+)="`)
+	idAttr  = regexp.MustCompile(`\sid="([^"]*)"`)
+	refs    = regexp.MustCompile(`\s(?:for|aria-labelledby|aria-describedby|form)="([^"]*)"`)
+	forms   = regexp.MustCompile(`(?s)<form[^>]*method="post".*?</form>`)
+	visible = regexp.MustCompile(`9999|&lt;no value&gt;|%!|\bNaN\b|<nil>`)
+)
+
+func TestMarkupIsSound(t *testing.T) {
+	for _, s := range All() {
+		t.Run(s.Name, func(t *testing.T) {
+			html := render(t, t.Context(), s.whole())
+			if m := inline.FindString(html); m != "" {
+				t.Errorf("%q: inline styles and handlers are against the content security policy", m)
+			}
+			if m := visible.FindString(html); m != "" {
+				t.Errorf("the page says %q", m)
+			}
+			ids := map[string]int{}
+			for _, m := range idAttr.FindAllStringSubmatch(html, -1) {
+				if ids[m[1]]++; ids[m[1]] == 2 {
+					t.Errorf("id %s is there twice", m[1])
+				}
+			}
+			for _, m := range refs.FindAllStringSubmatch(html, -1) {
+				for id := range strings.FieldsSeq(m[1]) {
+					if ids[id] == 0 {
+						t.Errorf("%s points at nothing", m[0])
+					}
+				}
+			}
+			for _, f := range forms.FindAllString(html, -1) {
+				if !strings.Contains(f, `name="csrf"`) {
+					t.Errorf("a form by POST without its token: %s", f)
+				}
+			}
+		})
+	}
+}
+
+// TestStillPartsStandStill: what is pushed must not change by the passing of
+// time alone, or every row would be sent again every second.
+func TestStillPartsStandStill(t *testing.T) {
+	early := All()
+	told := now
+	t.Cleanup(func() { now = told })
+	now = now.Add(3 * 1e9)
+	late := All()
+	_ = late
+	now = told
+	for _, s := range early {
+		if s.Page == nil {
+			continue
+		}
+		html := render(t, view.Still(t.Context()), s.Page.Full())
+		if regexp.MustCompile(`aria-label="\d+ (second|minute)`).MatchString(html) {
+			t.Errorf("%s: a clock standing still has a reading", s.Name)
+		}
+	}
+}
+
+// TestWrite leaves the stories where somebody can serve and look at them.
+func TestWrite(t *testing.T) {
+	if *write == "" {
+		t.Skip("no -write directory")
+	}
+	put := func(name string, content []byte) {
+		file := filepath.Join(*write, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"app.css", "icons.svg", "favicon.svg", "htmx.min.js", "live.js"} {
+		u := static.URL(name)
+		content, _, ok := static.Open(strings.TrimPrefix(u, static.Prefix))
+		if !ok {
+			t.Fatalf("%s does not open", u)
+		}
+		put(u, content)
+	}
+	for _, s := range All() {
+		put(s.Name+".html", []byte(render(t, t.Context(), s.whole())))
+	}
+}

@@ -1,0 +1,155 @@
+package story
+
+import (
+	"strings"
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func expirations() page.Expirations {
+	gone := func(key, subject, entity string, ago time.Duration, dead bool) page.Expired {
+		e := page.Expired{Key: key, Subject: subject, Entity: entity, Href: home + "/m/" + key, At: now.Add(-ago), Now: now}
+		if dead {
+			e.Fate.To, e.DeadHref = entity+"/$DLQ", e.Href
+		}
+		return e
+	}
+	left := within(7*time.Second, 5*time.Minute)
+	left.As = component.Plenty
+	return page.Expirations{
+		Shell: shell("Expirations", layout.Expirations, "/expirations"),
+		Lede: []component.Text{
+			strong("Next to go: "), {Clock: &left, Strong: true},
+			s(" · 9 in ten seconds, 112 in a minute, 798 in five."),
+		},
+		Horizon: horizon(),
+		Board:   departures(14, "yes"),
+		All:     5227,
+		More:    home + "/expirations?top=100",
+		Recent:  5 * time.Minute,
+		Passed:  331,
+		Gone: []page.Expired{
+			gone("47001", "order.placed", "orders", 12*time.Second, true),
+			gone("47002", "price.changed", "prices/us", 19*time.Second, false),
+			gone("47003", "order.placed", "orders", 33*time.Second, true),
+			gone("47004", "price.changed", "prices/eu", 41*time.Second, false),
+			gone("47005", "payment.captured", "payments", 62*time.Second, true),
+			gone("47006", "order.cancelled", "orders", 68*time.Second, true),
+			gone("47007", "quote.reply", "reply-7f3a", 90*time.Second, false),
+		},
+	}
+}
+
+func expirationsEmpty() page.Expirations {
+	h := firstStart().Horizon
+	return page.Expirations{
+		Shell:   shell("Expirations", layout.Expirations, "/expirations"),
+		Lede:    []component.Text{strong("Nothing runs out."), s(" No message has an end.")},
+		Horizon: h, Fate: "lost", Within: "1m",
+		Recent: 5 * time.Minute,
+	}
+}
+
+// ledger reads x as an activity that counted, o as one that did not.
+func ledger(marks string) []component.Activity {
+	var out []component.Activity
+	for i, m := range marks {
+		a := component.Activity{At: now.Add(-time.Duration(len(marks)-i) * 14 * time.Second), What: "dashboard view"}
+		if m == 'x' {
+			a.Counted, a.What = true, []string{"send · quotes-3", "receive, empty · web-1", "settle · web-1"}[i%3]
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+func sitters() []page.Sitter {
+	sitter := func(name, kind string, messages int, left, of time.Duration, by, marks string) page.Sitter {
+		return page.Sitter{
+			Key: name, Name: name, Href: home + "/q/" + strings.ReplaceAll(name, "/", "%2F"), Kind: kind, Messages: messages,
+			Clock: within(left, of), Reset: now.Add(left - of), By: by, Activities: ledger(marks),
+		}
+	}
+	still := func(name, kind string, messages int, state component.GlassState, of time.Duration, why, marks string) page.Sitter {
+		return page.Sitter{
+			Key: name, Name: name, Href: home + "/q/" + name, Kind: kind, Messages: messages, State: state,
+			Clock: component.Clock{Of: of, Now: now}, Why: []component.Text{s(why)}, Activities: ledger(marks),
+		}
+	}
+	return []page.Sitter{
+		sitter("reply-7f3a", "queue", 1, 30*time.Second, 5*time.Minute, "receive by web-1", "xxoxxxooxxxxoxxxxxoo"),
+		sitter("prices/preview-lisbon", "subscription", 18, 58*time.Second, 10*time.Minute, "peek by an admin", "xooooxoooooxoooooooo"),
+		sitter("reply-c40d", "queue", 0, 171*time.Second, 5*time.Minute, "send by quotes-3", "ooxxoooxoooxxxoooxxx"),
+		sitter("load-test-0714", "queue", 204, 744*time.Second, 15*time.Minute, "receive by k-runner", "xxxooxxoxxoxoxoxooxo"),
+		still("debug-checkout", "queue", 1, component.Held, 10*time.Minute, "1 scheduled message is waiting. The 10m start when it becomes active or is cancelled.", "ooooooxxoooxxxxoxxxo"),
+		still("emails-archive-in", "queue", 0, component.Held, 5*time.Minute, "It forwards to emails, which counts as a receiver that never leaves.", "ooxxxoxoxooxooxoooox"),
+		still("acceptance-nightly", "queue", 3, component.Pinned, 30*time.Minute, "Pinned at 09:12. It was 30m before.", "xxoxxxxxxxxxxoxxox"),
+		sitter("europe.retail.backoffice.order-confirmations-to-be-archived", "queue", 0, 4*time.Hour, 7*24*time.Hour, "", ""),
+	}
+}
+
+func temporary() page.Temporary {
+	grave := func(name, born, died, contents string) component.Grave {
+		return component.Grave{Key: name, Name: name, Born: at(born), Died: at(died), Contents: contents, Restore: home + "/tombstones/" + name + "/restore"}
+	}
+	return page.Temporary{
+		Shell: shell("Temporary entities", layout.Temporary, "/temporary"),
+		Lede: []component.Text{
+			s("Seven entities delete themselves when nobody uses them. "), strong("reply-7f3a is next, in half a minute."),
+			s(" What lies in them goes with them; nothing is dead-lettered."),
+		},
+		Least:   5 * time.Minute,
+		Sitters: sitters(),
+		Graves: []component.Grave{
+			grave("reply-91c2", "09:58:40", "10:03:51", "nothing in it"),
+			grave("reply-0b9e", "09:41:07", "10:02:19", "2 messages"),
+			grave("load-test-0713", "08:00:00", "09:44:31", "1,118 messages"),
+			grave("Unzustellbarkeitsprüfwarteschlange", "09:02:00", "09:27:03", "nothing in it"),
+		},
+	}
+}
+
+func temporaryEmpty() page.Temporary {
+	return page.Temporary{
+		Shell: shell("Temporary entities", layout.Temporary, "/temporary"),
+		Lede:  []component.Text{strong("Nothing deletes itself here.")},
+		Least: 5 * time.Minute,
+	}
+}
+
+func deferred() page.Deferred {
+	bay := func(number int64, subject, entity, by, when string, c component.Clock) component.Bay {
+		return component.Bay{
+			Key: entity + subject + when, Href: home + "/m/51", Number: number, Subject: subject, Entity: entity, At: home + "/q/" + entity,
+			By: by, When: at(when), Now: now, Clock: c, Then: entity + "/$DLQ",
+		}
+	}
+	m := page.Deferred{
+		Shell: shell("Deferred", layout.Deferred, "/deferred"),
+		Lede: []component.Text{
+			strong("Seven messages are parked."), s(" Their time keeps running: four run out within five minutes, one already has."),
+		},
+		Bays: []component.Bay{
+			bay(48_209, "payment.captured", "payments", "worker-1", "10:04:02", within(672*time.Second, 15*time.Minute)),
+			bay(48_219, "payment.before.order", "orders", "worker-1", "10:02:44", within(73*time.Second, 5*time.Minute)),
+			bay(48_102, "refund.requested", "payments", "worker-3", "09:51:20", within(178*time.Second, 15*time.Minute)),
+			bay(47_980, "order.split", "orders", "", "09:59:31", within(14*time.Second, 5*time.Minute)),
+			bay(47_911, "payment.captured", "payments", "worker-2", "09:46:02", component.Clock{}),
+			bay(47_877, "inventory.reserve", "orders", "workflow-7", "09:59:12", component.Clock{Now: now}),
+			bay(47_802, "订单合并", "orders", "worker-cn-2", "09:58:55", within(41*time.Second, 5*time.Minute)),
+		},
+	}
+	m.Bays[4].Gone = true
+	m.Bays[2].Hold = component.Hold{Until: now.Add(18 * time.Second), Of: 30 * time.Second}
+	return m
+}
+
+func deferredEmpty() page.Deferred {
+	return page.Deferred{
+		Shell: shell("Deferred", layout.Deferred, "/deferred"),
+		Lede:  []component.Text{strong("Nothing is parked.")},
+	}
+}
