@@ -113,8 +113,8 @@ func (x *Extra) size() int64 {
 		return 0
 	}
 	n := len(x.Reason) + len(x.Description) + len(x.Source)
-	for _, p := range x.Properties {
-		n += len(p.Name) + 16
+	if len(x.Properties) > 0 {
+		n += len(x.Properties.Append(nil))
 	}
 	return int64(n)
 }

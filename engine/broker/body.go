@@ -1,0 +1,166 @@
+package broker
+
+import (
+	"bytes"
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"mayfly/engine"
+)
+
+// stageOver is the size in bytes above which a body goes to the store ahead of
+// its message, so that one large body does not hold up everybody's commit.
+const stageOver = 64 << 10
+
+// cache keeps the latest bodies, up to a number of bytes. Safe for concurrent
+// use.
+type cache struct {
+	mu    sync.Mutex
+	most  int64
+	size  int64
+	byKey map[engine.Key]*list.Element
+	order *list.List // of engine.Body, latest first
+}
+
+func newCache(most int64) *cache {
+	return &cache{most: most, byKey: map[engine.Key]*list.Element{}, order: list.New()}
+}
+
+func (c *cache) keep(bodies []engine.Body) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range bodies {
+		if c.byKey[b.Key] != nil || int64(len(b.Bytes)) > c.most/8 {
+			continue
+		}
+		c.byKey[b.Key] = c.order.PushFront(b)
+		c.size += int64(len(b.Bytes))
+	}
+	for c.size > c.most {
+		old := c.order.Remove(c.order.Back()).(engine.Body) //nolint:forcetypeassert // only bodies are put in
+		delete(c.byKey, old.Key)
+		c.size -= int64(len(old.Bytes))
+	}
+}
+
+func (c *cache) body(k engine.Key) ([]byte, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.byKey[k]
+	if e == nil {
+		return nil, false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(engine.Body).Bytes, true //nolint:forcetypeassert // only bodies are put in
+}
+
+// A reader over bytes that needs no closing.
+type memoryBody struct{ *bytes.Reader }
+
+func (memoryBody) Close() error { return nil }
+
+// Body opens the body of a content; an absent one is empty. The caller closes
+// it. engine.ErrMessageNotFound says that the message went in the meantime.
+func (b *Broker) Body(ctx context.Context, k engine.Key, size int64) (io.ReadSeekCloser, error) {
+	if size == 0 {
+		return memoryBody{bytes.NewReader(nil)}, nil
+	}
+	if have, ok := b.bodies.body(k); ok {
+		return memoryBody{bytes.NewReader(have)}, nil
+	}
+	return b.store.Load().Body(ctx, k)
+}
+
+// An Outgoing message is one that a door hands in. Its body is given whole, or
+// as a reader when it may be large.
+type Outgoing struct {
+	Content engine.Content
+	Body    []byte
+	Reader  io.Reader // instead of Body; read to its end, at most one byte beyond the limit on messages
+}
+
+// prepare packs the messages, staging large bodies, outside the owner's turn.
+func (b *Broker) prepare(ctx context.Context, out []Outgoing) ([]engine.Submission, int64, error) {
+	store := b.store.Load()
+	batch := make([]engine.Submission, 0, len(out))
+	size := int64(0)
+	for _, m := range out {
+		body, key := m.Body, store.keys.Next()
+		staged := int64(0)
+		if m.Reader != nil || len(body) > stageOver {
+			var err error
+			if body, staged, err = b.stage(ctx, store, key, m); err != nil {
+				return nil, 0, err
+			}
+			if staged > 0 {
+				m.Content.Preview = engine.Preview(body)
+				body = nil
+			}
+		}
+		s, err := engine.Submit(m.Content, body, staged, key, b.limits)
+		if err != nil {
+			return nil, 0, err
+		}
+		size += int64(len(s.Content)) + int64(len(s.Body))
+		batch = append(batch, s)
+	}
+	return batch, size, nil
+}
+
+// stage reads a body and gives it to the store if it is large. A small one is
+// returned whole; of a large one the beginning, for its preview.
+func (b *Broker) stage(ctx context.Context, store *opened, key engine.Key, m Outgoing) (head []byte, staged int64, err error) {
+	if m.Reader == nil {
+		if err := store.Stage(ctx, key, bytes.NewReader(m.Body)); err != nil {
+			return nil, 0, storeErr(err)
+		}
+		return m.Body, int64(len(m.Body)), nil
+	}
+	head, err = io.ReadAll(io.LimitReader(m.Reader, stageOver+1))
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the body: %w", err)
+	}
+	if len(head) <= stageOver {
+		return head, 0, nil
+	}
+	counted := &counter{Reader: io.MultiReader(bytes.NewReader(head), m.Reader)}
+	if err := store.Stage(ctx, key, counted); err != nil {
+		return nil, 0, storeErr(err)
+	}
+	return head, counted.n, nil
+}
+
+func storeErr(err error) error {
+	if errors.Is(err, engine.ErrUnwritable) {
+		return &engine.Refusal{Kind: engine.ErrBusy, Text: fmt.Sprintf("Nothing can be written just now: %v.", err)}
+	}
+	return fmt.Errorf("keep the body: %w", err)
+}
+
+type counter struct {
+	io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err //nolint:wrapcheck // a reader passes on what it gets
+}
+
+// Send stores messages in a queue or gives them to a topic, all or none, and
+// returns their numbers there once that is durable. A message with a time in
+// ScheduledFor waits for it.
+func (b *Broker) Send(ctx context.Context, to engine.Path, out []Outgoing, actor string) ([]engine.Seq, error) {
+	batch, size, err := b.prepare(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	return do(ctx, b, size, func(ns *engine.Namespace, now engine.Instant) ([]engine.Seq, error) {
+		return ns.Send(now, to, batch, actor)
+	})
+}

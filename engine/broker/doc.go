@@ -1,0 +1,16 @@
+// Package broker runs an engine.Namespace: one goroutine owns the state and
+// takes turns. In a turn it applies the operations that have piled up, sweeps
+// a slice of what is due, matches messages with receivers, commits all of it
+// once, and only then answers and publishes. While one commit runs, the next
+// turn's operations gather, so a slow disk makes batches larger, not answers
+// wrong.
+//
+// Everything a caller is told is durable, but for locks, their renewals and
+// last uses, which may be lost in a crash: then a message is simply free again.
+//
+// When a commit fails without anybody knowing what the store has, the broker
+// loads everything again from the store, the same way as at start. When the
+// store says that it cannot take writes, the broker goes read-only: looking
+// goes on, changes are answered with engine.ErrBusy and the reason, and it
+// recovers by itself.
+package broker

@@ -1,0 +1,106 @@
+package broker
+
+import (
+	"context"
+	"sync"
+
+	"mayfly/engine"
+)
+
+// A Log holds the latest events. Appending never waits for a reader: one that
+// falls behind learns how many it lost. It is safe for concurrent use.
+type Log struct {
+	mu     sync.Mutex
+	ring   []engine.Event // event n stands at n % len
+	last   uint64         // number of the newest event
+	first  uint64         // number of the oldest one kept; last+1 if there is none
+	more   chan struct{}  // closed when something is appended
+	closed bool
+}
+
+func newLog(size int) *Log {
+	return &Log{ring: make([]engine.Event, size), first: 1, more: make(chan struct{})}
+}
+
+// append numbers the events and keeps them.
+func (l *Log) append(events []engine.Event) {
+	if len(events) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range events {
+		l.last++
+		e.N = l.last
+		l.ring[l.last%uint64(len(l.ring))] = e
+	}
+	if kept := uint64(len(l.ring)); l.last >= l.first+kept {
+		l.first = l.last - kept + 1
+	}
+	close(l.more)
+	l.more = make(chan struct{})
+}
+
+// Last is the number of the newest event.
+func (l *Log) Last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// readAtOnce bounds what one After returns, so that a reader that is far
+// behind does not copy the whole ring at once.
+const readAtOnce = 4096
+
+// After returns the events that follow number n, waiting for at least one;
+// lost is how many between n and the first of them are not kept any more. It
+// ends with the context's cause, or with engine.ErrClosed.
+func (l *Log) After(ctx context.Context, n uint64) (events []engine.Event, lost uint64, err error) {
+	for {
+		l.mu.Lock()
+		if n < l.last {
+			if n+1 < l.first {
+				lost, n = l.first-n-1, l.first-1
+			}
+			for i := n + 1; i <= min(l.last, n+readAtOnce); i++ {
+				events = append(events, l.ring[i%uint64(len(l.ring))])
+			}
+			l.mu.Unlock()
+			return events, lost, nil
+		}
+		more, closed := l.more, l.closed
+		l.mu.Unlock()
+		if closed {
+			return nil, 0, engine.ErrClosed
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, 0, context.Cause(ctx)
+		}
+	}
+}
+
+// Recent is what is kept of the latest n events, oldest first.
+func (l *Log) Recent(n int) (events []engine.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	from := l.first
+	if span := uint64(n); l.last >= span && l.last-span+1 > from {
+		from = l.last - span + 1
+	}
+	for i := from; i <= l.last; i++ {
+		events = append(events, l.ring[i%uint64(len(l.ring))])
+	}
+	return events
+}
+
+func (l *Log) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.closed = true
+		close(l.more)
+		l.more = make(chan struct{})
+	}
+}

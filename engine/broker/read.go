@@ -1,0 +1,55 @@
+package broker
+
+import (
+	"context"
+
+	"mayfly/engine"
+)
+
+// A Reader looks at the namespace as it is at one event number. It is good
+// only inside the function that Read calls.
+type Reader struct {
+	ns  *engine.Namespace
+	N   uint64         // number of the last event that what is seen includes
+	Now engine.Instant // when it is seen
+}
+
+// Read calls look once, in a turn of its own: keep it short, a page's worth.
+// Looking changes nothing and does not count as use (DEC-6).
+func (b *Broker) Read(ctx context.Context, look func(Reader) error) error {
+	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
+		return look(Reader{ns: ns, N: b.events.Last() + uint64(ns.Unpublished()), Now: now})
+	})
+}
+
+// Browse lists messages of one place by number.
+func (r Reader) Browse(q engine.Browse) ([]engine.Row, error) { return r.ns.Browse(q) }
+
+// Message is one message by its key.
+func (r Reader) Message(k engine.Key) (engine.Row, error) { return r.ns.Message(k) }
+
+// State is one entity's.
+func (r Reader) State(p engine.Path) (engine.EntityState, error) { return r.ns.State(p) }
+
+// States are all entities' of a kind, by path; kind zero means all.
+func (r Reader) States(kind engine.EntityKind) []engine.EntityState { return r.ns.States(kind) }
+
+// Totals are the counts of the whole namespace.
+func (r Reader) Totals() (engine.Counts, int) { return r.ns.Totals() }
+
+// Horizon counts messages by when they expire; an empty path means all.
+func (r Reader) Horizon(p engine.Path, edges []engine.Instant) []engine.Span {
+	return r.ns.Horizon(p, edges)
+}
+
+// Expiring lists the next messages whose time runs out.
+func (r Reader) Expiring(n int) []engine.Row { return r.ns.Expiring(n) }
+
+// Deferred lists deferred messages over all entities.
+func (r Reader) Deferred(n int) []engine.Row { return r.ns.Deferred(n) }
+
+// Now is the broker's clock.
+func (b *Broker) Now(ctx context.Context) (now engine.Instant, err error) {
+	err = b.Read(ctx, func(r Reader) error { now = r.Now; return nil })
+	return now, err
+}

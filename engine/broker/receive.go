@@ -1,0 +1,182 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"mayfly/engine"
+)
+
+// A Receive asks for messages.
+type Receive struct {
+	Path   engine.Path
+	Max    int // messages at the most; zero: one
+	Mode   engine.Mode
+	Wait   time.Duration // for the first of them; zero: take what is there
+	Client string
+}
+
+// A Received message with its body. Close the body.
+type Received struct {
+	engine.Delivery
+	Body io.ReadSeekCloser
+}
+
+// A receiver is somebody waiting for what a link is given.
+type receiver struct {
+	got  []engine.Delivery // owned by run until ended is closed
+	err  error
+	done chan struct{}
+}
+
+func (r *receiver) end(err error) {
+	r.err = err
+	close(r.done)
+}
+
+// deliver hands effects to those they concern.
+func (b *Broker) deliver(fx engine.Effects) {
+	for _, d := range fx.Deliveries {
+		if r := b.receivers[d.Link]; r != nil {
+			r.got = append(r.got, d)
+		}
+	}
+	for _, e := range fx.Ended {
+		if r := b.receivers[e.ID]; r != nil {
+			delete(b.receivers, e.ID)
+			r.end(e.Err)
+		}
+	}
+}
+
+// Receive takes messages. None in time is an empty result, not an error. When
+// ctx ends while a delivery is on its way, the delivery wins: no message is
+// locked for a caller who has left.
+func (b *Broker) Receive(ctx context.Context, in Receive) ([]Received, error) {
+	r := &receiver{done: make(chan struct{})}
+	id := engine.LinkID(b.link.Add(1))
+	_, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (struct{}, error) {
+		l := engine.Link{ID: id, Path: in.Path, Mode: in.Mode, Client: in.Client, Once: true, NoWait: in.Wait <= 0}
+		if err := ns.Attach(now, l); err != nil {
+			return struct{}{}, err
+		}
+		b.receivers[id] = r
+		return struct{}{}, ns.Credit(now, id, max(1, in.Max))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := b.await(ctx, id, r, in.Wait); err != nil {
+		return nil, err
+	}
+	return b.opened(ctx, r.got)
+}
+
+// await waits until the link ends, and ends it when the time is up.
+func (b *Broker) await(ctx context.Context, id engine.LinkID, r *receiver, wait time.Duration) error {
+	timer := time.NewTimer(max(wait, 0))
+	defer timer.Stop()
+	if wait <= 0 {
+		timer.Stop()
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-b.done:
+		return engine.ErrClosed
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	err := act(context.WithoutCancel(ctx), b, func(ns *engine.Namespace, now engine.Instant) error {
+		ns.Detach(now, id, engine.ByClient)
+		return nil
+	})
+	if errors.Is(err, engine.ErrClosed) {
+		return err
+	}
+	select {
+	case <-r.done: // it was served, or ended, meanwhile
+		return r.err
+	default:
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// opened gives deliveries their bodies. If one cannot be read, the others are
+// given back, and so is it unless it was deleted already.
+func (b *Broker) opened(ctx context.Context, got []engine.Delivery) ([]Received, error) {
+	out := make([]Received, 0, len(got))
+	for _, d := range got {
+		body, err := b.bodyOf(ctx, d)
+		b.taken.add(d.Pin)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Received{Delivery: d, Body: body})
+	}
+	return out, nil
+}
+
+func (b *Broker) bodyOf(ctx context.Context, d engine.Delivery) (io.ReadSeekCloser, error) {
+	if d.Body != nil {
+		return memoryBody{bytes.NewReader(d.Body)}, nil
+	}
+	return b.Body(context.WithoutCancel(ctx), d.Message.Content, d.Content.BodySize())
+}
+
+// Fetch takes deferred messages by number, all or none (DEF-6, DEF-7).
+func (b *Broker) Fetch(ctx context.Context, p engine.Path, seqs []engine.Seq, mode engine.Mode, client string) ([]Received, error) {
+	got, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Delivery, error) {
+		return ns.Fetch(now, p, seqs, mode, client)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.opened(ctx, got)
+}
+
+// Settle ends deliveries and says of each what became of it, nil for success.
+func (b *Broker) Settle(ctx context.Context, all ...engine.Settlement) ([]error, error) {
+	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]error, error) {
+		errs := make([]error, len(all))
+		for i, s := range all {
+			errs[i] = ns.Settle(now, s)
+		}
+		return errs, nil
+	})
+}
+
+// Renew sets a lock's end to a full period from now and returns it (LOCK-5).
+func (b *Broker) Renew(ctx context.Context, t engine.LockToken, at engine.Path, client string) (engine.Instant, error) {
+	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Instant, error) {
+		return ns.Renew(now, t, at, client)
+	})
+}
+
+// Peek browses as a client does (§9).
+func (b *Broker) Peek(ctx context.Context, p engine.Path, from engine.Seq, count int, client string) ([]engine.Row, error) {
+	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Row, error) {
+		return ns.Peek(now, p, from, count, client)
+	})
+}
+
+// Cancel removes scheduled messages by number, all or none (SCH-7).
+func (b *Broker) Cancel(ctx context.Context, p engine.Path, seqs []engine.Seq, actor string) error {
+	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Cancel(now, p, seqs, actor) })
+}
+
+// BatchDelete removes old active messages and says how many (BDEL-1).
+func (b *Broker) BatchDelete(ctx context.Context, p engine.Path, count int, before engine.Instant, client string) (int, error) {
+	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (int, error) {
+		if before == 0 {
+			before = now
+		}
+		return ns.BatchDelete(now, p, count, before, client)
+	})
+}
