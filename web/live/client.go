@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -204,7 +203,7 @@ func (h *Hub) read(c *client) {
 	for alive() == nil {
 		_, b, err := c.conn.ReadMessage()
 		if err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) {
+			if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 				code, why = closeTryAgain, "no answer"
 			}
 			break

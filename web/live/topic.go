@@ -205,7 +205,8 @@ func (h *Hub) begin() (due []*topic) {
 func (h *Hub) finish(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t.running = false; t.dirty {
+	t.running = false
+	if t.dirty {
 		h.dirty(t)
 	}
 }

@@ -1,0 +1,229 @@
+package live
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"mayfly/engine"
+)
+
+func TestOrigin(t *testing.T) {
+	t.Parallel()
+	for origin, want := range map[string]bool{
+		"":                           true,
+		"http://localhost:8080":      true,
+		"https://LOCALHOST:8080":     true, // behind a proxy that ends TLS
+		"http://localhost":           false,
+		"http://localhost:8081":      false,
+		"http://evil.example":        false,
+		"http://evil.localhost:8080": false,
+		"null":                       false,
+		"://":                        false,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://localhost:8080/live", nil)
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		if got := SameHost(r); got != want {
+			t.Errorf("Origin %q: %v, want %v", origin, got, want)
+		}
+	}
+}
+
+func TestAForeignPageIsRefused(t *testing.T) {
+	t.Parallel()
+	_, server := serveHub(t, newWorld(), nil)
+	_, answer, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), http.Header{"Origin": {"http://evil.example"}})
+	if err == nil || answer == nil || answer.StatusCode != http.StatusForbidden {
+		t.Errorf("dial from elsewhere: %v, want status 403", err)
+	}
+}
+
+func TestCaps(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Options){
+		"sockets":             func(o *Options) { o.MaxSockets = 2 },
+		"sockets per address": func(o *Options) { o.MaxPerAddress = 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, server := serveHub(t, newWorld(), change)
+			first := dial(t, server, nil)
+			dial(t, server, nil)
+			_, answer, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
+			if err == nil || answer == nil || answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
+				t.Fatalf("the third socket: %v, want status 503 with Retry-After", err)
+			}
+			h.mu.Lock()
+			for c := range h.clients { // one of the two
+				c.end(closeGoingAway, "")
+				break
+			}
+			h.mu.Unlock()
+			_ = first // either may be the one that ended; there is room for one again
+			for {
+				conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
+				if err == nil {
+					_ = conn.Close()
+					return
+				}
+				if t.Context().Err() != nil {
+					t.Fatal("no room after a socket ended")
+				}
+			}
+		})
+	}
+}
+
+func TestSubscriptionsAreCapped(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	_, server := serveHub(t, w, func(o *Options) { o.MaxSubscriptions = 2 })
+	tab := dial(t, server, nil)
+	for i := range 3 {
+		url := fmt.Sprintf("/%d", i)
+		w.set(url, func(*sheet) {})
+		tab.send("sub", url, 0)
+		if f := tab.next(); f.parts.Full != (i < 2) {
+			t.Errorf("subscription %d: %+v", i+1, f)
+		}
+	}
+	tab.send("unsub", "/0", 0)
+	tab.send("sub", "/2", 0)
+	if f := tab.next(); !f.parts.Full {
+		t.Errorf("after unsub: %+v, want a snapshot", f)
+	}
+}
+
+func TestBadCommandsEndTheSocket(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		text string
+		code int
+	}{
+		"not JSON":  {"hello?", closePolicy},
+		"unknown":   {`{"op":"shout"}`, closePolicy},
+		"too large": {`{"op":"sub","topic":"/` + strings.Repeat("x", maxCommand) + `"}`, websocket.CloseMessageTooBig},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, server := serveHub(t, newWorld(), nil)
+			tab := dial(t, server, nil)
+			if err := tab.conn.WriteMessage(websocket.TextMessage, []byte(tc.text)); err != nil {
+				t.Fatal(err)
+			}
+			if code := tab.closed(); code != tc.code {
+				t.Errorf("close code %d, want %d", code, tc.code)
+			}
+		})
+	}
+}
+
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	_, server := serveHub(t, w, func(o *Options) { o.Heartbeat = time.Millisecond })
+	tab := dial(t, server, nil)
+	f, err := tab.hear()
+	if err != nil || f.control.T != "ping" || f.control.Now != "2026-07-14T10:04:12.345Z" {
+		t.Errorf("heard %+v, %v, want a ping with the broker's clock", f, err)
+	}
+}
+
+// A browser that no longer reads answers no ping.
+func TestASilentBrowserIsCut(t *testing.T) {
+	t.Parallel()
+	_, server := serveHub(t, newWorld(), func(o *Options) { o.Heartbeat, o.Patience = 10*time.Millisecond, 20*time.Millisecond })
+	tab := dial(t, server, nil)
+	tab.conn.SetPingHandler(func(string) error { return nil })
+	if code := tab.closed(); code != closeTryAgain {
+		t.Errorf("close code %d, want %d", code, closeTryAgain)
+	}
+}
+
+// One that takes nothing more is cut off after Patience, while others go on.
+func TestAStuckBrowserIsCut(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	big := strings.Repeat("x", 1<<20)
+	w.set(page, put("1", "0"+big))
+	h, server := serveHub(t, w, func(o *Options) { o.Patience = 300 * time.Millisecond })
+	dialer := websocket.Dialer{NetDial: func(network, address string) (net.Conn, error) {
+		conn, err := net.Dial(network, address)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		}
+		return conn, err
+	}}
+	stuck, _, err := dialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stuck.Close() //nolint:errcheck // cut by the other side
+	if err := stuck.WriteJSON(command{"sub", page, 0}); err != nil {
+		t.Fatal(err)
+	}
+	tab := dial(t, server, nil)
+	tab.send("sub", page, 0)
+	tab.next()
+	for i := 0; ; i++ {
+		if i > 10000 {
+			t.Fatal("the stuck browser was never cut")
+		}
+		h.mu.Lock()
+		n := len(h.clients)
+		h.mu.Unlock()
+		if n == 1 {
+			return
+		}
+		w.set(page, put("1", fmt.Sprint(i)+big), event(engine.EventRenewed, "orders", 1))
+		tab.next()
+	}
+}
+
+// What a socket has not taken is replaced by a snapshot, not queued.
+func TestABacklogBecomesASnapshot(t *testing.T) {
+	t.Parallel()
+	h := &Hub{}
+	c := &client{wake: make(chan struct{}, 1)}
+	s := &subscription{client: c, topic: &topic{}, awaits: 2}
+	frames, err := (&snapshot{}).since(page, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range []struct {
+		rendering uint64
+		change    bool
+		want      due
+	}{
+		{1, true, nothing}, // older than the page
+		{2, false, whole},
+		{3, true, whole}, // the snapshot is taken when the socket is ready for it
+	} {
+		if step.change {
+			h.offer(s, step.rendering, frames)
+		} else {
+			h.offer(s, step.rendering, nil)
+		}
+		if s.due != step.want {
+			t.Errorf("step %d: %d is due, want %d", i, s.due, step.want)
+		}
+	}
+	s.due = nothing // taken
+	for i, want := range []due{changes, whole, whole} {
+		h.offer(s, uint64(4+i), frames)
+		if s.due != want {
+			t.Errorf("change %d: %d is due, want %d", i, s.due, want)
+		}
+	}
+	if len(c.line) != 1 {
+		t.Errorf("the subscription stands in line %d times", len(c.line))
+	}
+}
