@@ -173,27 +173,6 @@ func TestMarkupIsSound(t *testing.T) {
 	}
 }
 
-// TestStillPartsStandStill: what is pushed must not change by the passing of
-// time alone, or every row would be sent again every second.
-func TestStillPartsStandStill(t *testing.T) {
-	early := All()
-	told := now
-	t.Cleanup(func() { now = told })
-	now = now.Add(3 * 1e9)
-	late := All()
-	_ = late
-	now = told
-	for _, s := range early {
-		if s.Page == nil {
-			continue
-		}
-		html := render(t, view.Still(t.Context()), s.Page.Full())
-		if regexp.MustCompile(`aria-label="\d+ (second|minute)`).MatchString(html) {
-			t.Errorf("%s: a clock standing still has a reading", s.Name)
-		}
-	}
-}
-
 // TestWrite leaves the stories where somebody can serve and look at them.
 func TestWrite(t *testing.T) {
 	if *write == "" {

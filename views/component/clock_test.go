@@ -1,0 +1,97 @@
+package component
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"mayfly/views/view"
+)
+
+var noon = time.Date(2026, 7, 14, 12, 0, 0, 0, time.UTC)
+
+func html(t *testing.T, ctx context.Context, c templ.Component) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := c.Render(ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestToneFollowsTheTimeLeft(t *testing.T) {
+	for name, tc := range map[string]struct {
+		clock Clock
+		want  Tone
+	}{
+		"never":                      {Clock{Now: noon}, Never},
+		"a fifth and a second":       {Clock{At: noon.Add(61 * time.Second), Of: 5 * time.Minute, Now: noon}, Plenty},
+		"a fifth":                    {Clock{At: noon.Add(60 * time.Second), Of: 5 * time.Minute, Now: noon}, Low},
+		"a twentieth and a second":   {Clock{At: noon.Add(16 * time.Second), Of: 5 * time.Minute, Now: noon}, Low},
+		"a twentieth":                {Clock{At: noon.Add(15 * time.Second), Of: 5 * time.Minute, Now: noon}, Critical},
+		"over":                       {Clock{At: noon, Of: 5 * time.Minute, Now: noon}, Critical},
+		"on a board, by the minute":  {Clock{At: noon.Add(time.Minute), Of: time.Minute, Now: noon}.ByMinute(), Low},
+		"an hourglass at 30 s":       {Clock{At: noon.Add(30 * time.Second), Of: 5 * time.Minute, Now: noon}.Idle(), Critical},
+		"fixed, whatever is left":    {Clock{At: noon, Of: time.Minute, Now: noon, As: Lock}, Lock},
+		"of nothing, which is over":  {Clock{At: noon, Now: noon}, Critical},
+		"left, of an unknown length": {Clock{At: noon.Add(time.Second), Now: noon}, Plenty},
+	} {
+		if got := tc.clock.Tone(t.Context()); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestClocksCountToZeroAndStayThere(t *testing.T) {
+	for name, tc := range map[string]struct {
+		left time.Duration
+		want string
+	}{
+		"a moment":          {time.Millisecond, "1s"},
+		"a second":          {time.Second, "1s"},
+		"a second and some": {1001 * time.Millisecond, "2s"},
+		"none":              {0, "expiring…"},
+		"less than none":    {-time.Hour, "expiring…"},
+	} {
+		c := Clock{At: noon.Add(tc.left), Of: time.Minute, Now: noon}
+		if got := c.reading(t.Context()); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestStandingStillOnlyTheStateShows(t *testing.T) {
+	pieces := func(now time.Time) map[string]templ.Component {
+		c := Clock{At: noon.Add(70 * time.Second), Of: 5 * time.Minute, Now: now}
+		hold := Hold{Until: noon.Add(30 * time.Second), Of: time.Minute}
+		return map[string]templ.Component{
+			"ring":      TTL(c, hold),
+			"flaps":     Flaps(c.ByMinute()),
+			"hourglass": Glass(c, Running),
+			"past":      Ago(noon.Add(-time.Minute), now),
+			"row":       BoardRow(Departure{Key: "1", Clock: c}),
+			"bay":       ParkingBay(Bay{Key: "1", Clock: c, Hold: hold, When: noon.Add(-time.Minute), Now: now}),
+		}
+	}
+	still := view.Still(t.Context())
+	later := pieces(noon.Add(65 * time.Second))
+	for name, c := range pieces(noon) {
+		if a, b := html(t, still, c), html(t, still, later[name]); a != b {
+			t.Errorf("%s changes by the passing of time:\n%s\n%s", name, a, b)
+		}
+		if a, b := html(t, t.Context(), c), html(t, t.Context(), later[name]); a == b {
+			t.Errorf("%s does not show the time: %s", name, a)
+		}
+	}
+}
+
+func TestNeverIsNotAnInstant(t *testing.T) {
+	got := html(t, t.Context(), TTL(Clock{Now: noon}, Hold{}))
+	if !strings.Contains(got, "never") || strings.Contains(got, "<time") {
+		t.Errorf("no end is shown as %s", got)
+	}
+}

@@ -1,0 +1,35 @@
+package component
+
+import (
+	"testing"
+	"time"
+)
+
+func TestTimesAreShort(t *testing.T) {
+	for name, tc := range map[string]struct{ got, want string }{
+		"seconds":                {Span(48 * time.Second), "48s"},
+		"minutes":                {Span(252 * time.Second), "4m 12s"},
+		"a whole minute":         {Span(time.Minute), "1m 00s"},
+		"hours":                  {Span(2*time.Hour + 5*time.Minute + 9*time.Second), "2h 05m"},
+		"days":                   {Span(76 * time.Hour), "3d 4h"},
+		"chosen minutes":         {Length(5 * time.Minute), "5m"},
+		"chosen hours":           {Length(90 * time.Minute), "1h 30m"},
+		"chosen days":            {Length(14 * 24 * time.Hour), "14d"},
+		"chosen parts of one":    {Length(1500 * time.Millisecond), "1.5s"},
+		"chosen thousandths":     {Length(250 * time.Millisecond), "250ms"},
+		"in words":               {LongSpan(t.Context(), 61*time.Second), "1 minute 1 second"},
+		"in words, hours":        {LongSpan(t.Context(), 2*time.Hour+time.Second), "2 hours"},
+		"in words, none":         {LongSpan(t.Context(), 0), "0 seconds"},
+		"a few bytes":            {Bytes(640), "640 B"},
+		"kilobytes":              {Bytes(1434), "1.4 KB"},
+		"megabytes":              {Bytes(12 << 20), "12 MB"},
+		"a count":                {Short(t.Context(), 12_400), "12,400"},
+		"a large count":          {Short(t.Context(), 184_201), "184k"},
+		"a very large count":     {Short(t.Context(), 2_345_678), "2.3M"},
+		"a round number of them": {Short(t.Context(), 2_000_000), "2M"},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: %q, want %q", name, tc.got, tc.want)
+		}
+	}
+}
