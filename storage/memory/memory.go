@@ -1,0 +1,274 @@
+// Package memory is a store that forgets everything when the process ends: for
+// tests, and for trying things out.
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"mayfly/engine"
+)
+
+var _ engine.Store = (*Store)(nil)
+
+var errClosed = errors.New("the store is closed")
+
+// A Store keeps records in maps. Its zero value is an empty store, open in its
+// first epoch. All methods may be called at any time, by many.
+type Store struct {
+	mu     sync.Mutex
+	held   records // guarded by mu, as is everything below
+	before uint64  // epochs that other Stores had this content in
+	closed bool
+	lost   chan struct{} // made when somebody asks for it
+}
+
+type records struct {
+	now      engine.Instant
+	entities map[engine.HolderID]engine.Entity
+	rules    map[engine.RuleID]engine.Rule
+	meters   map[engine.HolderID]engine.Meter
+	messages map[engine.Key]engine.Message
+	contents map[engine.Key]engine.Packed
+	bodies   map[engine.Key][]byte
+	staged   map[engine.Key]struct{} // bodies that no content has referred to yet
+	dropped  map[engine.HolderID]struct{}
+}
+
+// Reopen closes s and returns a store with what it held, in the next epoch, as
+// if the process had ended in between. s is of no use afterwards.
+func (s *Store) Reopen() *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := &Store{held: s.held, before: s.before + 1}
+	for k := range next.held.staged {
+		delete(next.held.bodies, k)
+	}
+	next.held.staged = nil
+	s.held = records{}
+	s.close()
+	return next
+}
+
+// Epoch is 1, and one more after each Reopen.
+func (s *Store) Epoch() uint64 { return s.before + 1 }
+
+// Lost is closed by Close.
+func (s *Store) Lost() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ending()
+}
+
+func (s *Store) ending() chan struct{} {
+	if s.lost == nil {
+		s.lost = make(chan struct{})
+	}
+	return s.lost
+}
+
+// Close ends the store; a second Close does nothing. Readers of bodies stay
+// good.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.close()
+	return nil
+}
+
+func (s *Store) close() {
+	if !s.closed {
+		s.closed = true
+		close(s.ending())
+	}
+}
+
+// Load yields what is held at the moment it is called.
+func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		all, err := s.snapshot(ctx)
+		if err != nil {
+			yield(nil, fmt.Errorf("load: %w", err))
+			return
+		}
+		for _, r := range all {
+			if ctx.Err() != nil {
+				yield(nil, fmt.Errorf("load: %w", context.Cause(ctx)))
+				return
+			}
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	h := &s.held
+	if h.now != 0 {
+		all = append(all, engine.Clock{Now: h.now})
+	}
+	claimed := map[engine.HolderID]bool{}
+	for _, id := range slices.Sorted(maps.Keys(h.entities)) {
+		e := h.entities[id]
+		all = append(all, e)
+		claimed[e.ID], claimed[e.DeadLetterID] = true, true
+	}
+	for id := range h.dropped {
+		delete(claimed, id)
+	}
+	for _, r := range h.rules {
+		if claimed[r.Subscription] {
+			all = append(all, r)
+		}
+	}
+	for _, m := range h.meters {
+		if claimed[m.Holder] {
+			all = append(all, m)
+		}
+	}
+	for k, c := range h.contents {
+		all = append(all, engine.StoredContent{Key: k, Content: c})
+	}
+	for _, m := range h.messages {
+		if claimed[m.Holder] {
+			all = append(all, own(m))
+		}
+	}
+	return all, nil
+}
+
+// Stage keeps the body until the store is reopened, or for good once a content
+// refers to it.
+func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return fmt.Errorf("stage body %d: %w", k, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return fmt.Errorf("stage body %d: %w", k, err)
+	}
+	set(&s.held.bodies, k, b)
+	set(&s.held.staged, k, struct{}{})
+	return nil
+}
+
+// Commit applies b.
+func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	s.held.apply(b)
+	return nil
+}
+
+func (h *records) apply(b *engine.Batch) {
+	h.now = b.Now
+	for _, e := range b.Entities {
+		set(&h.entities, e.ID, e)
+	}
+	for _, r := range b.Rules {
+		set(&h.rules, engine.RuleID{Subscription: r.Subscription, Name: strings.ToLower(r.Name)}, r)
+	}
+	for _, m := range b.Meters {
+		set(&h.meters, m.Holder, m)
+	}
+	for _, m := range b.Messages {
+		set(&h.messages, m.Key, own(m))
+	}
+	for _, c := range b.Contents {
+		set(&h.contents, c.Key, c.Content)
+		delete(h.staged, c.Key)
+	}
+	for _, body := range b.Bodies {
+		set(&h.bodies, body.Key, bytes.Clone(body.Bytes))
+	}
+	for _, id := range b.DropRules {
+		delete(h.rules, id)
+	}
+	for _, k := range b.DropMessages {
+		delete(h.messages, k)
+	}
+	for _, c := range b.DropContents {
+		delete(h.contents, c.Key)
+		delete(h.bodies, c.Key)
+	}
+	h.dropHolders(b.DropHolders)
+}
+
+func (h *records) dropHolders(ids []engine.HolderID) {
+	if len(ids) == 0 {
+		return
+	}
+	gone := make(map[engine.HolderID]bool, len(ids))
+	for _, id := range ids {
+		gone[id] = true
+		delete(h.entities, id)
+		delete(h.meters, id)
+		set(&h.dropped, id, struct{}{})
+	}
+	maps.DeleteFunc(h.rules, func(id engine.RuleID, _ engine.Rule) bool { return gone[id.Subscription] })
+	maps.DeleteFunc(h.messages, func(_ engine.Key, m engine.Message) bool { return gone[m.Holder] })
+}
+
+// Body reads what was committed or staged under k.
+func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, fmt.Errorf("body %d: %w", k, err)
+	}
+	b, ok := s.held.bodies[k]
+	if !ok {
+		return nil, fmt.Errorf("body %d: %w", k, engine.ErrMessageNotFound)
+	}
+	return reader{bytes.NewReader(b)}, nil
+}
+
+type reader struct{ *bytes.Reader }
+
+func (reader) Close() error { return nil }
+
+func (s *Store) usable(ctx context.Context) error {
+	if s.closed {
+		return errClosed
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// own is m with an Extra that nobody else can change.
+func own(m engine.Message) engine.Message {
+	if m.Extra != nil {
+		x := *m.Extra
+		x.Properties = slices.Clone(x.Properties)
+		m.Extra = &x
+	}
+	return m
+}
+
+func set[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
+}
