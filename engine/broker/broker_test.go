@@ -1,0 +1,483 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+)
+
+// world is a broker in a bubble with what a test needs to talk to it.
+type world struct {
+	*testing.T
+	*broker.Broker
+	store *flaky
+}
+
+// flaky is a store that a test can break.
+type flaky struct {
+	engine.Store
+	mu      sync.Mutex
+	err     error // of the next commits
+	applied bool  // they are applied all the same
+	opens   int
+	commits []engine.Batch
+}
+
+func (f *flaky) Commit(ctx context.Context, b *engine.Batch) error {
+	f.mu.Lock()
+	err, applied := f.err, f.applied
+	f.commits = append(f.commits, *b)
+	f.mu.Unlock()
+	if err != nil && !applied {
+		return err
+	}
+	return errors.Join(f.Store.Commit(ctx, b), err)
+}
+
+func (f *flaky) Load(ctx context.Context) iter.Seq2[engine.Record, error] { return f.Store.Load(ctx) }
+
+// Close keeps what is in memory for the next open.
+func (f *flaky) Close() error { return nil }
+
+func (f *flaky) breaks(err error, applied bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err, f.applied = err, applied
+}
+
+func (f *flaky) batches() []engine.Batch {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]engine.Batch(nil), f.commits...)
+}
+
+func start(t *testing.T, o broker.Options) *world {
+	t.Helper()
+	w := &world{T: t, store: &flaky{Store: new(memory.Store)}}
+	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) {
+		w.store.mu.Lock()
+		defer w.store.mu.Unlock()
+		w.store.opens++
+		return w.store, nil
+	}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Broker = b
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) queue(p engine.Path, c engine.Config) {
+	w.Helper()
+	if _, err := w.Create(w.Context(), engine.Queue, p, c, "test"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) send(to engine.Path, texts ...string) {
+	w.Helper()
+	var out []broker.Outgoing
+	for _, s := range texts {
+		out = append(out, broker.Outgoing{Content: engine.Content{Subject: s}, Body: []byte(s)})
+	}
+	if _, err := w.Send(w.Context(), to, out, "test"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) receive(in broker.Receive) []broker.Received {
+	w.Helper()
+	got, err := w.Receive(w.Context(), in)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return got
+}
+
+func (w *world) counts(p engine.Path) engine.Counts {
+	w.Helper()
+	var c engine.Counts
+	err := w.Read(w.Context(), func(r broker.Reader) error {
+		s, err := r.State(p)
+		c = s.Counts
+		return err
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+func text(t *testing.T, r broker.Received) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TTL-27, TTL-31: nobody listens, and after fourteen days the message is in
+// the dead-letter queue, at its time and not before.
+func TestExpiryWithoutReceivers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("orders", engine.Config{DefaultMessageTimeToLive: 14 * 24 * time.Hour, DeadLetteringOnMessageExpiration: true})
+		w.send("orders", "a")
+		time.Sleep(14*24*time.Hour - time.Millisecond)
+		if c := w.counts("orders"); c.Active != 1 || c.DeadLetter != 0 {
+			t.Fatalf("a millisecond early: %+v", c)
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if c := w.counts("orders"); c.Active != 0 || c.DeadLetter != 1 {
+			t.Fatalf("at its time: %+v", c)
+		}
+		got := w.receive(broker.Receive{Path: "orders/$DeadLetterQueue"})
+		if len(got) != 1 || got[0].Message.Extra.Reason != engine.ReasonExpired || text(t, got[0]) != "a" {
+			t.Fatalf("got %+v", got)
+		}
+	})
+}
+
+func TestReceiveWaitsAndIsServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		began := time.Now()
+		served := make(chan []broker.Received)
+		go func() { served <- w.receive(broker.Receive{Path: "q", Wait: time.Minute, Max: 5}) }()
+		time.Sleep(20 * time.Second)
+		w.send("q", "a", "b")
+		got := <-served
+		if len(got) != 2 || text(t, got[1]) != "b" || time.Since(began) != 20*time.Second {
+			t.Fatalf("%d messages after %v", len(got), time.Since(began))
+		}
+		if got := w.receive(broker.Receive{Path: "q", Wait: 3 * time.Second}); len(got) != 0 {
+			t.Fatalf("both are locked, yet %d came", len(got))
+		}
+		if got := w.receive(broker.Receive{Path: "q"}); len(got) != 0 || time.Since(began) != 23*time.Second {
+			t.Fatalf("%d messages after %v", len(got), time.Since(began))
+		}
+	})
+}
+
+// A caller who leaves while waiting leaves no lock behind.
+func TestReceiveCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := w.Receive(ctx, broker.Receive{Path: "q", Wait: time.Hour})
+			done <- err
+		}()
+		synctest.Wait()
+		cancel(gone)
+		if err := <-done; !errors.Is(err, gone) {
+			t.Fatalf("got %v", err)
+		}
+		w.send("q", "a")
+		if c := w.counts("q"); c.Active != 1 || c.Locked != 0 {
+			t.Fatalf("%+v", c)
+		}
+	})
+}
+
+// A receiver that waits at an entity that goes is told so.
+func TestReceiveEndedByDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		done := make(chan error)
+		go func() {
+			_, err := w.Receive(t.Context(), broker.Receive{Path: "q", Wait: time.Hour})
+			done <- err
+		}()
+		synctest.Wait()
+		if err := w.Delete(t.Context(), "q", broker.Unasked, "test"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; !errors.Is(err, engine.ErrNotFound) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+// Only locks, renewals and last uses may wait for a later commit.
+func TestWhatIsHard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		hard := func() (n int) {
+			for _, b := range w.store.batches() {
+				if b.Hard {
+					n++
+				}
+			}
+			return n
+		}
+		expect := func(what string, more int) {
+			t.Helper()
+			if got := hard(); got != more {
+				t.Fatalf("%s: %d hard commits so far, want %d", what, got, more)
+			}
+		}
+		expect("create", 1)
+		w.send("q", "a", "b", "c", "d")
+		expect("send", 2)
+		got := w.receive(broker.Receive{Path: "q", Max: 3})
+		expect("peek-lock", 2)
+		if _, err := w.Renew(t.Context(), got[0].Token(), "", "test"); err != nil {
+			t.Fatal(err)
+		}
+		expect("renew", 2)
+		for i, o := range []engine.Outcome{engine.Complete, engine.Abandon, engine.Defer} {
+			if errs, err := w.Settle(t.Context(), engine.Settlement{Token: got[i].Token(), Outcome: o}); err != nil || errs[0] != nil {
+				t.Fatal(err, errs)
+			}
+			expect(o.String(), 3+i)
+		}
+		w.receive(broker.Receive{Path: "q", Mode: engine.ReceiveAndDelete})
+		expect("receive and delete", 6)
+		w.receive(broker.Receive{Path: "q"})
+		before := len(w.store.batches())
+		time.Sleep(time.Second)
+		synctest.Wait()
+		all := w.store.batches()
+		if len(all) != before+1 || all[before].Hard {
+			t.Fatalf("a lock should go out alone, soft, after half a second: %d commits", len(all)-before)
+		}
+	})
+}
+
+// A store that is full makes the namespace read-only: nothing that was
+// answered is lost, nothing that was refused happened, and it recovers.
+func TestReadOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{DefaultMessageTimeToLive: time.Hour, DeadLetteringOnMessageExpiration: true})
+		w.send("q", "a", "b")
+		w.store.breaks(fmt.Errorf("%w: the disk is full", engine.ErrUnwritable), false)
+		_, err := w.Send(t.Context(), "q", []broker.Outgoing{{Body: []byte("c")}}, "test")
+		if !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "the disk is full") {
+			t.Fatalf("got %v", err)
+		}
+		if got := w.Health().ReadOnly; !strings.Contains(got, "the disk is full") {
+			t.Fatalf("health says %q", got)
+		}
+		if c := w.counts("q"); c.Active != 2 {
+			t.Fatalf("looking goes on: %+v", c)
+		}
+		time.Sleep(2 * time.Hour) // what expires meanwhile waits
+		if c := w.counts("q"); c.DeadLetter != 0 {
+			t.Fatalf("%+v", c)
+		}
+		w.store.breaks(nil, false)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if h := w.Health(); h != (broker.Health{}) {
+			t.Fatalf("health says %+v", h)
+		}
+		if c := w.counts("q"); c.DeadLetter != 2 {
+			t.Fatalf("%+v", c)
+		}
+		w.send("q", "d")
+		if w.store.opens != 1 {
+			t.Fatalf("opened %d times", w.store.opens)
+		}
+	})
+}
+
+// A commit whose outcome is unknown: the caller is told so, and the state is
+// the store's, whichever way it went.
+func TestUnknownOutcome(t *testing.T) {
+	for name, applied := range map[string]bool{"applied": true, "not applied": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, broker.Options{})
+				w.queue("q", engine.Config{})
+				w.send("q", "a")
+				w.store.breaks(errors.New("the cable was pulled"), applied)
+				_, err := w.Send(t.Context(), "q", []broker.Outgoing{{Body: []byte("b")}}, "test")
+				if !errors.Is(err, engine.ErrBusy) {
+					t.Fatalf("got %v", err)
+				}
+				w.store.breaks(nil, false)
+				want := int64(1)
+				if applied {
+					want = 2
+				}
+				synctest.Wait()
+				if c := w.counts("q"); c.Active != want {
+					t.Fatalf("%+v", c)
+				}
+				w.send("q", "c")
+			})
+		})
+	}
+}
+
+// After a restart a lock that was never committed is free and not counted; one
+// that was is honoured, and counted when it runs out (DEC-12).
+func TestLocksAfterRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		w.send("q", "a", "b")
+		w.receive(broker.Receive{Path: "q"})
+		w.send("q", "c") // carries the first lock with it
+		w.receive(broker.Receive{Path: "q"})
+		w.store.breaks(errors.New("power"), false)
+		_, _ = w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test")
+		w.store.breaks(nil, false)
+		synctest.Wait()
+		if c := w.counts("q"); c.Locked != 1 || c.Active != 2 {
+			t.Fatalf("%+v", c)
+		}
+		got := w.receive(broker.Receive{Path: "q"})
+		if len(got) != 1 || text(t, got[0]) != "b" || got[0].Message.DeliveryCount != 0 {
+			t.Fatalf("%+v", got)
+		}
+		time.Sleep(time.Minute)
+		got = w.receive(broker.Receive{Path: "q"})
+		if len(got) != 1 || text(t, got[0]) != "a" || got[0].Message.DeliveryCount != 1 {
+			t.Fatalf("%+v", got)
+		}
+	})
+}
+
+// IDLE-2, IDLE-8: an open receiver keeps a temporary queue; when it has left,
+// the queue goes at its time.
+func TestIdleDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("reply", engine.Config{AutoDeleteOnIdle: 5 * time.Minute})
+		if got := w.receive(broker.Receive{Path: "reply", Wait: 20 * time.Minute}); len(got) != 0 {
+			t.Fatal("a message out of nowhere")
+		}
+		time.Sleep(5*time.Minute - time.Millisecond)
+		w.counts("reply") // fails if it is gone; looking does not count
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		err := w.Read(t.Context(), func(r broker.Reader) error { _, err := r.State("reply"); return err })
+		if !errors.Is(err, engine.ErrNotFound) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+// OPS-7: a purge removes what was there when it began, in slices, and a number
+// that has grown too much refuses it.
+func TestPurge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{Limits: roomy()})
+		w.queue("q", engine.Config{})
+		many := make([]string, 9000)
+		for i := range many {
+			many[i] = "x"
+		}
+		w.send("q", many...)
+		w.receive(broker.Receive{Path: "q"})
+		if _, err := w.Purge(t.Context(), "q", []engine.Class{engine.ClassActive}, 8000, "test"); !errors.Is(err, engine.ErrChanged) {
+			t.Fatalf("got %v", err)
+		}
+		pg, err := w.Purge(t.Context(), "q", []engine.Class{engine.ClassActive}, 8999, "test")
+		if err != nil || pg.Removed != 8999 || pg.Skipped != 1 {
+			t.Fatalf("%+v, %v", pg, err)
+		}
+		if c := w.counts("q"); c.Locked != 1 || c.MessageCount() != 1 {
+			t.Fatalf("%+v", c)
+		}
+	})
+}
+
+func roomy() *engine.Limits {
+	l := engine.DefaultLimits()
+	l.BatchSize = 1 << 30
+	return &l
+}
+
+// Many expire at once; whoever sends meanwhile is answered, and all is settled.
+func TestStormDoesNotStarveSenders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{Limits: roomy()})
+		w.queue("storm", engine.Config{DefaultMessageTimeToLive: time.Minute, DeadLetteringOnMessageExpiration: true})
+		w.queue("calm", engine.Config{})
+		many := make([]string, 20_000)
+		w.send("storm", many...)
+		time.Sleep(time.Minute)
+		w.send("calm", "a")
+		synctest.Wait()
+		if c := w.counts("storm"); c.DeadLetter != int64(len(many)) {
+			t.Fatalf("%+v", c)
+		}
+	})
+}
+
+func TestClosedBrokerAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		done := make(chan error)
+		go func() {
+			_, err := w.Receive(t.Context(), broker.Receive{Path: "q", Wait: time.Hour})
+			done <- err
+		}()
+		synctest.Wait()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; !errors.Is(err, engine.ErrClosed) {
+			t.Fatalf("got %v", err)
+		}
+		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrClosed) {
+			t.Fatalf("got %v", err)
+		}
+		if _, _, err := w.Events().After(t.Context(), w.Events().Last()); !errors.Is(err, engine.ErrClosed) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+// A body over 64 KiB goes ahead of its message and comes back whole; one that
+// was refused leaves nothing.
+func TestLargeBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		large := strings.Repeat("0123456789", 20_000)
+		out := []broker.Outgoing{{Reader: strings.NewReader(large)}}
+		if _, err := w.Send(t.Context(), "q", out, ""); err != nil {
+			t.Fatal(err)
+		}
+		got := w.receive(broker.Receive{Path: "q", Mode: engine.ReceiveAndDelete})
+		if len(got) != 1 || text(t, got[0]) != large {
+			t.Fatalf("%d messages", len(got))
+		}
+		out = []broker.Outgoing{{Reader: strings.NewReader(large + large)}}
+		if _, err := w.Send(t.Context(), "q", out, ""); !errors.Is(err, engine.ErrTooLarge) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
