@@ -159,7 +159,7 @@ func expirations(m Expirations) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "</section><div class=\"split wide\"><section class=\"panel board\" aria-labelledby=\"h-board\"><header><h2 id=\"h-board\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "</section><div class=\"split wide\"><section class=\"panel board rescue\" aria-labelledby=\"h-board\"><header><h2 id=\"h-board\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -83,6 +83,7 @@ func (m Overview) Parts() []view.Part {
 			return view.Row{Key: e.Key, Content: component.TickerLine(e)}
 		}),
 		slot("ticker-more", tickerMore(len(m.Events), m.More)),
+		slot("connect", connect(m)),
 	)
 }
 
