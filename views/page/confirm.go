@@ -1,0 +1,84 @@
+package page
+
+import (
+	"github.com/a-h/templ"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/view"
+)
+
+// Confirm asks before something is done, with its exact number, and for what
+// it needs to know. It stands still: Shell.Live is left empty.
+type Confirm struct {
+	Shell  layout.Shell
+	Verb   Verb
+	To     string // the address it posts to
+	Cancel string // where Cancel leads
+	In     Place  // the entity that is deleted or purged, or that holds the messages
+
+	// N is how many messages it is done to; for an entity that is deleted, how
+	// many go with it. It is sent along as count and checked again.
+	N       int
+	Subject string   // of the one message; empty: several, or an entity
+	Sample  []string // what some of several are called
+
+	States []StateLine   // how many in each state, exactly
+	Goes   []string      // what else goes with it: "3 subscriptions"
+	Left   int           // messages that are locked and therefore left out
+	Hidden []HiddenField // sent along: the keys of several messages, a lock token
+
+	Type      string // what must be typed to confirm; empty: nothing
+	TypeError string
+
+	Values  map[string]string // what was typed into the inputs below
+	Errors  map[string]string
+	Refused component.Notice // why it was not done; zero: it is the first time
+}
+
+// A Verb is what is to be done.
+type Verb string
+
+// The verbs there are.
+const (
+	DeleteEntity   Verb = "delete-entity"
+	Purge          Verb = "purge"
+	DeleteMessages Verb = "delete"
+	MoveToDead     Verb = "dead-letter" // asks for AskReason and AskDescription
+	CancelSchedule Verb = "cancel"
+	Reschedule     Verb = "reschedule" // asks for SendSchedule, SendIn and SendAt
+	Extend         Verb = "extend"     // asks for AskBy
+	Resubmit       Verb = "resubmit"   // asks for AskHow
+)
+
+// The names of the inputs of Confirm.
+const (
+	AskCount       = "count"   // the number that was shown
+	AskConfirm     = "confirm" // what was typed
+	AskState       = "state"   // of Purge, repeated: a State
+	AskReason      = "reason"
+	AskDescription = "description"
+	AskBy          = "by"  // a duration, added to the time left; a minus cuts it
+	AskHow         = "how" // "move" or "copy"
+	AskToken       = "token"
+	AskKey         = "key"
+)
+
+// A StateLine is how many messages of one state are concerned.
+type StateLine struct {
+	State  State
+	N      int
+	Picked bool // of Purge: whether it is chosen
+}
+
+// A HiddenField is sent along unseen.
+type HiddenField struct{ Name, Value string }
+
+// Full is the page.
+func (m Confirm) Full() templ.Component { return confirm(m) }
+
+// Watches is nil; the page stands still.
+func (m Confirm) Watches() []string { return nil }
+
+// Parts is what is live in the page: the shell.
+func (m Confirm) Parts() []view.Part { return m.Shell.Parts() }

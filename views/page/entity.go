@@ -1,0 +1,155 @@
+package page
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/view"
+)
+
+// Entity is a queue, a topic or a subscription, with one of its tabs open.
+type Entity struct {
+	Shell     layout.Shell
+	Kind      Kind
+	Name      string // as it was created; of a subscription its own
+	Topic     string // of a subscription, the topic it belongs to
+	TopicHref string
+	Href      string // the entity's page; its actions lie below it
+	Path      string // in lower case, with the topic: what Watches names
+	Status    Status
+	NotActive []string // properties that are set but not acted on
+	Counts    Counts
+	Total     int // messages in all states, dead letters too
+
+	TTL   time.Duration  // zero: never
+	Fate  component.Fate // of what runs out; of a topic the subscriptions decide, and this is unused
+	Lock  time.Duration  // zero: it has none, being a topic
+	Tries int            // zero: it has none
+	Idle  Sitter         // a zero Clock.Of: it does not delete itself
+	Size  int64          // bytes, dead letters included
+
+	Tab     Tab
+	Lede    []component.Text // one sentence about the tab; empty: none
+	Rows    []MessageRow     // of the tabs of messages
+	From    int64            // the number the page starts at; zero: the first
+	Pages   component.Pages
+	Reasons []Reason // of the dead letters, largest first
+	Reason  string   // only dead letters with it are shown; empty: all
+
+	Subscriptions []EntityRow // of a topic, and the number of them on every tab
+	Rules         []Rule      // of a subscription, and the number of them on every tab
+	Settings      []Setting   // of the tab Settings, in the order of the form
+
+	// Gone is set when the entity is no longer there. The page then shows its
+	// tombstone instead of its messages. By says what became of it: "deleted
+	// itself"; empty: that.
+	Gone component.Grave
+	By   string
+}
+
+// A Tab is a view of an entity, as its address says it: ?tab=dead-letter.
+type Tab string
+
+// The tabs there are. An empty one is Messages, of a topic Subscribers.
+const (
+	Messages    Tab = "messages"
+	Waiting     Tab = "scheduled"
+	Parked      Tab = "deferred"
+	Held        Tab = "locked"
+	DeadLetters Tab = "dead-letter"
+	Subscribers Tab = "subscriptions"
+	Ruling      Tab = "rules"
+	Settled     Tab = "settings"
+)
+
+// A State is where a message stands.
+type State string
+
+// The states there are, as the dashboard tells them apart.
+const (
+	Active     State = "active"
+	Locked     State = "locked"
+	Scheduled  State = "scheduled"
+	Parking    State = "deferred"
+	DeadLetter State = "dead-letter"
+)
+
+// A MessageRow is a message in a table.
+type MessageRow struct {
+	Key     string // the message's key, in decimal
+	Href    string // the message's page
+	State   State
+	Number  int64 // the sequence number
+	Subject string
+	ID      string // the message id
+	Pills   []Pill // scalars of the body; empty: First is shown
+	First   string // the first line of the body, cut
+	Session string // the session it belongs to; empty: none
+	Size    int64
+	Tries   int
+	Max     int       // the most tries; zero: no limit is shown
+	At      time.Time // stored; of a dead letter died; of a deferred one deferred
+
+	Clock   component.Clock // its time to live
+	Expired bool            // its time ran out and it is still there, as a deferred one is
+	Hold    component.Hold  // the lock on it
+	Due     component.Clock // of a scheduled one
+	Holder  string          // who holds the lock; empty: not known
+	By      string          // who deferred it; empty: not known
+
+	Reason, Description string // of a dead letter
+	Source              string // where it died, if that is not here
+}
+
+// A Pill is a scalar out of a body.
+type Pill struct{ Key, Value string }
+
+// A Reason is what dead letters died of, and how many.
+type Reason struct {
+	Reason      string // empty: none was given
+	Description string // of the latest of them
+	N           int
+	First, Last time.Time
+	Now         time.Time
+	Href        string // the tab with these only
+}
+
+// A Rule decides what a subscription gets.
+type Rule struct {
+	Name      string
+	Filter    string // as shown: "1=1", "sys.Label = 'red'"
+	Action    string // empty: none
+	Always    bool   // the true filter
+	NotActive bool   // it is kept but not acted on
+	Remove    string // the address that removes it; empty: it cannot be removed
+}
+
+// A Setting is a property of the entity, to be read.
+type Setting struct {
+	Name      string // Service Bus' name
+	Value     string // as shown
+	Default   bool   // it was never changed
+	Fixed     bool   // set for good when the entity was created
+	NotActive bool
+}
+
+func (m Entity) gone() bool { return !m.Gone.Died.IsZero() }
+
+// Full is the page.
+func (m Entity) Full() templ.Component { return entity(m) }
+
+// Watches is the entity, and for a topic everything: its subscriptions count.
+func (m Entity) Watches() []string {
+	if m.Kind == Topic {
+		return nil
+	}
+	return []string{m.Path}
+}
+
+// Parts is what is live in the page.
+func (m Entity) Parts() []view.Part {
+	return m.Shell.Parts()
+}
