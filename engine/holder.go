@@ -120,6 +120,7 @@ func (h *holder) unlink(m *message) {
 	h.count[c]--
 	h.resize(-m.size())
 	h.clearAlarm(m)
+	delete(h.lockBy, m.Key)
 }
 
 func (h *holder) clearAlarm(m *message) {
@@ -152,6 +153,9 @@ func (h *holder) change(m *message, next Message) {
 		h.clearAlarm(m)
 	}
 	m.Message = next
+	if next.LockedUntil == 0 {
+		delete(h.lockBy, m.Key)
+	}
 	if alarm != 0 && m.alarm == 0 {
 		m.alarm = alarm
 		h.alarmsFor(next).add(alarm, m.Seq)

@@ -183,7 +183,6 @@ func (ns *Namespace) unlink(m *message) {
 	h := ns.holders[m.Holder]
 	h.unlink(m)
 	delete(ns.messages, m.Key)
-	delete(h.lockBy, m.Key)
 	if m.content.refs--; m.content.refs == 0 {
 		ns.changes.garbage = append(ns.changes.garbage, m.content)
 	}

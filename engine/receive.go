@@ -375,7 +375,6 @@ func (ns *Namespace) deadLetter(now Instant, h *holder, m *message, x *Extra) {
 	x.Properties = merged(old.Properties, x.Properties)
 	next := m.Message
 	next.Holder, next.State, next.LockedUntil, next.Extra = h.entity.DeadLetterID, Active, 0, x
-	delete(h.lockBy, m.Key)
 	ns.put(m, next)
 	ns.changes.hard = true
 	ns.event(EventDeadLettered, now, m, h, x.By, x.Reason).To = h.entity.dead.path

@@ -119,7 +119,6 @@ func (ns *Namespace) unlock(now Instant, h *holder, m *message, how EventKind, c
 		next.State, next.Extra = Deferred, x
 	}
 	by := h.lockBy[m.Key]
-	delete(h.lockBy, m.Key)
 	ns.put(m, next)
 	ns.changes.hard = true
 	if client == "" {
