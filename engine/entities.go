@@ -123,6 +123,9 @@ func (ns *Namespace) place(e *entity, topic *entity) {
 		ns.topLevel++
 	}
 	ns.setTerms(e)
+	for _, h := range e.holders() {
+		ns.reschedule(h)
+	}
 }
 
 // unplace takes e, with a topic's subscriptions, out of sight. What its

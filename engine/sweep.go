@@ -35,12 +35,14 @@ func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
 			continue
 		}
 		work -= ns.serve(now, h, min(work, sliceOfHolder))
-		if h.next().Passed(now) && ns.holders[h.id] == h {
+		if ns.holders[h.id] == h && h.next().Passed(now) {
 			ns.turn = append(ns.turn, h)
 			continue
 		}
 		h.inTurn, h.at = false, 0
-		ns.reschedule(h)
+		if ns.holders[h.id] == h {
+			ns.reschedule(h)
+		}
 	}
 	for work > 0 && len(ns.dying) > 0 {
 		work -= ns.bury(work)
