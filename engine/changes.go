@@ -32,6 +32,7 @@ const (
 	undoDrop
 	undoMeter
 	undoCredit
+	undoPin
 	undoOther
 )
 
@@ -44,6 +45,8 @@ type undo struct {
 	meter  Meter
 	link   *link
 	credit int
+	served bool
+	pin    *content
 	other  func() // for what is rare: entities and rules
 }
 
@@ -77,12 +80,11 @@ func (c *changes) markMeter(h *holder) {
 	}
 }
 
-// undoTo puts before-images back, latest first. It uses the same two mutators'
+// undo puts before-images back, latest first. It uses the same two mutators'
 // inner halves, so indexes follow the records here too.
-func (ns *Namespace) undoTo(at int) {
-	log := ns.changes.log
-	for i := len(log) - 1; i >= at; i-- {
-		switch u := log[i]; u.kind {
+func (ns *Namespace) undo() {
+	for _, u := range slices.Backward(ns.changes.log) {
+		switch u.kind {
 		case undoInsert:
 			ns.unlink(u.m)
 		case undoPut:
@@ -94,12 +96,16 @@ func (ns *Namespace) undoTo(at int) {
 			u.h.meter = u.meter
 			ns.changes.markMeter(u.h)
 		case undoCredit:
+			u.link.served = u.served
 			u.link.setCredit(ns, u.credit)
+		case undoPin:
+			u.pin.pins--
 		case undoOther:
 			u.other()
 		}
 	}
-	ns.changes.log = slices.Delete(log, at, len(log))
+	clear(ns.changes.log)
+	ns.changes.log = ns.changes.log[:0]
 }
 
 // Effects are what steps did since the last Flush.
@@ -222,11 +228,19 @@ func (ns *Namespace) Seal(committed bool) {
 }
 
 // Rollback undoes every step since the last Seal, after the store refused
-// their batch. What was answered before stays and is committed later.
+// their batch; deliveries made by them, flushed or not, never happened and have
+// nothing to be Taken. What was answered before stays and is committed later.
+// That an entity was used is not taken back.
 func (ns *Namespace) Rollback() {
-	ns.undoTo(0)
+	ns.undo()
 	ns.events, ns.out = nil, Effects{}
 	ns.changes.hard, ns.changes.deleted = false, nil
+	for _, e := range ns.entities {
+		if e.Config.AutoDeleteOnIdle != 0 { // what kept it, or its time, may be other than it was
+			e.idleAt = 1
+			ns.reschedule(e.main)
+		}
+	}
 }
 
 // Taken says that the body of a delivery has been read or given up.

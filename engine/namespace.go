@@ -235,17 +235,6 @@ func (ns *Namespace) feed(h *holder) {
 	}
 }
 
-// try runs a step of several changes; if it fails, what it did is undone.
-func (ns *Namespace) try(step func() error) error {
-	at, events := len(ns.changes.log), len(ns.events)
-	err := step()
-	if err != nil {
-		ns.undoTo(at)
-		ns.events = ns.events[:events]
-	}
-	return err
-}
-
 // Unpublished is how many events happened since the last Flush.
 func (ns *Namespace) Unpublished() int { return len(ns.events) }
 

@@ -137,7 +137,7 @@ func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 	if l == nil {
 		return refuse(ErrNotFound, "There is no receiver %d.", id)
 	}
-	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit})
+	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
 	l.setCredit(ns, l.credit+n)
 	ns.feed(l.holder)
 	ns.touch(now, l.holder.entity, "receive", l.Client)
@@ -149,7 +149,7 @@ func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 func (l *link) setCredit(ns *Namespace, n int) {
 	if (l.credit > 0) != (n > 0) && ns.links[l.ID] == l {
 		by := 1
-		if n == 0 {
+		if n <= 0 {
 			by = -1
 		}
 		ns.hold(l.holder.entity, by)
@@ -162,6 +162,7 @@ func (ns *Namespace) join(l *link) {
 	l.holder.links = append(l.holder.links, l)
 	if l.credit > 0 {
 		ns.hold(l.holder.entity, 1)
+		ns.feed(l.holder)
 	}
 }
 
@@ -236,7 +237,7 @@ func (ns *Namespace) feedLinks(now Instant, h *holder) {
 		passed = 0
 		d := ns.take(now, h, m, l.Mode, l.Client)
 		d.Link = l.ID
-		ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit})
+		ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
 		l.setCredit(ns, l.credit-1)
 		l.served = true
 		if l.credit == 0 {
@@ -274,6 +275,7 @@ const maxDueInStep = 1024
 // take hands m out: under a lock, or for good.
 func (ns *Namespace) take(now Instant, h *holder, m *message, mode Mode, client string) Delivery {
 	m.content.pins++
+	ns.changes.note(undo{kind: undoPin, pin: m.content})
 	d := Delivery{Path: h.path, Content: m.content.packed, Expires: h.terms.ExpiresAt(m.Message), Body: m.content.body, Pin: Pin{m.content}}
 	if mode == ReceiveAndDelete {
 		d.Message, d.Deleted = m.Message, true
