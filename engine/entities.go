@@ -267,7 +267,11 @@ func (ns *Namespace) remove(now Instant, e *entity, kind EventKind, actor string
 		}
 		ns.changes.note(undo{kind: undoOther, other: func() { ns.place(g, topic) }})
 	}
-	if e.topic != nil {
+	switch {
+	case e.topic == nil:
+	case kind == EventEntityAutoDeleted: // nobody used anything
+		ns.reconsider(now, e.topic)
+	default:
 		ns.touch(now, e.topic, "delete subscription", actor)
 	}
 	ns.changes.hard = true

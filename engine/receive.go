@@ -365,8 +365,8 @@ const (
 	ReasonExhausted = "MaxDeliveryCountExceeded"
 )
 
-func exhaustedText(n int32) string {
-	return fmt.Sprintf("Message could not be consumed after %d delivery attempts.", n)
+func exhausted(n int32) *Extra {
+	return &Extra{Reason: ReasonExhausted, Description: fmt.Sprintf("Message could not be consumed after %d delivery attempts.", n)}
 }
 
 // deadLetter moves m to its entity's dead-letter queue; x says why and is kept

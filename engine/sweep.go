@@ -99,7 +99,13 @@ func (ns *Namespace) settleDue(now Instant, h *holder, m *message) (stays bool) 
 			ns.activate(now, h, m)
 			return false
 		case Unlock:
+			end := m.LockedUntil
 			ns.unlock(now, h, m, EventLockLost, "")
+			// It wore out at that moment, even if by now it has expired as well (DC-4).
+			if Judge(h.terms, m.Message, end) == DeadLetterExhausted {
+				ns.deadLetter(now, h, m, exhausted(h.terms.Deliveries))
+				return false
+			}
 		case Drop:
 			ns.drop(m)
 			ns.changes.hard = true
@@ -109,7 +115,7 @@ func (ns *Namespace) settleDue(now Instant, h *holder, m *message) (stays bool) 
 			ns.deadLetter(now, h, m, &Extra{Reason: ReasonExpired, Description: "The message expired and was dead lettered."})
 			return false
 		case DeadLetterExhausted:
-			ns.deadLetter(now, h, m, &Extra{Reason: ReasonExhausted, Description: exhaustedText(h.terms.Deliveries)})
+			ns.deadLetter(now, h, m, exhausted(h.terms.Deliveries))
 			return false
 		}
 	}
