@@ -344,7 +344,7 @@ func (ns *Namespace) BatchDelete(now Instant, p Path, count int, before Instant,
 	ns.touch(now, h.entity, "batch delete", client)
 	var victims []*message
 	for m := range h.order.from(1) {
-		if len(victims) == count || m.EnqueuedAt > before && !h.dead {
+		if len(victims) == count {
 			break
 		}
 		if m.ready() && m.EnqueuedAt <= before {

@@ -250,15 +250,12 @@ func (ns *Namespace) feedLinks(now Instant, h *holder) {
 // head is the oldest deliverable message of h (SEQ-7). What it meets on the
 // way that time has changed, it settles (TTL-19, TTL-31, PROP-11).
 func (ns *Namespace) head(now Instant, h *holder) *message {
-	// Locks that have run out and schedules that have come, first: a receive
-	// must not miss them because the sweeper is late.
-	for range maxDueInStep {
-		a, ok := h.pending.first()
-		if !ok || !a.at.Passed(now) {
-			break
-		}
-		ns.settleDue(now, h, h.order.at(a.seq))
+	// Locks that have run out and schedules that have come, its topic's too,
+	// first: a receive must not miss them because the sweeper is late.
+	if t := h.entity.topic; t != nil {
+		ns.settlePending(now, t.main)
 	}
+	ns.settlePending(now, h)
 	for range maxDueInStep {
 		m := h.order.first()
 		if m == nil || ns.settleDue(now, h, m) {
@@ -267,6 +264,16 @@ func (ns *Namespace) head(now Instant, h *holder) *message {
 	}
 	ns.feed(h)
 	return nil
+}
+
+func (ns *Namespace) settlePending(now Instant, h *holder) {
+	for range maxDueInStep {
+		a, ok := h.pending.first()
+		if !ok || !a.at.Passed(now) {
+			return
+		}
+		ns.settleDue(now, h, h.order.at(a.seq))
+	}
 }
 
 // maxDueInStep bounds what one receive does for messages it does not get.

@@ -77,7 +77,7 @@ func checkContent(c Content, l Limits) error {
 // all or none (MSG-6 … MSG-8, FILT-10). It returns the number each got at the
 // queue or topic, in order; a scheduled one's is the number to cancel it by.
 func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string) ([]Seq, error) {
-	e, err := ns.admitSend(to, batch)
+	e, err := ns.admitSend(now, to, batch)
 	if err != nil {
 		ns.discard(batch)
 		return nil, err
@@ -103,7 +103,7 @@ func (ns *Namespace) discard(batch []Submission) {
 }
 
 // admitSend decides whether everything may be sent, before anything changes.
-func (ns *Namespace) admitSend(to Path, batch []Submission) (*entity, error) {
+func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entity, error) {
 	e, err := ns.entity(to)
 	switch {
 	case err != nil:
@@ -135,10 +135,24 @@ func (ns *Namespace) admitSend(to Path, batch []Submission) (*entity, error) {
 	if most := max(ns.limits.BatchSize, limit); len(batch) > 1 && total > most {
 		return nil, refuse(ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", total, most)
 	}
-	if full := ns.full(e, total*e.copies()); full != nil {
+	if full := ns.full(e, needs(e, batch, now)); full != nil {
 		return nil, full
 	}
 	return e, nil
+}
+
+// needs is how many bytes e will hold more; a topic keeps one copy of what is
+// scheduled, until its time (SCH-17).
+func needs(e *entity, batch []Submission, now Instant) (bytes int64) {
+	copies := e.copies()
+	for _, s := range batch {
+		if s.ScheduledFor > now {
+			bytes += s.Size() * max(1, copies)
+		} else {
+			bytes += s.Size() * copies
+		}
+	}
+	return bytes
 }
 
 func nth(i, n int) string {
@@ -254,7 +268,7 @@ func (ns *Namespace) fanOut(now Instant, topic *entity, m Message, c *content, a
 			cp.Key = ns.keys.Next()
 		}
 		cp.Holder, cp.Seq = s.ID, ns.nextSeq(s.main)
-		cp.ExpiresAt = s.main.terms.ownExpiry(now, c.packed.ttl())
+		cp.ExpiresAt = s.main.terms.ownExpiry(m.EnqueuedAt, c.packed.ttl())
 		ns.event(EventSent, now, ns.insert(cp, c), s.main, actor, "")
 	}
 	if refs == 0 && c.refs == 0 {
@@ -263,12 +277,14 @@ func (ns *Namespace) fanOut(now Instant, topic *entity, m Message, c *content, a
 }
 
 // activate makes a scheduled message available: a new number and a new clock
-// (SCH-3, SCH-5, TTL-12). At a topic this is when it is distributed (SCH-10).
+// (SCH-3, SCH-5). The clock starts at the scheduled time even if that is noticed
+// late, so that the message does not outlive its time (TTL-12). At a topic this
+// is when it is distributed (SCH-10).
 func (ns *Namespace) activate(now Instant, h *holder, m *message) {
 	ns.changes.hard = true
 	e, ttl := h.entity, m.content.packed.ttl()
 	next := m.Message
-	next.State, next.ScheduledFor, next.EnqueuedAt = Active, 0, now
+	next.State, next.ScheduledFor, next.EnqueuedAt = Active, 0, min(now, m.ScheduledFor)
 	next.Seq = ns.nextSeq(h)
 	next.EnqueuedSeq = next.Seq
 	if e.Kind == Topic {
@@ -280,7 +296,7 @@ func (ns *Namespace) activate(now Instant, h *holder, m *message) {
 		next.Key = ns.keys.Next()
 		ns.fanOut(now, e, next, m.content, "")
 	} else {
-		next.ExpiresAt = h.terms.ownExpiry(now, ttl)
+		next.ExpiresAt = h.terms.ownExpiry(next.EnqueuedAt, ttl)
 		ns.put(m, next)
 		ns.event(EventActivated, now, m, h, "", "")
 	}
