@@ -19,8 +19,8 @@ type changes struct {
 	holders  map[HolderID]struct{}
 	rules    map[RuleID]struct{}
 	contents []*content // new ones
-	garbage  []*content // ones whose last reference went
-	pinned   []*content // garbage whose body somebody still reads
+	garbage  []*content // ones whose last reference went since the last commit
+	pinned   []*content // ones whose last reference went before; some are still being read
 	deleted  []*holder  // gone with their entity; their messages are let go after Seal
 }
 
@@ -70,6 +70,15 @@ func (c *changes) mark(m *message) {
 func (c *changes) unmark(m *message) {
 	if m.stored {
 		c.dropped[m.Key] = struct{}{}
+	}
+}
+
+// discard notes that nothing refers to k any more. The step may be undone, or
+// refer to it again as a topic's activation does: the next commit looks.
+func (c *changes) discard(k *content) {
+	if !k.litter {
+		k.litter = true
+		c.garbage = append(c.garbage, k)
 	}
 }
 
@@ -188,7 +197,7 @@ func (ns *Namespace) batch(now Instant) *Batch {
 // delivery can still find the body it is about to hand out.
 func (ns *Namespace) collect(b *Batch) {
 	for _, k := range ns.changes.pinned {
-		if k.refs == 0 && k.pins == 0 && (k.stored || k.staged) {
+		if k.pins == 0 && (k.stored || k.staged) {
 			b.DropContents = append(b.DropContents, DroppedContent{k.key, k.bodySize > 0})
 		}
 	}
@@ -215,8 +224,12 @@ func (ns *Namespace) Seal(committed bool) {
 			k.stored, k.body = true, nil
 		}
 	}
-	c.pinned = slices.DeleteFunc(c.pinned, func(k *content) bool { return k.refs > 0 || k.pins == 0 })
-	c.pinned = append(c.pinned, c.garbage...)
+	c.pinned = slices.DeleteFunc(c.pinned, func(k *content) bool { return k.pins == 0 }) // this batch dropped it
+	for _, k := range c.garbage {
+		if k.litter = k.refs == 0; k.litter {
+			c.pinned = append(c.pinned, k)
+		}
+	}
 	clear(c.messages)
 	clear(c.contents)
 	c.messages, c.meters, c.contents, c.garbage = c.messages[:0], c.meters[:0], c.contents[:0], nil

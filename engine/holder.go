@@ -19,6 +19,7 @@ type content struct {
 	pins     int32  // deliveries whose body has not been read yet
 	stored   bool
 	staged   bool // its body went ahead of it
+	litter   bool // it is in changes.garbage or changes.pinned
 }
 
 func (c *content) size() int64 { return int64(len(c.packed)) + c.bodySize }

@@ -184,7 +184,7 @@ func (ns *Namespace) unlink(m *message) {
 	h.unlink(m)
 	delete(ns.messages, m.Key)
 	if m.content.refs--; m.content.refs == 0 {
-		ns.changes.garbage = append(ns.changes.garbage, m.content)
+		ns.changes.discard(m.content)
 	}
 	ns.reschedule(h)
 	ns.changes.unmark(m)

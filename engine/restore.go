@@ -58,7 +58,7 @@ func (ns *Namespace) restoreMessage(r Message) error {
 func (ns *Namespace) Restored(now Instant) {
 	for _, c := range ns.loading {
 		if c.refs == 0 {
-			ns.changes.garbage = append(ns.changes.garbage, c)
+			ns.changes.discard(c)
 		}
 	}
 	ns.loading = nil

@@ -97,7 +97,7 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 func (ns *Namespace) discard(batch []Submission) {
 	for _, s := range batch {
 		if s.Staged {
-			ns.changes.garbage = append(ns.changes.garbage, &content{key: s.Key, bodySize: s.BodySize, staged: true})
+			ns.changes.discard(&content{key: s.Key, bodySize: s.BodySize, staged: true})
 		}
 	}
 }
@@ -272,7 +272,7 @@ func (ns *Namespace) fanOut(now Instant, topic *entity, m Message, c *content, a
 		ns.event(EventSent, now, ns.insert(cp, c), s.main, actor, "")
 	}
 	if refs == 0 && c.refs == 0 {
-		ns.changes.garbage = append(ns.changes.garbage, c) // a staged body may have to go
+		ns.changes.discard(c) // a staged body may have to go
 	}
 }
 

@@ -136,7 +136,7 @@ func (ns *Namespace) bury(limit int) (done int) {
 		delete(ns.messages, m.Key)
 		h.order.drop(m.Seq)
 		if m.content.refs--; m.content.refs == 0 {
-			ns.changes.garbage = append(ns.changes.garbage, m.content)
+			ns.changes.discard(m.content)
 		}
 	}
 	if h.order.len() == 0 {
