@@ -1,5 +1,7 @@
 // Mayfly in the browser: clocks that run, and pages that change while somebody
-// looks at them. A page is complete without this script.
+// looks at them. A page is complete without this script. It is one file because
+// addresses carry a hash of the content, which modules that import each other
+// could not know.
 //
 // It reads this markup, and changes it by text, class and attribute only, so
 // that the strictest content security policy is content:
@@ -271,7 +273,7 @@
     row.dataset.gone = reason;
     for (const b of all("button", row)) b.disabled = b !== document.activeElement;
     for (const el of all(".flaps", row)) {
-      if (reason !== "expired" && reason !== "dead-lettered") continue;
+      if (reason !== "expired" && reason !== "dead-lettered" || Date.parse(el.dateTime) > now() + 1000) continue;
       const flap = document.createElement("span");
       flap.className = "flap word";
       flap.textContent = word("expired");
@@ -325,9 +327,10 @@
     ["reconnecting", "low", link.ws ? word("connecting")
       : word("reconnecting", Math.max(1, Math.ceil((link.next - ticks()) / 1000)))];
   const show = () => {
+    if (!topic()) return;
     const pill = $("[data-pill]"), [name, tone, text] = state(), changed = count.state !== name;
     count.state = name;
-    if (!pill || !document.body.dataset.live) return;
+    if (!pill) return;
     pill.hidden = false;
     write(pill, "data-state", name);
     write(pill, "data-tone", tone);
@@ -338,7 +341,7 @@
     if (changed && name === "live") region("alert").textContent = "";
   };
 
-  const news = { came: 0, went: 0, note: "", at: 0 };
+  const news = { came: 0, went: 0, note: "", at: -5000 };
   const region = (role) => {
     let el = $(role === "status" ? "[data-status]" : "[data-alert]");
     if (el) return el;
@@ -416,15 +419,16 @@
   };
   const frame = (m) => {
     count.frames++;
-    document.body.dataset.n = m.n;
     if (m.full) {
       Object.assign(link, { live: true, tries: 0 });
       retry = 5000;
       stopPolling();
     }
     staleSince = 0;
-    if (!paused) lastGood = now();
     merge(m);
+    if (paused) return; // the page stays as it was at its number
+    document.body.dataset.n = m.n;
+    lastGood = now();
   };
   const merge = ({ slots = {}, lists: parts = {} }) => {
     if (paused) {

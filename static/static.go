@@ -23,11 +23,13 @@ const Prefix = "/static/"
 var files embed.FS
 
 // parts are the pieces of app.css. The order matters within a layer only.
-var parts = []string{
-	"layers", "reset", "tokens", "base", "shell",
-	"controls", "panel", "clock", "horizon", "figures", "board", "list", "rows",
-	"message", "temporary", "lot", "dialog", "form", "toast",
-	"utilities",
+func parts() []string {
+	return []string{
+		"layers", "reset", "tokens", "base", "shell",
+		"controls", "panel", "clock", "horizon", "figures", "board", "list", "rows",
+		"message", "temporary", "lot", "dialog", "form", "toast",
+		"utilities",
+	}
 }
 
 type file struct {
@@ -35,17 +37,21 @@ type file struct {
 	contentType string
 }
 
-var (
-	urls   = map[string]string{} // name to URL
-	served = map[string]file{}   // what follows Prefix to file
-)
+// A shelf is what is served.
+type shelf struct {
+	urls  map[string]string // name to URL
+	files map[string]file   // what follows Prefix to file
+}
 
-func init() {
+var shelved = fill() //nolint:gochecknoglobals // what is embedded cannot differ from one caller to another
+
+func fill() shelf {
+	s := shelf{urls: map[string]string{}, files: map[string]file{}}
 	var css bytes.Buffer
-	for _, p := range parts {
+	for _, p := range parts() {
 		css.Write(read("css/" + p + ".css"))
 	}
-	add("app.css", css.Bytes())
+	s.add("app.css", css.Bytes())
 
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -53,9 +59,10 @@ func init() {
 	}
 	for _, e := range entries {
 		if !e.IsDir() {
-			add(e.Name(), read(e.Name()))
+			s.add(e.Name(), read(e.Name()))
 		}
 	}
+	return s
 }
 
 func read(name string) []byte {
@@ -66,12 +73,12 @@ func read(name string) []byte {
 	return b
 }
 
-func add(name string, content []byte) {
+func (s shelf) add(name string, content []byte) {
 	sum := sha256.Sum256(content)
 	ext := path.Ext(name)
 	hashed := strings.TrimSuffix(name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:9]) + ext
-	urls[name] = Prefix + hashed
-	served[hashed] = file{content, contentType(ext)}
+	s.urls[name] = Prefix + hashed
+	s.files[hashed] = file{content, contentType(ext)}
 }
 
 func contentType(ext string) string {
@@ -91,7 +98,7 @@ func contentType(ext string) string {
 // as an absolute path that does not contain the base path of the dashboard. For
 // a name that is not here it is an address that Open does not know.
 func URL(name string) string {
-	if u, ok := urls[name]; ok {
+	if u, ok := shelved.urls[name]; ok {
 		return u
 	}
 	return Prefix + name
@@ -101,6 +108,6 @@ func URL(name string) string {
 // request's path. The content never changes and must not be written to. Not
 // ok means there is no such file, also when only its hash is an old one.
 func Open(p string) (content []byte, contentType string, ok bool) {
-	f, ok := served[p]
+	f, ok := shelved.files[p]
 	return f.content, f.contentType, ok
 }

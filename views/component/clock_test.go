@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 7, 14, 12, 0, 0, 0, time.UTC)
 
-func html(t *testing.T, ctx context.Context, c templ.Component) string {
+func html(ctx context.Context, t *testing.T, c templ.Component) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := c.Render(ctx, &b); err != nil {
@@ -80,17 +80,17 @@ func TestStandingStillOnlyTheStateShows(t *testing.T) {
 	still := view.Still(t.Context())
 	later := pieces(noon.Add(65 * time.Second))
 	for name, c := range pieces(noon) {
-		if a, b := html(t, still, c), html(t, still, later[name]); a != b {
+		if a, b := html(still, t, c), html(still, t, later[name]); a != b {
 			t.Errorf("%s changes by the passing of time:\n%s\n%s", name, a, b)
 		}
-		if a, b := html(t, t.Context(), c), html(t, t.Context(), later[name]); a == b {
+		if a, b := html(t.Context(), t, c), html(t.Context(), t, later[name]); a == b {
 			t.Errorf("%s does not show the time: %s", name, a)
 		}
 	}
 }
 
 func TestNeverIsNotAnInstant(t *testing.T) {
-	got := html(t, t.Context(), TTL(Clock{Now: noon}, Hold{}))
+	got := html(t.Context(), t, TTL(Clock{Now: noon}, Hold{}))
 	if !strings.Contains(got, "never") || strings.Contains(got, "<time") {
 		t.Errorf("no end is shown as %s", got)
 	}

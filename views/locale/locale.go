@@ -8,6 +8,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
@@ -18,6 +19,7 @@ import (
 //go:embed *.json
 var catalogues embed.FS
 
+//nolint:gochecknoglobals // what is embedded cannot differ from one caller to another
 var (
 	bundle  = load()
 	english = speaker{i18n.NewLocalizer(bundle, "en"), message.NewPrinter(language.English), "en"}
@@ -86,9 +88,7 @@ func T(ctx context.Context, id string, args ...Args) string {
 func N(ctx context.Context, id string, n int, args ...Args) string {
 	data := Args{"N": Number(ctx, n)}
 	for _, a := range args {
-		for k, v := range a {
-			data[k] = v
-		}
+		maps.Copy(data, a)
 	}
 	return say(ctx, id, &i18n.LocalizeConfig{MessageID: id, PluralCount: n, TemplateData: data})
 }

@@ -30,7 +30,7 @@ func (s Story) whole() templ.Component {
 	return s.Piece
 }
 
-func render(t *testing.T, ctx context.Context, c templ.Component) string {
+func render(ctx context.Context, t *testing.T, c templ.Component) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := c.Render(ctx, &b); err != nil {
@@ -45,7 +45,7 @@ var hashes = regexp.MustCompile(`(/static/[a-z.]+?)-[\w-]{12}\.`)
 func TestStoriesLookAsBefore(t *testing.T) {
 	for _, s := range All() {
 		t.Run(s.Name, func(t *testing.T) {
-			got := lines(hashes.ReplaceAllString(render(t, t.Context(), s.whole()), "$1."))
+			got := lines(hashes.ReplaceAllString(render(t.Context(), t, s.whole()), "$1."))
 			file := filepath.Join("testdata", s.Name+".html")
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
@@ -80,7 +80,7 @@ func TestPartsAreWhatStandsInThePage(t *testing.T) {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
-			full := render(t, t.Context(), s.Page.Full())
+			full := render(t.Context(), t, s.Page.Full())
 			var inPage, inParts []string
 			for _, m := range slots.FindAllStringSubmatch(full, -1) {
 				inPage = append(inPage, "slot "+m[1])
@@ -111,7 +111,7 @@ func describe(p view.Part) string {
 func checkPart(t *testing.T, full string, p view.Part) {
 	t.Helper()
 	if p.Slot != nil {
-		content := render(t, t.Context(), p.Slot)
+		content := render(t.Context(), t, p.Slot)
 		if !regexp.MustCompile(`data-slot="` + p.Name + `"[^>]*>` + regexp.QuoteMeta(content) + `</`).MatchString(full) {
 			t.Errorf("slot %s is not in the page as it is pushed: %s", p.Name, content)
 		}
@@ -119,7 +119,7 @@ func checkPart(t *testing.T, full string, p view.Part) {
 	}
 	keys := map[string]bool{}
 	for _, r := range p.Rows {
-		content := render(t, t.Context(), r.Content)
+		content := render(t.Context(), t, r.Content)
 		if !strings.Contains(full, content) {
 			t.Errorf("row %s of %s is not in the page as it is pushed: %s", r.Key, p.Name, content)
 		}
@@ -144,7 +144,7 @@ var (
 func TestMarkupIsSound(t *testing.T) {
 	for _, s := range All() {
 		t.Run(s.Name, func(t *testing.T) {
-			html := render(t, t.Context(), s.whole())
+			html := render(t.Context(), t, s.whole())
 			if m := inline.FindString(html); m != "" {
 				t.Errorf("%q: inline styles and handlers are against the content security policy", m)
 			}
@@ -196,6 +196,6 @@ func TestWrite(t *testing.T) {
 		put(u, content)
 	}
 	for _, s := range All() {
-		put(s.Name+".html", []byte(render(t, t.Context(), s.whole())))
+		put(s.Name+".html", []byte(render(t.Context(), t, s.whole())))
 	}
 }
