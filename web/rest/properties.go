@@ -1,0 +1,190 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// parseBrokerProperties reads the system properties that a sender may set
+// (protocol §9). Names are taken in any case; those of the broker's own (MSG-1)
+// and unknown ones are ignored.
+func parseBrokerProperties(raw []byte) (engine.Content, error) {
+	var c engine.Content
+	if !utf8.Valid(raw) {
+		return c, argument("The BrokerProperties are not UTF-8.")
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
+		return c, argument(`The BrokerProperties are not a JSON object, as in {"MessageId":"1","TimeToLive":30}.`)
+	}
+	texts := map[string]*string{
+		"messageid": &c.MessageID, "correlationid": &c.CorrelationID, "sessionid": &c.SessionID,
+		"partitionkey": &c.PartitionKey, "viapartitionkey": &c.ViaPartitionKey, "to": &c.To,
+		"replyto": &c.ReplyTo, "replytosessionid": &c.ReplyToSessionID, "label": &c.Subject,
+		"contenttype": &c.ContentType,
+	}
+	for name, v := range given {
+		if string(v) == "null" {
+			continue
+		}
+		fold := strings.ToLower(name)
+		if field, ok := texts[fold]; ok {
+			if err := json.Unmarshal(v, field); err != nil {
+				return c, argument("The broker property '%s' is a text, not %s.", cut(name), cut(string(v)))
+			}
+			continue
+		}
+		var err error
+		switch fold {
+		case "timetolive":
+			c.TTL, err = parseSeconds(v)
+		case "timetolivetimespan":
+			c.TTL, err = parseTimeSpan(v)
+		case "scheduledenqueuetimeutc":
+			c.ScheduledFor, err = parseMoment(v)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// parseSeconds reads TimeToLive. What is too long for a time.Duration, .NET's
+// TimeSpan.MaxValue above all, is never, which is the same as unset (TTL-2).
+func parseSeconds(v json.RawMessage) (time.Duration, error) {
+	var n json.Number
+	if v[0] == '"' || json.Unmarshal(v, &n) != nil {
+		return 0, argument("The broker property 'TimeToLive' is a number of seconds, not %s.", cut(string(v)))
+	}
+	seconds, err := n.Float64()
+	if err != nil && !math.IsInf(seconds, 0) {
+		return 0, argument("The broker property 'TimeToLive' is a number of seconds, not %s.", cut(string(v)))
+	}
+	switch {
+	case seconds <= 0:
+		return 0, outOfRange("The broker property 'TimeToLive' must be positive, not %s.", cut(string(v)))
+	case seconds >= math.MaxInt64/float64(time.Second):
+		return 0, nil
+	default:
+		return max(1, time.Duration(math.Round(seconds*float64(time.Second)))), nil
+	}
+}
+
+func parseTimeSpan(v json.RawMessage) (time.Duration, error) {
+	var text string
+	if json.Unmarshal(v, &text) != nil {
+		return 0, argument("The broker property 'TimeToLiveTimeSpan' is a text such as \"0.00:00:40\", not %s.", cut(string(v)))
+	}
+	d, never, err := engine.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, argument("The broker property 'TimeToLiveTimeSpan' is written as \"0.00:00:40\", not %s.", cut(string(v)))
+	case never:
+		return 0, nil
+	case d <= 0:
+		return 0, outOfRange("The broker property 'TimeToLiveTimeSpan' must be positive, not %s.", cut(string(v)))
+	default:
+		return d, nil
+	}
+}
+
+func parseMoment(v json.RawMessage) (engine.Instant, error) {
+	var text string
+	if json.Unmarshal(v, &text) == nil {
+		for _, layout := range []string{http.TimeFormat, time.RFC1123Z, time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+			if t, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
+				return engine.At(t), nil
+			}
+		}
+	}
+	return 0, argument("The broker property 'ScheduledEnqueueTimeUtc' is a time such as \"Sun, 06 Nov 1994 08:49:37 GMT\", not %s.", cut(string(v)))
+}
+
+// neverSeconds is how the hosted service writes a time to live without end: the
+// seconds of .NET's TimeSpan.MaxValue.
+const neverSeconds = 922337203685.47754
+
+// received is the BrokerProperties of an answer, in the hosted service's order.
+type received struct {
+	CorrelationID           string  `json:"CorrelationId,omitempty"`
+	DeliveryCount           uint32  `json:"DeliveryCount"`
+	EnqueuedSequenceNumber  int64   `json:"EnqueuedSequenceNumber"`
+	EnqueuedTimeUTC         string  `json:"EnqueuedTimeUtc"`
+	Label                   string  `json:"Label,omitempty"`
+	LockToken               string  `json:"LockToken,omitempty"`
+	LockedUntilUTC          string  `json:"LockedUntilUtc,omitempty"`
+	MessageID               string  `json:"MessageId,omitempty"`
+	PartitionKey            string  `json:"PartitionKey,omitempty"`
+	ReplyTo                 string  `json:"ReplyTo,omitempty"`
+	ReplyToSessionID        string  `json:"ReplyToSessionId,omitempty"`
+	ScheduledEnqueueTimeUTC string  `json:"ScheduledEnqueueTimeUtc,omitempty"`
+	SequenceNumber          int64   `json:"SequenceNumber"`
+	SessionID               string  `json:"SessionId,omitempty"`
+	State                   string  `json:"State"`
+	TimeToLive              float64 `json:"TimeToLive"`
+	To                      string  `json:"To,omitempty"`
+	ViaPartitionKey         string  `json:"ViaPartitionKey,omitempty"`
+}
+
+// brokerProperties is the header of an answer: JSON in ASCII.
+func brokerProperties(m broker.Received, c engine.Content) string {
+	p := received{
+		CorrelationID: c.CorrelationID, Label: c.Subject, MessageID: c.MessageID, PartitionKey: c.PartitionKey,
+		ReplyTo: c.ReplyTo, ReplyToSessionID: c.ReplyToSessionID, SessionID: c.SessionID, To: c.To, ViaPartitionKey: c.ViaPartitionKey,
+		DeliveryCount:          m.Message.DeliveryCount + 1, // clients count this delivery (DC-1)
+		EnqueuedSequenceNumber: int64(m.Message.EnqueuedSeq), SequenceNumber: int64(m.Message.Seq),
+		EnqueuedTimeUTC: httpTime(m.Message.EnqueuedAt), State: m.Message.State.String(), TimeToLive: neverSeconds,
+	}
+	if m.Path.IsDeadLetter() {
+		p.DeliveryCount = 1 // DC-6
+	}
+	if ttl := m.TTL(); ttl != 0 {
+		p.TimeToLive = ttl.Seconds()
+	}
+	if c.ScheduledFor != 0 {
+		p.ScheduledEnqueueTimeUTC = httpTime(c.ScheduledFor)
+	}
+	if !m.Deleted {
+		p.LockToken, p.LockedUntilUTC = m.Token().String(), httpTime(m.Message.LockedUntil)
+	}
+	return asciiJSON(p)
+}
+
+func httpTime(i engine.Instant) string { return i.Time().Format(http.TimeFormat) }
+
+func decimal(n engine.Seq) string { return strconv.FormatInt(int64(n), 10) }
+
+// asciiJSON writes v on one line without anything that a header cannot carry.
+func asciiJSON(v any) string {
+	var raw bytes.Buffer
+	e := json.NewEncoder(&raw)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // texts and finite numbers
+	}
+	var b strings.Builder
+	for _, r := range strings.TrimSuffix(raw.String(), "\n") {
+		switch {
+		case r < 0x7f:
+			b.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}

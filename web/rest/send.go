@@ -1,0 +1,105 @@
+package rest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// batchType is the Content-Type of a list of messages.
+const batchType = "application/vnd.microsoft.servicebus.json"
+
+// send stores one message, or the messages of a list.
+func (d *door) send(c echo.Context, t target) error {
+	r := c.Request()
+	ctx := r.Context()
+	wait, err := timeout(c, defaultWait)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(wait, 1)) // it bounds the wait for room, not a commit under way
+	defer cancel()
+	s, err := d.state(ctx, t.path) // before the body: who sends to nowhere need not send much
+	if err != nil {
+		return err
+	}
+	limit := d.broker.Limits().MessageSize
+	if k := s.Config.MaxMessageSizeInKilobytes; k > 0 {
+		limit = k << 10
+	}
+	var out []broker.Outgoing
+	if kind, _, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType)); err == nil && kind == batchType {
+		out, err = readBatch(r, 2*max(limit, d.broker.Limits().BatchSize)+64<<10)
+		if err != nil {
+			return err
+		}
+	} else {
+		one, err := readOne(r, limit)
+		if err != nil {
+			return err
+		}
+		out = []broker.Outgoing{one}
+	}
+	for i := range out {
+		if out[i].Content.MessageID == "" {
+			out[i].Content.MessageID = newMessageID()
+		}
+	}
+	if _, err := d.broker.Send(ctx, t.path, out, client(r)); err != nil {
+		return err
+	}
+	if ct := r.Header.Get(echo.HeaderContentType); ct != "" {
+		c.Response().Header().Set(echo.HeaderContentType, ct)
+	}
+	return c.NoContent(http.StatusCreated)
+}
+
+// readOne is the message that a request is. Its body is not read here: one that
+// may be large goes to the store as it comes.
+func readOne(r *http.Request, limit int64) (broker.Outgoing, error) {
+	if r.ContentLength > limit {
+		return broker.Outgoing{}, tooLarge("The message has %d bytes; at most %d are allowed here.", r.ContentLength, limit)
+	}
+	content, err := readContent(r.Header)
+	if err != nil {
+		return broker.Outgoing{}, err
+	}
+	return broker.Outgoing{Content: content, Reader: io.LimitReader(r.Body, limit+1)}, nil
+}
+
+// readContent is what the headers say of a message.
+func readContent(h http.Header) (engine.Content, error) {
+	var c engine.Content
+	switch given := h.Values("BrokerProperties"); len(given) {
+	case 0:
+	case 1:
+		var err error
+		if c, err = parseBrokerProperties([]byte(given[0])); err != nil {
+			return c, err
+		}
+	default:
+		return c, argument("There are %d headers BrokerProperties; one is allowed.", len(given))
+	}
+	// The header is the message's content type; in a list there is none.
+	if ct := h.Get(echo.HeaderContentType); ct != "" {
+		c.ContentType = ct
+	}
+	props, err := parseHeader(h)
+	c.Properties = props
+	return c, err
+}
+
+// newMessageID is what the hosted service gives to a message without one.
+func newMessageID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails, by its contract
+	return hex.EncodeToString(b[:])
+}
