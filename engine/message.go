@@ -30,6 +30,9 @@ func newToken(k Key, nonce uint64) (t LockToken) {
 
 func (t LockToken) key() Key { return Key(binary.BigEndian.Uint64(t[:8])) }
 
+// Key is the message that the token locks, or locked once.
+func (t LockToken) Key() Key { return t.key() }
+
 func (t LockToken) nonce() uint64 { return binary.BigEndian.Uint64(t[8:]) }
 
 // String writes the token as a GUID.
