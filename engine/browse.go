@@ -80,7 +80,7 @@ func (ns *Namespace) Browse(b Browse) ([]Row, error) {
 // Peek is Browse for a client: it counts as use, is refused where receiving is
 // closed, and gives at most the limit's number of messages (§9).
 func (ns *Namespace) Peek(now Instant, p Path, from Seq, count int, client string) ([]Row, error) {
-	h, err := ns.receivable(p)
+	h, err := ns.holder(p) // a topic too: scheduled messages are seen there (SCH-4)
 	if err == nil && !h.entity.Config.Status.receives() {
 		err = disabledReceive(h)
 	}
