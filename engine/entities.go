@@ -23,6 +23,14 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	if err != nil {
 		return Entity{}, err
 	}
+	if topic != nil {
+		err = ns.admitRules(topic, nil, rules...)
+	} else if len(rules) > 0 {
+		err = hasNoRules(p, kind)
+	}
+	if err != nil {
+		return Entity{}, err
+	}
 	e := &entity{Entity: Entity{
 		ID: HolderID(ns.keys.Next()), Kind: kind, Path: p, Config: c, CreatedAt: now, UpdatedAt: now,
 	}}
@@ -35,7 +43,7 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	ns.place(e, topic)
 	for _, r := range rules {
 		r.Subscription, r.CreatedAt = e.ID, now
-		e.rules = append(e.rules, r)
+		e.rules = withRule(e.rules, r)
 		ns.changes.rules[r.id()] = struct{}{}
 	}
 	e.main.meter.LastUsed = now
@@ -275,94 +283,6 @@ func (ns *Namespace) remove(now Instant, e *entity, kind EventKind, actor string
 		ns.touch(now, e.topic, "delete subscription", actor)
 	}
 	ns.changes.hard = true
-}
-
-// AddRule gives a subscription one more rule (FILT-7, STAT-9, IDLE-4).
-func (ns *Namespace) AddRule(now Instant, p Path, r Rule, actor string) error {
-	e, err := ns.ruled(p)
-	if err != nil {
-		return err
-	}
-	r.Subscription, r.CreatedAt = e.ID, now
-	if err := CheckRuleName(r.Name, ns.limits); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(e.rules, func(o Rule) bool { return strings.EqualFold(o.Name, r.Name) }) {
-		return refuseCode(ErrExists, 40900, "The subscription '%s' has a rule '%s' already.", e.Path, r.Name)
-	}
-	total := 0
-	for _, s := range e.topic.subs {
-		total += len(s.rules)
-	}
-	if int64(total) >= ns.limits.RulesPerTopic {
-		return refuseCode(ErrQuota, 40502, "The topic '%s' has %d rules, which is the most it may have.", e.topic.Path, total)
-	}
-	ns.setRules(e, append(slices.Clone(e.rules), r), r.id())
-	ns.touch(now, e, "add rule", actor)
-	ns.entityEvent(EventRuleAdded, now, e, actor).Reason = r.Name
-	return nil
-}
-
-// RemoveRule takes a rule from a subscription (FILT-7, STAT-9).
-func (ns *Namespace) RemoveRule(now Instant, p Path, name, actor string) error {
-	e, err := ns.ruled(p)
-	if err != nil {
-		return err
-	}
-	at := slices.IndexFunc(e.rules, func(o Rule) bool { return strings.EqualFold(o.Name, name) })
-	if at < 0 {
-		return refuseCode(ErrNotFound, 40400, "The subscription '%s' has no rule '%s'.", e.Path, cut(name, 64))
-	}
-	ns.setRules(e, slices.Delete(slices.Clone(e.rules), at, at+1), e.rules[at].id())
-	ns.touch(now, e, "remove rule", actor)
-	ns.entityEvent(EventRuleRemoved, now, e, actor).Reason = name
-	return nil
-}
-
-func (ns *Namespace) ruled(p Path) (*entity, error) {
-	e, err := ns.admin(p)
-	switch {
-	case err != nil:
-		return nil, err
-	case e.Kind != Subscription:
-		return nil, refuseCode(ErrNotAllowed, 40301, "'%s' is a %s and has no rules.", e.Path, e.Kind)
-	case e.Config.Status == StatusDisabled || e.topic.Config.Status == StatusDisabled:
-		return nil, refuseCode(ErrDisabled, 40000, "Rules of '%s' cannot change while it or its topic is disabled.", e.Path)
-	default:
-		return e, nil
-	}
-}
-
-func (ns *Namespace) setRules(e *entity, rules []Rule, changed RuleID) {
-	before := e.rules
-	ns.changes.note(undo{kind: undoOther, other: func() { e.rules = before }})
-	e.rules = rules
-	ns.changes.rules[changed] = struct{}{}
-	ns.changes.hard = true
-}
-
-func (ns *Namespace) rule(id RuleID) (Rule, bool) {
-	if h := ns.holders[id.Subscription]; h != nil {
-		for _, r := range h.entity.rules {
-			if r.id() == id {
-				return r, true
-			}
-		}
-	}
-	return Rule{}, false
-}
-
-func (r Rule) id() RuleID { return RuleID{r.Subscription, strings.ToLower(r.Name)} }
-
-// CheckRuleName tells whether a rule may be called name (NAME-2, NAME-3).
-func CheckRuleName(name string, l Limits) error {
-	if strings.HasPrefix(name, "$") { // $Default
-		name = name[1:]
-	}
-	if err := CheckName(Subscription, name, l); err != nil {
-		return refuseCode(ErrArgument, 40000, "'%s' cannot be the name of a rule: %v", cut(name, 64), err)
-	}
-	return nil
 }
 
 // entityEvent notes what happened to e, with its description as it is now.

@@ -17,7 +17,7 @@ func (ns *Namespace) restore(r Record) error {
 		ns.place(e, topic)
 	case Rule:
 		if h := ns.holders[r.Subscription]; h != nil {
-			h.entity.rules = append(h.entity.rules, r)
+			h.entity.rules = withRule(h.entity.rules, r)
 		}
 	case Meter:
 		if h := ns.holders[r.Holder]; h != nil {
