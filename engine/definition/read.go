@@ -1,0 +1,255 @@
+package definition
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"mayfly/engine"
+)
+
+// Read reads a Config.json. Its error is Problems when the file is wrong, and
+// otherwise what reading from in said.
+func Read(in io.Reader, o Options) (Topology, error) {
+	most := cmp.Or(o.MaxBytes, 1<<20)
+	b, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return Topology{}, fmt.Errorf("read the definition: %w", err)
+	}
+	if int64(len(b)) > most {
+		return Topology{}, Problems{{Reason: fmt.Sprintf("The file is longer than the %d bytes allowed.", most)}}
+	}
+	root, err := parse(b)
+	if err != nil {
+		return Topology{}, err
+	}
+	limits := engine.DefaultLimits()
+	if o.Limits != nil {
+		limits = *o.Limits
+	}
+	r := reader{limits: limits, ranges: alsoEmulators(limits), taken: map[string]string{}, topology: Topology{limits: limits}}
+	r.root(root)
+	if err := r.problems.err(); err != nil {
+		return Topology{}, err
+	}
+	return r.topology, nil
+}
+
+// A reader walks through one file.
+type reader struct {
+	limits   engine.Limits
+	ranges   engine.Limits     // limits, widened for properties
+	taken    map[string]string // folded path: where it was named first
+	topLevel int64
+	topology Topology
+	problems Problems
+}
+
+// alsoEmulators widens the ranges of properties by those of the emulator
+// (§17.2), so that a file made for it loads whatever this namespace is set to.
+func alsoEmulators(l engine.Limits) engine.Limits {
+	l.MinLock, l.MaxLock = min(l.MinLock, 5*time.Second), max(l.MaxLock, 5*time.Minute)
+	l.MinTTL = min(l.MinTTL, 5*time.Minute)
+	if l.MaxTTL != 0 {
+		l.MaxTTL = max(l.MaxTTL, time.Hour)
+	}
+	l.MinDuplicateWindow = min(l.MinDuplicateWindow, 5*time.Second)
+	l.MaxDuplicateWindow = max(l.MaxDuplicateWindow, 5*time.Minute)
+	return l
+}
+
+func (r *reader) root(n *node) {
+	file := r.members("", n, has{"$schema", "UserConfig*"})
+	const user = "UserConfig"
+	config := r.members(user, file[user], has{"Namespaces*", "Logging"})
+	r.logging(user+".Logging", config["Logging"])
+	const at = user + ".Namespaces"
+	if spaces := config["Namespaces"]; r.is(at, spaces, list) {
+		if len(spaces.items) != 1 {
+			r.problems.add(at, "There must be exactly 1 namespace, not %d.", len(spaces.items))
+			return
+		}
+		r.namespace(at+"[0]", spaces.items[0])
+	}
+}
+
+// logging is the emulator's business; a wrong value is a mistake all the same.
+func (r *reader) logging(at string, n *node) {
+	m := r.members(at, n, has{"Type"})
+	allowed := []string{"File", "Console", "File,Console", "Console,File"}
+	if t := m["Type"]; r.is(at+".Type", t, text) && !slices.Contains(allowed, t.text) {
+		r.problems.add(at+".Type", "This must be one of %q, not %q.", allowed, shorten(t.text))
+	}
+}
+
+func (r *reader) namespace(at string, n *node) {
+	if !r.is(at, n, object) {
+		return
+	}
+	m := r.members(at, n, has{"Name", "Queues", "Topics"})
+	if name := m["Name"]; r.is(at+".Name", name, text) {
+		if err := engine.CheckName(engine.Subscription, name.text, r.limits); err != nil { // NAME-2: the same length
+			r.problems.add(at+".Name", "%q cannot be the name of a namespace: 1 to %d letters, digits, '.', '-', '_', '~', of which the first and last are letters or digits.", shorten(name.text), r.limits.SubscriptionNameLength)
+		}
+		r.topology.Namespace = name.text
+	}
+	r.items(at+".Queues", m["Queues"], func(at string, n *node) {
+		r.top(at, n, engine.Queue)
+	})
+	r.items(at+".Topics", m["Topics"], func(at string, n *node) {
+		topic, subs := r.top(at, n, engine.Topic)
+		r.subscriptions(at+".Subscriptions", subs, topic)
+	})
+	if r.topLevel > r.limits.Entities {
+		r.problems.add(at, "There are %d queues and topics; %d are allowed.", r.topLevel, r.limits.Entities)
+	}
+}
+
+// top reads a queue or topic and hands back its path and the subscriptions in
+// it.
+func (r *reader) top(at string, n *node, kind engine.EntityKind) (engine.Path, *node) {
+	names := has{"Name*", "Properties"}
+	if kind == engine.Topic {
+		names = append(names, "Subscriptions")
+	}
+	if !r.is(at, n, object) {
+		return "", nil
+	}
+	r.topLevel++
+	m := r.members(at, n, names)
+	e := Entity{At: at, Kind: kind}
+	if name, ok := r.name(at, m["Name"], kind); ok {
+		e.Path = engine.Path(name)
+	}
+	r.properties(at+".Properties", m["Properties"], &e)
+	r.take(e)
+	return e.Path, m["Subscriptions"]
+}
+
+func (r *reader) subscriptions(at string, n *node, topic engine.Path) {
+	rules, subs := 0, int64(0)
+	r.items(at, n, func(at string, n *node) {
+		if !r.is(at, n, object) {
+			return
+		}
+		subs++
+		m := r.members(at, n, has{"Name*", "Properties", "Rules"})
+		e := Entity{At: at, Kind: engine.Subscription}
+		if name, ok := r.name(at, m["Name"], engine.Subscription); ok && topic != "" {
+			e.Path = engine.SubscriptionPath(string(topic), name)
+		}
+		r.properties(at+".Properties", m["Properties"], &e)
+		if e.RulesGiven = m["Rules"] != nil; e.RulesGiven {
+			e.Rules = r.rules(at+".Rules", m["Rules"])
+		}
+		rules += len(e.Rules)
+		r.take(e)
+	})
+	if subs > r.limits.SubscriptionsPerTopic {
+		r.problems.add(at, "There are %d subscriptions; a topic may have %d.", subs, r.limits.SubscriptionsPerTopic)
+	}
+	if int64(rules) > r.limits.RulesPerTopic {
+		r.problems.add(at, "There are %d rules; a topic may have %d.", rules, r.limits.RulesPerTopic)
+	}
+}
+
+func (r *reader) name(at string, n *node, kind engine.EntityKind) (string, bool) {
+	if !r.is(at+".Name", n, text) {
+		return "", false
+	}
+	if err := engine.CheckName(kind, n.text, r.limits); err != nil {
+		r.problems.add(at+".Name", "%v", err)
+		return "", false
+	}
+	return n.text, true
+}
+
+// take adds e to the topology unless its name is bad or taken (NAME-6, NAME-7).
+func (r *reader) take(e Entity) {
+	if e.Path == "" {
+		return
+	}
+	if first, ok := r.taken[e.Path.Fold()]; ok {
+		r.problems.add(e.At+".Name", "'%s' is the name of %s already; case does not matter.", e.Path.Name(), first)
+		return
+	}
+	r.taken[e.Path.Fold()] = e.At
+	r.topology.Entities = append(r.topology.Entities, e)
+}
+
+// properties reads a description into e. It knows every property that an
+// entity of this kind has, not only those of the emulator.
+func (r *reader) properties(at string, n *node, e *Entity) {
+	e.Stated = map[string]bool{}
+	if !r.is(at, n, object) {
+		return
+	}
+	for _, m := range n.members {
+		at := under(at, m.name)
+		p, ok := engine.LookupProperty(e.Kind, m.name)
+		switch {
+		case !ok:
+			r.problems.add(at, "%s", unknownProperty(e.Kind, m.name))
+		case e.Stated[p.Name]:
+			r.problems.add(at, "This is given twice.")
+		default:
+			e.Stated[p.Name] = true
+			r.property(at, m.value, p, e)
+		}
+	}
+	if c := e.Config; c.EnableExpress && c.RequiresDuplicateDetection {
+		r.problems.add(at+".EnableExpress", "This cannot be combined with RequiresDuplicateDetection.")
+	}
+}
+
+func (r *reader) property(at string, n *node, p engine.Property, e *Entity) {
+	want, missing := text, false
+	switch p.Type {
+	case engine.NumberProperty:
+		want = number
+	case engine.SwitchProperty:
+		want = boolean
+	case engine.DurationProperty, engine.ChoiceProperty:
+		missing = strings.TrimSpace(n.text) == ""
+	case engine.TextProperty, engine.EntityProperty:
+	}
+	switch {
+	case n.kind == null:
+		delete(e.Stated, p.Name)
+	case !r.is(at, n, want):
+	case missing:
+		r.problems.add(at, "The value for '%s' must not be empty.", p.Name)
+	default:
+		err := p.Set(&e.Config, r.ranges, e.Kind, n.text)
+		if wrong, ok := errors.AsType[*engine.PropertyError](err); ok {
+			r.problems.add(at, "%s", wrong.Text)
+		} else if err != nil {
+			r.problems.add(at, "%v", err)
+		}
+	}
+}
+
+func unknownProperty(kind engine.EntityKind, name string) string {
+	for _, other := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
+		if p, ok := engine.LookupProperty(other, name); ok {
+			return fmt.Sprintf("A %s has no %s.", kind, p.Name)
+		}
+	}
+	var known []string
+	for _, p := range engine.Properties(kind) {
+		known = append(known, p.Name)
+	}
+	return unknown(name, known)
+}
+
+// shorten cuts what somebody wrote for use in a sentence.
+func shorten(s string) string {
+	if len(s) <= 64 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:64], "") + "…"
+}

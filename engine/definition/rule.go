@@ -1,0 +1,182 @@
+package definition
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"mayfly/engine"
+)
+
+func (r *reader) rules(at string, n *node) []engine.Rule {
+	var rules []engine.Rule
+	first := map[string]string{}
+	r.items(at, n, func(at string, n *node) {
+		if !r.is(at, n, object) {
+			return
+		}
+		m := r.members(at, n, has{"Name*", "Properties*"})
+		rule := engine.Rule{Name: r.text(at+".Name", m["Name"])}
+		rule.Filter, rule.Action = r.ruleProperties(at+".Properties", m["Properties"])
+		if m["Name"] == nil || m["Name"].kind != text {
+			return
+		}
+		if err := engine.CheckRuleName(rule.Name, r.limits); err != nil {
+			r.problems.add(at+".Name", "%v", err)
+			return
+		}
+		key := strings.ToLower(rule.Name)
+		if other, ok := first[key]; ok {
+			r.problems.add(at+".Name", "'%s' is the name of %s already; case does not matter.", rule.Name, other)
+			return
+		}
+		first[key] = at
+		rules = append(rules, rule)
+	})
+	return rules
+}
+
+func (r *reader) ruleProperties(at string, n *node) (f engine.Filter, action string) {
+	if n == nil {
+		return f, ""
+	}
+	m := r.members(at, n, has{"FilterType*", "CorrelationFilter", "SqlFilter", "Action"})
+	if m["Action"] != nil {
+		action = r.sql(at+".Action", m["Action"])
+	}
+	kind := m["FilterType"]
+	if !r.is(at+".FilterType", kind, text) {
+		return f, action
+	}
+	var uses string
+	switch strings.ToLower(kind.text) {
+	case "correlation":
+		uses = "CorrelationFilter"
+		f = engine.Filter{Kind: engine.CorrelationFilter, Text: r.correlation(at+"."+uses, m[uses])}
+	case "sql":
+		uses = "SqlFilter"
+		f = sqlFilter(r.sql(at+"."+uses, m[uses]))
+	case "true":
+		f.Kind = engine.TrueFilter
+	case "false":
+		f.Kind = engine.FalseFilter
+	default:
+		r.problems.add(at+".FilterType", `This must be "Correlation" or "Sql", not %q.`, shorten(kind.text))
+		return f, action
+	}
+	for _, other := range []string{"CorrelationFilter", "SqlFilter"} {
+		switch {
+		case other == uses && m[other] == nil:
+			r.problems.add(at+"."+other, "This is missing, for the FilterType is %s.", kind.text)
+		case other != uses && m[other] != nil:
+			r.problems.add(at+"."+other, "The FilterType is %s, which has nothing to do with this.", kind.text)
+		}
+	}
+	return f, action
+}
+
+// sqlFilter knows the two expressions that are the true and the false filter
+// (§14.2).
+func sqlFilter(expression string) engine.Filter {
+	switch strings.Join(strings.Fields(expression), "") {
+	case "1=1":
+		return engine.Filter{Kind: engine.TrueFilter}
+	case "1=0":
+		return engine.Filter{Kind: engine.FalseFilter}
+	default:
+		return engine.Filter{Kind: engine.SQLFilter, Text: expression}
+	}
+}
+
+// sql reads the object around a filter's or an action's expression. The
+// expression itself is not looked into.
+func (r *reader) sql(at string, n *node) string {
+	m := r.members(at, n, has{"SqlExpression*"})
+	at += ".SqlExpression"
+	s := m["SqlExpression"]
+	if !r.is(at, s, text) {
+		return ""
+	}
+	switch n := int64(utf8.RuneCountInString(s.text)); {
+	case strings.TrimSpace(s.text) == "":
+		r.problems.add(at, "This must not be empty.")
+	case n > r.limits.FilterLength:
+		r.problems.add(at, "This has %d characters; %d are allowed.", n, r.limits.FilterLength)
+	}
+	return s.text
+}
+
+// systemConditions are what a correlation filter can ask of a message beside
+// its application properties (FILT-13), in the order they are kept in.
+func systemConditions() []string {
+	return []string{"ContentType", "CorrelationId", "Label", "MessageId", "ReplyTo", "ReplyToSessionId", "SessionId", "To"}
+}
+
+// correlation keeps a filter's conditions as JSON in one form: those on the
+// message's own properties first, in a fixed order, then "Properties" with the
+// names sorted. An empty text is no condition, as with ForwardTo.
+func (r *reader) correlation(at string, n *node) string {
+	if n == nil {
+		return ""
+	}
+	before := len(r.problems)
+	names := append(has{"Properties"}, systemConditions()...)
+	m := r.members(at, n, names)
+	var parts []string
+	for _, name := range systemConditions() {
+		if v := r.text(under(at, name), m[name]); v != "" {
+			parts = append(parts, quote(name)+":"+quote(v))
+		}
+	}
+	if own := r.conditions(at+".Properties", m["Properties"]); own != "" {
+		parts = append(parts, `"Properties":{`+own+`}`)
+	}
+	if len(parts) == 0 && len(r.problems) == before {
+		r.problems.add(at, "A correlation filter needs at least one condition.") // FILT-16
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// conditions are those on application properties: texts, numbers and booleans.
+func (r *reader) conditions(at string, n *node) string {
+	if !r.is(at, n, object) {
+		return ""
+	}
+	seen := map[string]bool{}
+	var sorted []member
+	for _, m := range n.members {
+		at := under(at, m.name)
+		switch {
+		case m.name == "":
+			r.problems.add(at, "A property must have a name.")
+		case seen[m.name]:
+			r.problems.add(at, "This is given twice.")
+		case m.value.kind == null, m.value.kind == list, m.value.kind == object:
+			r.problems.add(at, "A condition must be a text, number or boolean, not %s.", m.value.kind)
+		default:
+			sorted = append(sorted, m)
+		}
+		seen[m.name] = true
+	}
+	slices.SortFunc(sorted, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	parts := make([]string, len(sorted))
+	for i, m := range sorted {
+		value := m.value.text
+		if m.value.kind == text {
+			value = quote(value)
+		}
+		parts[i] = quote(m.name) + ":" + value
+	}
+	return strings.Join(parts, ",")
+}
+
+// quote writes a text as JSON.
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil { // a string can always be written
+		panic(fmt.Sprintf("write %q as JSON: %v", s, err))
+	}
+	return string(b)
+}

@@ -1,0 +1,221 @@
+package definition_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/engine/definition"
+)
+
+const now engine.Instant = 1_800_000_000_000
+
+func empty() *engine.Namespace {
+	nonce := uint64(0)
+	return engine.New(engine.Options{Limits: engine.DefaultLimits(), Keys: engine.NewKeys(1), Nonce: func() uint64 { nonce++; return nonce }})
+}
+
+// apply does what the caller of Steps does on a broker.
+func apply(ns *engine.Namespace, s definition.Step) (err error) {
+	switch s.Do {
+	case definition.Create:
+		_, err = ns.CreateWithRules(now, s.Kind, s.Path, s.Config, s.Rules, "file")
+	case definition.Update:
+		_, err = ns.Update(now, s.Path, s.Config, "file")
+	case definition.AddRule:
+		err = ns.AddRule(now, s.Path, s.Rule, "file")
+	case definition.RemoveRule:
+		err = ns.RemoveRule(now, s.Path, s.Rule.Name, "file")
+	}
+	return err
+}
+
+func read(t *testing.T, file string) definition.Topology {
+	t.Helper()
+	top, err := definition.Read(strings.NewReader(file), definition.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
+}
+
+// words are steps in short: what and where.
+func words(steps []definition.Step) []string {
+	out := []string{}
+	for _, s := range steps {
+		w := s.Do.String() + " " + string(s.Path)
+		if s.Rule.Name != "" {
+			w += " " + s.Rule.Name
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// load makes ns what the file says and tells how.
+func load(t *testing.T, ns *engine.Namespace, file string) []string {
+	t.Helper()
+	steps, err := definition.Steps(ns.States(0), read(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		if err := apply(ns, s); err != nil {
+			t.Fatalf("%v %s: %v", s.Do, s.Path, err)
+		}
+	}
+	return words(steps)
+}
+
+func same(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if d := cmp.Diff(append([]string{}, want...), got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestStepsSample(t *testing.T) {
+	file, err := os.ReadFile("testdata/Config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := empty()
+	same(t, load(t, ns, string(file)),
+		"create orders.in", "create prices", "create prices/Subscriptions/by.system", "create prices/Subscriptions/by.property",
+		"create prices/Subscriptions/everything", "create prices/Subscriptions/by.sql")
+	s, err := ns.State("prices/Subscriptions/everything")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Rules) != 1 || s.Rules[0].Name != engine.DefaultRule || !s.Rules[0].Active() { // FILT-2
+		t.Errorf("its rules are %+v", s.Rules)
+	}
+	same(t, load(t, ns, string(file))) // there is nothing to do a second time
+}
+
+// Entities are made after those they forward to; a circle is closed last.
+func TestStepsForwardOrder(t *testing.T) {
+	ns := empty()
+	same(t, load(t, ns, in(`"Queues":[
+		{"Name":"a","Properties":{"ForwardTo":"B"}},
+		{"Name":"b","Properties":{"ForwardTo":"c","ForwardDeadLetteredMessagesTo":"t"}},
+		{"Name":"c"}],
+		"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Properties":{"ForwardTo":"z"}}]},{"Name":"z"}]`)),
+		"create c", "create t", "create b", "create a", "create z", "create t/Subscriptions/s")
+
+	ns = empty()
+	circle := in(`"Queues":[{"Name":"a","Properties":{"ForwardTo":"b"}},{"Name":"b","Properties":{"ForwardTo":"a"}}]`)
+	same(t, load(t, ns, circle), "create b", "create a", "update b")
+	same(t, load(t, ns, circle))
+	same(t, load(t, ns, in(`"Queues":[{"Name":"c","Properties":{"ForwardTo":"a"}}]`)), "create c") // to one that exists
+}
+
+// PROP-2: what the file leaves out is the default again, but for what was fixed
+// at creation; what the file does not name stays.
+func TestStepsUpdate(t *testing.T) {
+	ns := empty()
+	load(t, ns, in(`"Queues":[{"Name":"Orders","Properties":{"MaxDeliveryCount":3,"RequiresSession":true}},{"Name":"other"}]`))
+	same(t, load(t, ns, in(`"Queues":[{"Name":"orders","Properties":{"LockDuration":"PT30S"}}]`)), "update Orders")
+	s, err := ns.State("orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (engine.Config{LockDuration: 30 * time.Second, RequiresSession: true}); s.Config != want {
+		t.Errorf("its description is %+v", s.Config)
+	}
+	if _, err := ns.State("other"); err != nil {
+		t.Error(err)
+	}
+	same(t, load(t, ns, in(`"Queues":[{"Name":"orders","Properties":{"LockDuration":"00:00:30","MaxDeliveryCount":10}}]`))) // the same in other words
+}
+
+// OPS-9: a pin outlives a start with the same file.
+func TestStepsKeepPin(t *testing.T) {
+	ns, file := empty(), queue(`"AutoDeleteOnIdle":"PT5M"`)
+	load(t, ns, file)
+	if err := ns.Pin(now, "q", ""); err != nil {
+		t.Fatal(err)
+	}
+	same(t, load(t, ns, file))
+	same(t, load(t, ns, queue(`"AutoDeleteOnIdle":"PT6M"`)), "update q")
+}
+
+func sub(rest string) string {
+	return in(`"Topics":[{"Name":"t","Subscriptions":[{"Name":"s"` + rest + `}]}]`)
+}
+
+func sqlRule(name, expression string) string {
+	return `{"Name":"` + name + `","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"` + expression + `"}}}`
+}
+
+func TestStepsRules(t *testing.T) {
+	const s = "t/Subscriptions/s"
+	ns := empty()
+	load(t, ns, sub(""))
+	same(t, load(t, ns, sub(`,"Rules":[`+sqlRule("a", "x=1")+`,`+sqlRule("b", "x=2")+`]`)),
+		"add rule "+s+" a", "add rule "+s+" b", "remove rule "+s+" $Default")
+	same(t, load(t, ns, sub(`,"Rules":[`+sqlRule("A", "x=1")+`,`+sqlRule("b", "x=3")+`,`+sqlRule("c", "1=1")+`]`)),
+		"add rule "+s+" c", "remove rule "+s+" b", "add rule "+s+" b")
+	same(t, load(t, ns, sub(""))) // silent: as they are
+	same(t, load(t, ns, sub(`,"Rules":[]`)), "remove rule "+s+" a", "remove rule "+s+" b", "remove rule "+s+" c")
+}
+
+// STAT-9: rules change while their subscription is enabled.
+func TestStepsRulesOfDisabled(t *testing.T) {
+	const s = "t/Subscriptions/s"
+	disabled, a := `,"Properties":{"Status":"Disabled"}`, `,"Rules":[`+sqlRule("a", "x=1")+`]`
+	ns := empty()
+	load(t, ns, sub(""))
+	same(t, load(t, ns, sub(disabled+a)), "add rule "+s+" a", "remove rule "+s+" $Default", "update "+s)
+	_, err := definition.Steps(ns.States(0), read(t, sub(disabled+`,"Rules":[]`)))
+	if err == nil || !strings.HasPrefix(err.Error(), "UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules: The rules of 't/Subscriptions/s'") {
+		t.Errorf("got %v", err)
+	}
+	same(t, load(t, ns, sub(`,"Rules":[]`)), "update "+s, "remove rule "+s+" a")
+}
+
+// PROP-1 and what else no order of steps can do: all told, by path.
+func TestStepsRefuse(t *testing.T) {
+	l := engine.DefaultLimits()
+	l.Entities, l.SubscriptionsPerTopic = 4, 1
+	const n = "UserConfig.Namespaces[0]."
+	for name, tc := range map[string]struct {
+		file string
+		want []string
+	}{
+		"PROP-1 sessions":        {in(`"Queues":[{"Name":"Q","Properties":{"RequiresSession":true}}]`), []string{n + "Queues[0].Properties.RequiresSession: The queue 'Q' exists with false, and this cannot be changed; the file says true."}},
+		"PROP-1 duplicates":      {in(`"Topics":[{"Name":"t","Properties":{"RequiresDuplicateDetection":true}}]`), []string{n + "Topics[0].Properties.RequiresDuplicateDetection: The topic"}},
+		"NAME-7":                 {in(`"Topics":[{"Name":"q"}]`), []string{n + "Topics[0].Name: 'q' is a queue here; the file wants a topic."}},
+		"PROP-9":                 {in(`"Queues":[{"Name":"a","Properties":{"ForwardTo":"A"}}]`), []string{n + "Queues[0].Properties.ForwardTo: Entity cannot have auto-forwarding policy to itself."}},
+		"FWD-2":                  {in(`"Queues":[{"Name":"a","Properties":{"ForwardDeadLetteredMessagesTo":"nowhere"}}]`), []string{n + "Queues[0].Properties.ForwardDeadLetteredMessagesTo: There is no queue or topic 'nowhere'"}},
+		"too many entities":      {in(`"Queues":[{"Name":"a"},{"Name":"b"},{"Name":"c"}]`), []string{n + "Queues[2]: With this the namespace would have more than the 4 queues and topics allowed."}},
+		"too many subscriptions": {in(`"Topics":[{"Name":"T","Subscriptions":[{"Name":"u"}]}]`), []string{n + "Topics[0].Subscriptions[0]: With this the topic 'T' would have more than the 1 subscriptions allowed."}},
+		"both": {in(`"Queues":[{"Name":"q","Properties":{"RequiresSession":true,"ForwardTo":"x"}}]`), []string{
+			n + "Queues[0].Properties.ForwardTo: There is no", n + "Queues[0].Properties.RequiresSession: The queue",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns := empty()
+			load(t, ns, in(`"Queues":[{"Name":"q"}],"Topics":[{"Name":"t","Subscriptions":[{"Name":"s"}]}]`))
+			top, err := definition.Read(strings.NewReader(tc.file), definition.Options{Limits: &l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps, err := definition.Steps(ns.States(0), top)
+			problems, ok := errors.AsType[definition.Problems](err)
+			if !ok || len(problems) != len(tc.want) || steps != nil {
+				t.Fatalf("got %v and %v", words(steps), err)
+			}
+			for i, p := range problems {
+				if !strings.HasPrefix(p.String(), tc.want[i]) {
+					t.Errorf("problem %d is %q", i, p)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package definition
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tidwall/jsonc"
+)
+
+// A node is a JSON value with what encoding/json loses: the order of members
+// and whether a name occurs twice.
+type node struct {
+	kind    kind
+	text    string // of a text, number or boolean
+	members []member
+	items   []*node
+}
+
+type member struct {
+	name  string
+	value *node
+}
+
+type kind uint8
+
+const (
+	null kind = iota
+	boolean
+	number
+	text
+	list
+	object
+)
+
+func (k kind) String() string {
+	return [...]string{"null", "a boolean", "a number", "a text", "a list", "an object"}[k]
+}
+
+// deepest is how far values may be nested; the format needs twelve levels.
+const deepest = 32
+
+var utf8Mark = []byte("\xef\xbb\xbf")
+
+// parse reads JSON with // and /* */ comments and trailing commas. A byte
+// order mark, as editors on Windows write it, is passed over.
+func parse(b []byte) (*node, error) {
+	// Comments become spaces and nothing moves, so offsets stay true.
+	plain := jsonc.ToJSON(bytes.TrimPrefix(b, utf8Mark))
+	if len(bytes.TrimSpace(plain)) == 0 {
+		return nil, Problems{{Reason: "The file is empty."}}
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal(plain, &whole); err != nil {
+		return nil, misspelt(plain, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(plain))
+	d.UseNumber()
+	n, err := build(d, 0)
+	if err != nil {
+		return nil, Problems{{Path: place(plain, d.InputOffset()), Reason: "This is not JSON: " + err.Error() + "."}}
+	}
+	return n, nil
+}
+
+func misspelt(b []byte, err error) error {
+	at := int64(len(b))
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = s.Offset - 1 // it counts the offending byte
+	}
+	return Problems{{Path: place(b, at), Reason: "This is not JSON: " + err.Error() + "."}}
+}
+
+// place is line and column, from 1, of an offset; columns count bytes.
+func place(b []byte, at int64) string {
+	head := b[:max(0, min(at, int64(len(b))))]
+	return fmt.Sprintf("line %d, column %d", bytes.Count(head, []byte{'\n'})+1, len(head)-bytes.LastIndexByte(head, '\n'))
+}
+
+func build(d *json.Decoder, depth int) (*node, error) {
+	if depth > deepest {
+		return nil, fmt.Errorf("values are nested more than %d deep", deepest)
+	}
+	t, err := d.Token()
+	if err != nil {
+		return nil, fmt.Errorf("read a value: %w", err)
+	}
+	switch t := t.(type) {
+	case nil:
+		return &node{kind: null}, nil
+	case bool:
+		return &node{kind: boolean, text: fmt.Sprint(t)}, nil
+	case json.Number:
+		return &node{kind: number, text: t.String()}, nil
+	case string:
+		return &node{kind: text, text: t}, nil
+	case json.Delim:
+		if t == '[' {
+			return buildList(d, depth)
+		}
+		return buildObject(d, depth)
+	default:
+		return nil, fmt.Errorf("unexpected %v: %w", t, io.ErrUnexpectedEOF)
+	}
+}
+
+func buildList(d *json.Decoder, depth int) (*node, error) {
+	n := &node{kind: list}
+	for d.More() {
+		item, err := build(d, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		n.items = append(n.items, item)
+	}
+	_, err := d.Token()
+	return n, err
+}
+
+func buildObject(d *json.Decoder, depth int) (*node, error) {
+	n := &node{kind: object}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, fmt.Errorf("read a name: %w", err)
+		}
+		v, err := build(d, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		n.members = append(n.members, member{fmt.Sprint(t), v})
+	}
+	_, err := d.Token()
+	return n, err
+}
+
+// under is the path of a member.
+func under(at, name string) string {
+	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
+		if len(name) > 64 {
+			name = strings.ToValidUTF8(name[:64], "") + "…"
+		}
+		return fmt.Sprintf("%s[%q]", at, name)
+	}
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
+
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_$-"
