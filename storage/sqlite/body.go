@@ -1,0 +1,319 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"mayfly/engine"
+)
+
+const (
+	// chunkSize is the longest body that is kept in one row, and the length of
+	// the rows of a longer one.
+	chunkSize = 256 << 10
+	// flushEvery chunks a staged body is flushed, so that no flush at the end is
+	// long enough for commits to feel.
+	flushEvery = 4
+)
+
+// looseBodies is what is known of bodies that the file calls loose.
+type looseBodies struct {
+	mu      sync.Mutex
+	staged  map[engine.Key]bool // by this process, and not referred to yet
+	reading map[engine.Key]int  // readers of large bodies
+	skipped bool                // a sweep has left one that was being read
+}
+
+func (l *looseBodies) stage(k engine.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.staged == nil {
+		l.staged = map[engine.Key]bool{}
+	}
+	l.staged[k] = true
+}
+
+// stagedFor picks the contents whose bodies were staged.
+func (l *looseBodies) stagedFor(cs []engine.StoredContent) (staged map[engine.Key]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.staged) == 0 {
+		return nil
+	}
+	for _, c := range cs {
+		if l.staged[c.Key] {
+			if staged == nil {
+				staged = map[engine.Key]bool{}
+			}
+			staged[c.Key] = true
+		}
+	}
+	return staged
+}
+
+// taken says that these are loose no longer.
+func (l *looseBodies) taken(staged map[engine.Key]bool) {
+	if len(staged) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k := range staged {
+		delete(l.staged, k)
+	}
+}
+
+// sweepable tells whether k may be swept now.
+func (l *looseBodies) sweepable(k engine.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reading[k] > 0 {
+		l.skipped = true
+		return false
+	}
+	return !l.staged[k]
+}
+
+func (l *looseBodies) read(k engine.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reading == nil {
+		l.reading = map[engine.Key]int{}
+	}
+	l.reading[k]++
+}
+
+// unread tells whether a sweep should look again.
+func (l *looseBodies) unread(k engine.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reading[k]--; l.reading[k] > 0 {
+		return false
+	}
+	delete(l.reading, k)
+	again := l.skipped
+	l.skipped = false
+	return again
+}
+
+// Stage writes the body in chunks, each a transaction of its own, so that
+// commits find their turn in between. Its errors are those of Commit; the body
+// is then swept.
+func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
+	s.loose.stage(k)
+	if err := s.stage(ctx, k, body); err != nil {
+		s.loose.taken(map[engine.Key]bool{k: true})
+		wake(s.toSweep)
+		return fmt.Errorf("stage body %d: %w", k, err)
+	}
+	return nil
+}
+
+func (s *Store) stage(ctx context.Context, k engine.Key, body io.Reader) error {
+	buf := make([]byte, chunkSize)
+	size := int64(0)
+	for n := int64(0); ; n++ {
+		got, err := io.ReadFull(body, buf)
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return fmt.Errorf("read it: %w", err)
+		}
+		size += int64(got)
+		chunk := buf[:got]
+		if err := s.stageChunk(ctx, last || n%flushEvery == 0, func(w *writer) error {
+			switch {
+			case n == 0 && last:
+				return errors.Join(w.run(w.putLoose, int64(k)), w.small(k, chunk))
+			case n == 0:
+				return errors.Join(w.run(w.putLoose, int64(k)), w.chunk(k, n, chunk))
+			case last:
+				return errors.Join(w.chunk(k, n, chunk), w.large(k, size))
+			default:
+				return w.chunk(k, n, chunk)
+			}
+		}); err != nil {
+			return err
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+func (s *Store) stageChunk(ctx context.Context, hard bool, change func(*writer) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	return s.write(hard, change)
+}
+
+// body keeps a body that came with a batch.
+func (w *writer) body(k engine.Key, b []byte) error {
+	if len(b) <= chunkSize {
+		return w.small(k, b)
+	}
+	for n := int64(0); n*chunkSize < int64(len(b)); n++ {
+		if err := w.chunk(k, n, b[n*chunkSize:min((n+1)*chunkSize, int64(len(b)))]); err != nil {
+			return err
+		}
+	}
+	return w.large(k, int64(len(b)))
+}
+
+func (w *writer) small(k engine.Key, b []byte) error {
+	r := into(w.putBody)
+	r.putInt(int64(k))
+	r.putBytes(b)
+	return r.run()
+}
+
+func (w *writer) chunk(k engine.Key, n int64, b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	r := into(w.putChunk)
+	r.putInt(int64(k))
+	r.putInt(n)
+	r.putBytes(b)
+	return r.run()
+}
+
+func (w *writer) large(k engine.Key, size int64) error {
+	r := into(w.putLarge)
+	r.putInt(int64(k))
+	r.putInt(size)
+	return r.run()
+}
+
+// Body opens a body. One of a single row is read at once; of a longer one a
+// chunk at a time is in memory.
+func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	b, err := s.openBody(ctx, k)
+	if err != nil {
+		return nil, fmt.Errorf("body %d: %w", k, err)
+	}
+	return b, nil
+}
+
+func (s *Store) openBody(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	r, err := s.readers.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.readers.put(r)
+	var whole []byte
+	found, err := one(r.body, func(st *sqlite3.Stmt) { whole = bytes.Clone(st.ColumnRawBlob(0)) }, int64(k))
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		return smallBody{bytes.NewReader(whole)}, nil
+	}
+	// From here on no sweep deletes chunks. A body that has been dropped
+	// already is not large any more.
+	s.loose.read(k)
+	large := &largeBody{s: s, key: k, n: -1}
+	found, err = one(r.large, func(st *sqlite3.Stmt) { large.size = st.ColumnInt64(0) }, int64(k))
+	switch {
+	case err != nil:
+		return nil, errors.Join(err, large.Close())
+	case !found:
+		return nil, errors.Join(engine.ErrMessageNotFound, large.Close())
+	default:
+		return large, nil
+	}
+}
+
+type smallBody struct{ *bytes.Reader }
+
+func (smallBody) Close() error { return nil }
+
+// A largeBody reads chunks as they are needed. It is not safe for concurrent
+// use.
+type largeBody struct {
+	s     *Store
+	key   engine.Key
+	size  int64
+	at    int64 // where the next Read begins
+	n     int64 // which chunk is in chunk; -1: none
+	chunk []byte
+	ended bool
+}
+
+func (b *largeBody) Read(p []byte) (int, error) {
+	if b.at >= b.size {
+		return 0, io.EOF
+	}
+	if n := b.at / chunkSize; n != b.n {
+		if err := b.fetch(n); err != nil {
+			return 0, fmt.Errorf("body %d: chunk %d: %w", b.key, n, err)
+		}
+	}
+	got := copy(p, b.chunk[b.at%chunkSize:])
+	b.at += int64(got)
+	return got, nil
+}
+
+func (b *largeBody) fetch(n int64) error {
+	ctx := context.Background() // the reader outlives the call that opened it
+	if err := b.s.enter(ctx); err != nil {
+		return err
+	}
+	defer b.s.leave()
+	if b.ended {
+		return errors.New("the reader is closed")
+	}
+	r, err := b.s.readers.get(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.s.readers.put(r)
+	b.n = -1
+	found, err := one(r.chunk, func(st *sqlite3.Stmt) { b.chunk = append(b.chunk[:0], st.ColumnRawBlob(0)...) }, int64(b.key), n)
+	switch {
+	case err != nil:
+		return err
+	case !found || int64(len(b.chunk)) != min(chunkSize, b.size-n*chunkSize):
+		return errors.New("it is missing")
+	}
+	b.n = n
+	return nil
+}
+
+func (b *largeBody) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		offset += b.at
+	case io.SeekEnd:
+		offset += b.size
+	default:
+		return 0, fmt.Errorf("body %d: seek from %d", b.key, whence)
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("body %d: seek to %d", b.key, offset)
+	}
+	b.at = offset
+	return offset, nil
+}
+
+func (b *largeBody) Close() error {
+	if !b.ended {
+		b.ended = true
+		if b.s.loose.unread(b.key) {
+			wake(b.s.toSweep)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,366 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+)
+
+// This file says how records become rows and back. A field's zero value is
+// NULL wherever zero means never, unset or a default.
+
+const (
+	putRule  = "INSERT OR REPLACE INTO rule (subscription, folded, name, filter_kind, filter, action, created_at) VALUES (?,?,?,?,?,?,?)"
+	getRules = "SELECT subscription, name, filter_kind, filter, action, created_at FROM rule"
+
+	putMeter  = "INSERT OR REPLACE INTO meter (holder, next_seq, last_used, accessed_at) VALUES (?,?,?,?)"
+	getMeters = "SELECT holder, next_seq, last_used, accessed_at FROM meter"
+
+	plainColumns = "key, holder, seq, state, content, enqueued_seq, enqueued_at, expires_at, scheduled_for, locked_until, nonce, delivery_count"
+	extraColumns = "dead_lettered, dead_letter_reason, dead_letter_description, dead_letter_source, dead_at, deferred_at, done_by, properties"
+
+	putPlain    = "INSERT OR REPLACE INTO message (" + plainColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+	putExtra    = "INSERT OR REPLACE INTO message (" + plainColumns + ", " + extraColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+	getMessages = "SELECT " + plainColumns + ", " + extraColumns + " FROM message"
+
+	putContent  = "INSERT OR REPLACE INTO content (key, packed) VALUES (?,?)"
+	getContents = "SELECT key, packed FROM content"
+)
+
+// A field is a column of entity and where its value is in an Entity: a pointer
+// to one of the types that row.field knows.
+type field struct {
+	column string
+	at     any
+}
+
+func entityFields(e *engine.Entity) []field {
+	c := &e.Config
+	return []field{
+		{"id", &e.ID},
+		{"dead_letter_id", &e.DeadLetterID},
+		{"kind", &e.Kind},
+		{"path", &e.Path},
+		{"created_at", &e.CreatedAt},
+		{"updated_at", &e.UpdatedAt},
+		{"unpinned", &e.Unpinned},
+		{"lock_duration", &c.LockDuration},
+		{"max_size_in_megabytes", &c.MaxSizeInMegabytes},
+		{"max_message_size_in_kilobytes", &c.MaxMessageSizeInKilobytes},
+		{"default_message_time_to_live", &c.DefaultMessageTimeToLive},
+		{"auto_delete_on_idle", &c.AutoDeleteOnIdle},
+		{"duplicate_detection_window", &c.DuplicateDetectionHistoryTimeWindow},
+		{"max_delivery_count", &c.MaxDeliveryCount},
+		{"status", &c.Status},
+		{"dead_lettering_on_expiration", &c.DeadLetteringOnMessageExpiration},
+		{"ignore_filter_exceptions", &c.IgnoreFilterExceptions},
+		{"unbatched_operations", &c.UnbatchedOperations},
+		{"enable_express", &c.EnableExpress},
+		{"support_ordering", &c.SupportOrdering},
+		{"requires_duplicate_detection", &c.RequiresDuplicateDetection},
+		{"requires_session", &c.RequiresSession},
+		{"forward_to", &c.ForwardTo},
+		{"forward_dead_lettered_to", &c.ForwardDeadLetteredMessagesTo},
+		{"user_metadata", &c.UserMetadata},
+	}
+}
+
+func entityColumns() (columns, marks string) {
+	var names []string
+	for _, f := range entityFields(&engine.Entity{}) {
+		names = append(names, f.column)
+	}
+	return strings.Join(names, ", "), strings.TrimSuffix(strings.Repeat("?,", len(names)), ",")
+}
+
+func putEntity() string {
+	columns, marks := entityColumns()
+	return "INSERT OR REPLACE INTO entity (" + columns + ") VALUES (" + marks + ")"
+}
+
+func getEntities() string {
+	columns, _ := entityColumns()
+	return "SELECT " + columns + " FROM entity ORDER BY id < 0, id" // ids are unsigned
+}
+
+// A row binds the parameters of a statement, or reads the columns of its
+// result, from left to right. The first error stays.
+type row struct {
+	st  *sqlite3.Stmt
+	n   int
+	err error
+}
+
+// into starts with the first parameter of st.
+func into(st *sqlite3.Stmt) row { return row{st: st} }
+
+// run executes the statement with what was put.
+func (r *row) run() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.st.Exec()
+}
+
+func (r *row) putInt(v int64) {
+	r.n++
+	if err := r.st.BindInt64(r.n, v); err != nil && r.err == nil {
+		r.err = err
+	}
+}
+
+// putSome puts NULL for zero.
+func (r *row) putSome(v int64) {
+	if v != 0 {
+		r.putInt(v)
+		return
+	}
+	r.putNull()
+}
+
+func (r *row) putNull() {
+	r.n++
+	if err := r.st.BindNull(r.n); err != nil && r.err == nil {
+		r.err = err
+	}
+}
+
+// putText puts NULL for the empty text.
+func (r *row) putText(v string) {
+	if v == "" {
+		r.putNull()
+		return
+	}
+	r.n++
+	if err := r.st.BindText(r.n, v); err != nil && r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *row) putBytes(v []byte) {
+	r.n++
+	if err := r.st.BindBlob(r.n, v); err != nil && r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *row) int() int64 {
+	r.n++
+	return r.st.ColumnInt64(r.n - 1) // NULL reads as zero
+}
+
+func (r *row) text() string {
+	r.n++
+	return r.st.ColumnText(r.n - 1)
+}
+
+// bytes is good until the statement's next step.
+func (r *row) bytes() []byte {
+	r.n++
+	return r.st.ColumnRawBlob(r.n - 1)
+}
+
+func (r *row) putField(at any) {
+	switch v := at.(type) {
+	case *engine.HolderID:
+		r.putSome(int64(*v))
+	case *engine.EntityKind:
+		r.putInt(int64(*v))
+	case *engine.Instant:
+		r.putSome(int64(*v))
+	case *engine.Status:
+		r.putSome(int64(*v))
+	case *time.Duration:
+		r.putSome(int64(*v))
+	case *int64:
+		r.putSome(*v)
+	case *int32:
+		r.putSome(int64(*v))
+	case *bool:
+		r.putSome(flag(*v))
+	case *string:
+		r.putText(*v)
+	case *engine.Path:
+		r.n++
+		if err := r.st.BindText(r.n, string(*v)); err != nil && r.err == nil {
+			r.err = err
+		}
+	default:
+		panic(fmt.Sprintf("a field of type %T", at))
+	}
+}
+
+func (r *row) field(at any) {
+	switch v := at.(type) {
+	case *engine.HolderID:
+		*v = engine.HolderID(r.int())
+	case *engine.EntityKind:
+		*v = engine.EntityKind(r.int())
+	case *engine.Instant:
+		*v = engine.Instant(r.int())
+	case *engine.Status:
+		*v = engine.Status(r.int())
+	case *time.Duration:
+		*v = time.Duration(r.int())
+	case *int64:
+		*v = r.int()
+	case *int32:
+		*v = int32(r.int())
+	case *bool:
+		*v = r.int() != 0
+	case *string:
+		*v = r.text()
+	case *engine.Path:
+		*v = engine.Path(r.text())
+	default:
+		panic(fmt.Sprintf("a field of type %T", at))
+	}
+}
+
+func flag(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+func (r *row) putEntity(e engine.Entity) {
+	for _, f := range entityFields(&e) {
+		r.putField(f.at)
+	}
+}
+
+func (r *row) entity() (e engine.Entity) {
+	for _, f := range entityFields(&e) {
+		r.field(f.at)
+	}
+	return e
+}
+
+func (r *row) putRule(v engine.Rule) {
+	r.putInt(int64(v.Subscription))
+	r.putName(strings.ToLower(v.Name))
+	r.putName(v.Name)
+	r.putInt(int64(v.Filter.Kind))
+	r.putText(v.Filter.Text)
+	r.putText(v.Action)
+	r.putSome(int64(v.CreatedAt))
+}
+
+// putName puts text that is part of an identity, and so never NULL.
+func (r *row) putName(v string) {
+	r.n++
+	if err := r.st.BindText(r.n, v); err != nil && r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *row) rule() engine.Rule {
+	return engine.Rule{
+		Subscription: engine.HolderID(r.int()),
+		Name:         r.text(),
+		Filter:       engine.Filter{Kind: engine.FilterKind(r.int()), Text: r.text()},
+		Action:       r.text(),
+		CreatedAt:    engine.Instant(r.int()),
+	}
+}
+
+func (r *row) putMeter(v engine.Meter) {
+	r.putInt(int64(v.Holder))
+	r.putInt(int64(v.NextSeq))
+	r.putSome(int64(v.LastUsed))
+	r.putSome(int64(v.AccessedAt))
+}
+
+func (r *row) meter() engine.Meter {
+	return engine.Meter{
+		Holder:     engine.HolderID(r.int()),
+		NextSeq:    engine.Seq(r.int()),
+		LastUsed:   engine.Instant(r.int()),
+		AccessedAt: engine.Instant(r.int()),
+	}
+}
+
+func (r *row) putPlain(m *engine.Message) {
+	r.putInt(int64(m.Key))
+	r.putInt(int64(m.Holder))
+	r.putInt(int64(m.Seq))
+	r.putInt(int64(m.State))
+	r.putInt(int64(m.Content))
+	r.putInt(int64(m.EnqueuedSeq))
+	r.putSome(int64(m.EnqueuedAt))
+	r.putSome(int64(m.ExpiresAt))
+	r.putSome(int64(m.ScheduledFor))
+	r.putSome(int64(m.LockedUntil))
+	r.putInt(int64(m.Nonce))
+	r.putInt(int64(m.DeliveryCount))
+}
+
+func (r *row) putExtra(x *engine.Extra) {
+	r.putInt(flag(x.DeadLettered))
+	r.putText(x.Reason)
+	r.putText(x.Description)
+	r.putText(x.Source)
+	r.putSome(int64(x.DeadAt))
+	r.putSome(int64(x.DeferredAt))
+	r.putText(x.By)
+	if len(x.Properties) == 0 {
+		r.putNull()
+		return
+	}
+	r.putBytes(x.Properties.Append(nil))
+}
+
+func (r *row) message() (engine.Message, error) {
+	m := engine.Message{
+		Key:           engine.Key(r.int()),
+		Holder:        engine.HolderID(r.int()),
+		Seq:           engine.Seq(r.int()),
+		State:         engine.State(r.int()),
+		Content:       engine.Key(r.int()),
+		EnqueuedSeq:   engine.Seq(r.int()),
+		EnqueuedAt:    engine.Instant(r.int()),
+		ExpiresAt:     engine.Instant(r.int()),
+		ScheduledFor:  engine.Instant(r.int()),
+		LockedUntil:   engine.Instant(r.int()),
+		Nonce:         uint64(r.int()),
+		DeliveryCount: uint32(r.int()),
+	}
+	if r.st.ColumnType(r.n) == sqlite3.NULL {
+		return m, nil
+	}
+	x, err := r.extra()
+	if err != nil {
+		return m, fmt.Errorf("message %d: %w", m.Key, err)
+	}
+	m.Extra = x
+	return m, nil
+}
+
+func (r *row) extra() (*engine.Extra, error) {
+	x := &engine.Extra{
+		DeadLettered: r.int() != 0,
+		Reason:       r.text(),
+		Description:  r.text(),
+		Source:       r.text(),
+		DeadAt:       engine.Instant(r.int()),
+		DeferredAt:   engine.Instant(r.int()),
+		By:           r.text(),
+	}
+	if b := r.bytes(); len(b) > 0 {
+		p, rest, err := value.ParseProperties(b)
+		if err != nil {
+			return nil, err
+		}
+		if len(rest) > 0 {
+			return nil, fmt.Errorf("%w: %d bytes follow them", value.ErrCorrupt, len(rest))
+		}
+		x.Properties = p
+	}
+	return x, nil
+}

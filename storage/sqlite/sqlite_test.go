@@ -1,0 +1,20 @@
+package sqlite_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/storage/sqlite"
+	"mayfly/storage/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Open {
+		path := filepath.Join(t.TempDir(), "store")
+		return func(ctx context.Context) (engine.Store, error) {
+			return sqlite.Open(ctx, path, sqlite.Options{})
+		}
+	})
+}

@@ -1,0 +1,263 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"mayfly/engine"
+)
+
+// A writer is the one connection that changes the file, with its statements.
+// It is not safe for concurrent use.
+type writer struct {
+	c       *sqlite3.Conn
+	flushes bool   // every commit flushes the log: synchronous is FULL
+	scratch []byte // for what must be bytes and is a string
+
+	begin, commit, rollback, full, normal *sqlite3.Stmt
+
+	putEntity, putRule, putMeter, putPlain, putExtra, putContent *sqlite3.Stmt
+	putBody, putLarge, putChunk, putLoose, putDropped            *sqlite3.Stmt
+
+	dropEntity, dropRule, dropMeter, dropMessage, dropContent *sqlite3.Stmt
+	dropBody, dropLarge, dropLoose, isLoose                   *sqlite3.Stmt
+	sweepChunks, sweepMessages, sweepRules, sweepDropped      *sqlite3.Stmt
+}
+
+// newWriter takes c over. grew is called after each commit with the length of
+// the log in pages.
+func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
+	w := &writer{c: c, flushes: true}
+	if err := c.Exec("PRAGMA synchronous=FULL"); err != nil {
+		return nil, err
+	}
+	for _, s := range []struct {
+		st  **sqlite3.Stmt
+		sql string
+	}{
+		{&w.begin, "BEGIN IMMEDIATE"},
+		{&w.commit, "COMMIT"},
+		{&w.rollback, "ROLLBACK"},
+		{&w.full, "PRAGMA synchronous=FULL"},
+		{&w.normal, "PRAGMA synchronous=NORMAL"},
+		{&w.putEntity, putEntity()},
+		{&w.putRule, putRule},
+		{&w.putMeter, putMeter},
+		{&w.putPlain, putPlain},
+		{&w.putExtra, putExtra},
+		{&w.putContent, putContent},
+		{&w.putBody, "INSERT OR REPLACE INTO body (key, bytes) VALUES (?,?)"},
+		{&w.putLarge, "INSERT OR REPLACE INTO large (key, size) VALUES (?,?)"},
+		{&w.putChunk, "INSERT OR REPLACE INTO chunk (body, n, bytes) VALUES (?,?,?)"},
+		{&w.putLoose, "INSERT OR REPLACE INTO loose (key) VALUES (?)"},
+		{&w.putDropped, "INSERT OR REPLACE INTO dropped (holder) VALUES (?)"},
+		{&w.dropEntity, "DELETE FROM entity WHERE id = ?"},
+		{&w.dropRule, "DELETE FROM rule WHERE subscription = ? AND folded = ?"},
+		{&w.dropMeter, "DELETE FROM meter WHERE holder = ?"},
+		{&w.dropMessage, "DELETE FROM message WHERE key = ?"},
+		{&w.dropContent, "DELETE FROM content WHERE key = ?"},
+		{&w.dropBody, "DELETE FROM body WHERE key = ?"},
+		{&w.dropLarge, "DELETE FROM large WHERE key = ?"},
+		{&w.dropLoose, "DELETE FROM loose WHERE key = ?"},
+		{&w.isLoose, "SELECT 1 FROM loose WHERE key = ?"},
+		{&w.sweepChunks, "DELETE FROM chunk WHERE body = ?1 AND n IN (SELECT n FROM chunk WHERE body = ?1 LIMIT ?2)"},
+		{&w.sweepMessages, "DELETE FROM message WHERE key = ? AND holder IN (SELECT holder FROM dropped)"},
+		{&w.sweepRules, "DELETE FROM rule WHERE subscription = ?1 AND folded IN (SELECT folded FROM rule WHERE subscription = ?1 LIMIT ?2)"},
+		{&w.sweepDropped, "DELETE FROM dropped WHERE holder = ?"},
+	} {
+		st, _, err := c.PrepareFlags(s.sql, sqlite3.PREPARE_PERSISTENT)
+		if err != nil {
+			return nil, fmt.Errorf("prepare %q: %w", s.sql, err)
+		}
+		*s.st = st
+	}
+	c.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error {
+		grew(pages)
+		return nil
+	})
+	return w, nil
+}
+
+func (w *writer) close() error {
+	var errs []error
+	for _, st := range slices.Collect(w.c.Stmts()) { // Close takes it off the list
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(append(errs, w.c.Close())...)
+}
+
+// An outcome says what became of a transaction that failed.
+type outcome int
+
+const (
+	certain   outcome = iota // nothing of it was applied
+	uncertain                // nobody knows
+)
+
+// transact runs change in a transaction; hard ones are durable afterwards.
+func (w *writer) transact(hard bool, change func() error) (outcome, error) {
+	if w.flushes != hard {
+		st := w.normal
+		if hard {
+			st = w.full
+		}
+		if err := st.Exec(); err != nil {
+			return certain, err
+		}
+		w.flushes = hard
+	}
+	if err := w.begin.Exec(); err != nil {
+		return certain, err
+	}
+	if err := change(); err != nil {
+		return w.undo(err)
+	}
+	if err := w.commit.Exec(); err != nil {
+		how, undone := w.undo(err)
+		if !neverWritten(err) {
+			how = uncertain
+		}
+		return how, undone
+	}
+	return certain, nil
+}
+
+// undo rolls back after err, unless SQLite has done so already.
+func (w *writer) undo(err error) (outcome, error) {
+	if w.c.GetAutocommit() {
+		return certain, err
+	}
+	if rb := w.rollback.Exec(); rb != nil {
+		return uncertain, errors.Join(err, fmt.Errorf("rollback: %w", rb))
+	}
+	return certain, err
+}
+
+func (w *writer) run(st *sqlite3.Stmt, id int64) error {
+	if err := st.BindInt64(1, id); err != nil {
+		return err
+	}
+	return st.Exec()
+}
+
+// apply makes every change of b. It returns the large bodies among what was
+// dropped, which are left to be swept.
+func (w *writer) apply(b *engine.Batch, staged map[engine.Key]bool) (large int, err error) {
+	r := into(w.putMeter)
+	r.putMeter(engine.Meter{LastUsed: b.Now}) // the broker's own row
+	if err := r.run(); err != nil {
+		return 0, err
+	}
+	for i := range b.Messages {
+		if err := w.message(&b.Messages[i]); err != nil {
+			return 0, err
+		}
+	}
+	for _, c := range b.Contents {
+		if err := w.content(c); err != nil {
+			return 0, err
+		}
+		if len(staged) > 0 && staged[c.Key] {
+			if err := w.run(w.dropLoose, int64(c.Key)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	for _, body := range b.Bodies {
+		if err := w.body(body.Key, body.Bytes); err != nil {
+			return 0, err
+		}
+	}
+	for _, k := range b.DropMessages {
+		if err := w.run(w.dropMessage, int64(k)); err != nil {
+			return 0, err
+		}
+	}
+	for _, c := range b.DropContents {
+		n, err := w.drop(c)
+		if err != nil {
+			return 0, err
+		}
+		large += n
+	}
+	return large, w.applyRare(b)
+}
+
+// applyRare is apply for what a busy broker seldom changes.
+func (w *writer) applyRare(b *engine.Batch) error {
+	for _, e := range b.Entities {
+		r := into(w.putEntity)
+		r.putEntity(e)
+		if err := r.run(); err != nil {
+			return err
+		}
+	}
+	for _, v := range b.Rules {
+		r := into(w.putRule)
+		r.putRule(v)
+		if err := r.run(); err != nil {
+			return err
+		}
+	}
+	for _, m := range b.Meters {
+		r := into(w.putMeter)
+		r.putMeter(m)
+		if err := r.run(); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.DropRules {
+		r := into(w.dropRule)
+		r.putInt(int64(id.Subscription))
+		r.putName(id.Name)
+		if err := r.run(); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.DropHolders {
+		for _, st := range []*sqlite3.Stmt{w.dropEntity, w.dropMeter, w.putDropped} {
+			if err := w.run(st, int64(id)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *writer) message(m *engine.Message) error {
+	if m.Extra == nil {
+		r := into(w.putPlain)
+		r.putPlain(m)
+		return r.run()
+	}
+	r := into(w.putExtra)
+	r.putPlain(m)
+	r.putExtra(m.Extra)
+	return r.run()
+}
+
+func (w *writer) content(c engine.StoredContent) error {
+	w.scratch = append(w.scratch[:0], c.Content...)
+	r := into(w.putContent)
+	r.putInt(int64(c.Key))
+	r.putBytes(w.scratch)
+	return r.run()
+}
+
+// drop forgets a content and its body. It tells how many large bodies are now
+// to be swept: none or one.
+func (w *writer) drop(c engine.DroppedContent) (large int, err error) {
+	if err := w.run(w.dropContent, int64(c.Key)); err != nil || !c.HasBody {
+		return 0, err
+	}
+	if err := w.run(w.dropBody, int64(c.Key)); err != nil || w.c.Changes() > 0 {
+		return 0, err
+	}
+	if err := w.run(w.dropLarge, int64(c.Key)); err != nil || w.c.Changes() == 0 {
+		return 0, err
+	}
+	return 1, w.run(w.putLoose, int64(c.Key))
+}

@@ -1,0 +1,58 @@
+// Package storage opens a store by its URL. It is the one place that knows
+// every driver.
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"mayfly/engine"
+	"mayfly/storage/memory"
+	"mayfly/storage/sqlite"
+)
+
+// ErrURL is wrapped by the errors about a URL that names no store.
+var ErrURL = errors.New("not the URL of a store")
+
+// Options are what a store is opened with. Their zero value is right.
+type Options struct {
+	// Logger hears of what no caller can be told, such as a file that was
+	// compacted. Nil: nobody does.
+	Logger *slog.Logger
+}
+
+// Open opens the store that url names, making it if it is not there:
+//
+//	memory:       nothing is kept when the process ends
+//	sqlite:PATH   one file, relative to the working directory or absolute
+//
+// One process at a time can have a file open.
+func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
+	scheme, rest, ok := strings.Cut(url, ":")
+	if !ok {
+		return nil, fmt.Errorf("%w: %q has no scheme; write memory: or sqlite:PATH", ErrURL, url)
+	}
+	switch strings.ToLower(scheme) {
+	case "memory":
+		if rest != "" {
+			return nil, fmt.Errorf("%w: %q names something after memory:, which takes nothing", ErrURL, url)
+		}
+		return new(memory.Store), nil
+	case "sqlite":
+		if rest == "" {
+			return nil, fmt.Errorf("%w: %q names no file; write sqlite:PATH", ErrURL, url)
+		}
+		s, err := sqlite.Open(ctx, rest, sqlite.Options{Logger: o.Logger})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	case "mongodb", "mongodb+srv":
+		return nil, fmt.Errorf("%w: MongoDB is not in this version; write memory: or sqlite:PATH", ErrURL)
+	default:
+		return nil, fmt.Errorf("%w: unknown scheme %q; write memory: or sqlite:PATH", ErrURL, scheme)
+	}
+}

@@ -1,0 +1,118 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"mayfly/engine"
+)
+
+// sizes of bodies, at the edges of what a driver may cut them by.
+var sizes = []int{0, 1, 1000, 16_384, 65_535, 65_536, 65_537, 262_143, 262_144, 262_145, 524_288, 1_500_000} //nolint:gochecknoglobals // a table
+
+func testBodies(t *testing.T, o Open) {
+	s, d := open(t, o), draw(seed(t))
+	want := map[engine.Key][]byte{}
+	b := &engine.Batch{Hard: true, Now: 1, Entities: []engine.Entity{{ID: 1, Kind: engine.Queue, Path: "q"}}}
+	for i, n := range sizes {
+		staged, sent := engine.Key(100+i), engine.Key(200+i)
+		want[staged], want[sent] = d.bytes(n), d.bytes(n)
+		stage(t, s, staged, want[staged])
+		b.Bodies = append(b.Bodies, engine.Body{Key: sent, Bytes: want[sent]})
+		for _, k := range []engine.Key{staged, sent} {
+			b.Contents = append(b.Contents, engine.StoredContent{Key: k})
+			b.Messages = append(b.Messages, engine.Message{Key: k, Content: k, Holder: 1})
+		}
+	}
+	commit(t, s, b)
+	for range 2 {
+		for k, body := range want {
+			r, err := s.Body(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Every length of reads, every seek.
+			if err := iotest.TestReader(r, body); err != nil {
+				t.Errorf("body %d of %d bytes: %v", k, len(body), err)
+			}
+			if len(body) > 0 {
+				at := d.IntN(len(body))
+				if err := seekAndRead(r, body, at); err != nil {
+					t.Errorf("body %d of %d bytes from %d: %v", k, len(body), at, err)
+				}
+			}
+			if err := r.Close(); err != nil {
+				t.Errorf("close body %d: %v", k, err)
+			}
+		}
+		s = reopen(t, o, s)
+	}
+	drop := &engine.Batch{Hard: true, Now: 2}
+	for k := range want {
+		drop.DropMessages = append(drop.DropMessages, k)
+		drop.DropContents = append(drop.DropContents, engine.DroppedContent{Key: k, HasBody: true})
+	}
+	commit(t, s, drop)
+	for k := range want {
+		if _, err := s.Body(t.Context(), k); !errors.Is(err, engine.ErrMessageNotFound) {
+			t.Errorf("Body after it was dropped: %v; want ErrMessageNotFound", err)
+		}
+	}
+}
+
+func seekAndRead(r io.ReadSeeker, body []byte, at int) error {
+	for _, s := range []struct {
+		offset int64
+		whence int
+	}{{int64(at), io.SeekStart}, {int64(at - len(body)), io.SeekEnd}} {
+		if _, err := r.Seek(s.offset, s.whence); err != nil {
+			return err
+		}
+		got, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(got, body[at:]) {
+			return errors.New("other bytes")
+		}
+	}
+	if _, err := r.Seek(-1, io.SeekStart); err == nil {
+		return errors.New("a seek before the beginning succeeds")
+	}
+	return nil
+}
+
+// testBodyDropped reads bodies whose content goes while they are being read.
+func testBodyDropped(t *testing.T, o Open) {
+	s, d := open(t, o), draw(seed(t))
+	for i, n := range []int{10, 900_000, 3_000_000} {
+		k, body := engine.Key(10+i), d.bytes(n)
+		stage(t, s, k, body)
+		commit(t, s, &engine.Batch{Hard: true, Now: 1, Contents: []engine.StoredContent{{Key: k}}})
+		r, err := s.Body(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := make([]byte, 5)
+		if _, err := io.ReadFull(r, head); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, s, &engine.Batch{Hard: true, Now: 2, DropContents: []engine.DroppedContent{{Key: k, HasBody: true}}})
+		for j := range engine.Instant(20) { // time for whoever sweeps
+			commit(t, s, &engine.Batch{Hard: true, Now: 3 + j})
+		}
+		rest, err := io.ReadAll(r)
+		if err != nil || !bytes.Equal(append(head, rest...), body) {
+			t.Errorf("a body of %d bytes dropped while it was read: %d bytes, %v", n, len(rest), err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Body(t.Context(), k); !errors.Is(err, engine.ErrMessageNotFound) {
+			t.Errorf("Body after it was dropped: %v; want ErrMessageNotFound", err)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+)
+
+// A drawer makes random records. It fills every exported field by reflection,
+// so that a field that is added to a record is covered the same day.
+type drawer struct{ *rand.Rand }
+
+func draw(seed uint64) drawer { return drawer{rand.New(rand.NewPCG(seed, 0))} }
+
+// one tells true once in n times.
+func (d drawer) one(n int) bool { return d.IntN(n) == 0 }
+
+// fill gives every field of *v a random value, a quarter of them zero.
+func (d drawer) fill(v any) { d.any(reflect.ValueOf(v).Elem()) }
+
+func (d drawer) any(v reflect.Value) {
+	switch at := v.Addr().Interface().(type) {
+	case *engine.Key:
+		*at = engine.Key(d.identity())
+		return
+	case *engine.HolderID:
+		*at = engine.HolderID(d.identity())
+		return
+	case *value.Properties:
+		*at = d.properties()
+		return
+	case *engine.Packed:
+		*at = engine.Packed(d.text(200))
+		return
+	}
+	if d.one(4) {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			d.any(v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.any(v.Elem())
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString(d.text(40))
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Int:
+		v.SetInt(int64(d.number()) >> (64 - v.Type().Bits()))
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint:
+		v.SetUint(d.number() >> (64 - v.Type().Bits()))
+	default:
+		panic(fmt.Sprintf("a field of type %v", v.Type()))
+	}
+}
+
+// number is of any magnitude, extremes included.
+func (d drawer) number() uint64 {
+	switch n := d.Uint64(); d.IntN(6) {
+	case 0:
+		return 1 << 63 // the least signed one
+	case 1:
+		return 1<<63 - 1
+	case 2:
+		return ^uint64(0)
+	default:
+		return n >> d.IntN(64) << d.IntN(8)
+	}
+}
+
+// identity is anything but zero.
+func (d drawer) identity() uint64 { return d.number() | 1<<d.IntN(64) }
+
+// text is up to n bytes, which need not be text.
+func (d drawer) text(n int) string {
+	b := make([]byte, d.IntN(n+1))
+	for i := range b {
+		b[i] = byte(d.Uint32())
+	}
+	return string(b)
+}
+
+// name is text that can be folded.
+func (d drawer) name() string {
+	var b strings.Builder
+	for range 1 + d.IntN(12) {
+		b.WriteRune([]rune("aBcÄéЖ09.-_$")[d.IntN(12)])
+	}
+	return b.String()
+}
+
+func (d drawer) properties() value.Properties {
+	if d.one(2) {
+		return nil
+	}
+	p := make(value.Properties, 1+d.IntN(5))
+	for i := range p {
+		p[i] = value.Property{Name: d.text(12), Value: d.value()}
+	}
+	return p
+}
+
+// value is of any kind but the decimals' and texts' many aliases.
+func (d drawer) value() value.Value {
+	n := d.number()
+	of := []func() value.Value{
+		func() value.Value { return value.Value{} },
+		func() value.Value { return value.OfBool(n%2 == 0) },
+		func() value.Value { return value.OfUByte(uint8(n)) },
+		func() value.Value { return value.OfByte(int8(n)) },
+		func() value.Value { return value.OfChar(rune(n)) },
+		func() value.Value { return value.OfUShort(uint16(n)) },
+		func() value.Value { return value.OfShort(int16(n)) },
+		func() value.Value { return value.OfUInt(uint32(n)) },
+		func() value.Value { return value.OfInt(int32(n)) },
+		func() value.Value { return value.OfULong(n) },
+		func() value.Value { return value.OfLong(int64(n)) },
+		func() value.Value { return value.OfFloat(float32(n)) },
+		func() value.Value { return value.OfDouble(float64(n)) },
+		func() value.Value { return value.OfDecimal32(uint32(n)) },
+		func() value.Value { return value.OfDecimal64(n) },
+		func() value.Value { return value.OfDecimal128([16]byte{byte(n), 15: byte(n >> 8)}) },
+		func() value.Value { return value.OfString(d.text(20)) },
+		func() value.Value { return value.OfSymbol(d.text(20)) },
+		func() value.Value { return value.OfBinary([]byte(d.text(20))) },
+		func() value.Value { return value.OfUUID([16]byte{byte(n), 15: byte(n >> 8)}) },
+		func() value.Value { return value.OfTimestamp(int64(n)) },
+		func() value.Value { return value.OfTimespan(int64(n)) },
+		func() value.Value { return value.OfURI(d.text(20)) },
+		func() value.Value { return value.OfDateTimeOffset(int64(n)) },
+		func() value.Value { return value.OfRaw([]byte(d.text(20))) },
+	}
+	return of[d.IntN(len(of))]()
+}
+
+func (d drawer) bytes(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(d.Uint32())
+	}
+	return b
+}

@@ -1,0 +1,199 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+)
+
+// A state is everything a store remembers, by identity.
+type state struct {
+	Clock    engine.Instant
+	Entities map[engine.HolderID]engine.Entity
+	Rules    map[engine.RuleID]engine.Rule
+	Meters   map[engine.HolderID]engine.Meter
+	Contents map[engine.Key]engine.Packed
+	Messages map[engine.Key]engine.Message
+	bodies   map[engine.Key][]byte
+}
+
+func newState() *state {
+	return &state{
+		Entities: map[engine.HolderID]engine.Entity{}, Rules: map[engine.RuleID]engine.Rule{},
+		Meters: map[engine.HolderID]engine.Meter{}, Contents: map[engine.Key]engine.Packed{},
+		Messages: map[engine.Key]engine.Message{}, bodies: map[engine.Key][]byte{},
+	}
+}
+
+func ruleID(r engine.Rule) engine.RuleID {
+	return engine.RuleID{Subscription: r.Subscription, Name: strings.ToLower(r.Name)}
+}
+
+// apply is the contract of Batch.
+func (s *state) apply(b *engine.Batch) {
+	s.Clock = b.Now
+	for _, e := range b.Entities {
+		s.Entities[e.ID] = e
+	}
+	for _, r := range b.Rules {
+		s.Rules[ruleID(r)] = r
+	}
+	for _, m := range b.Meters {
+		s.Meters[m.Holder] = m
+	}
+	for _, m := range b.Messages {
+		s.Messages[m.Key] = m
+	}
+	for _, c := range b.Contents {
+		s.Contents[c.Key] = c.Content
+	}
+	for _, body := range b.Bodies {
+		s.bodies[body.Key] = body.Bytes
+	}
+	for _, id := range b.DropRules {
+		delete(s.Rules, id)
+	}
+	for _, k := range b.DropMessages {
+		delete(s.Messages, k)
+	}
+	for _, c := range b.DropContents {
+		delete(s.Contents, c.Key)
+		delete(s.bodies, c.Key)
+	}
+	for _, id := range b.DropHolders {
+		delete(s.Entities, id)
+		delete(s.Meters, id)
+		maps.DeleteFunc(s.Rules, func(r engine.RuleID, _ engine.Rule) bool { return r.Subscription == id })
+		maps.DeleteFunc(s.Messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id })
+	}
+}
+
+// visible is s without the contents that no message refers to, which a store
+// may forget.
+func (s *state) visible() *state {
+	v := *s
+	used := map[engine.Key]bool{}
+	for _, m := range s.Messages {
+		used[m.Content] = true
+	}
+	v.Contents = maps.Clone(s.Contents)
+	maps.DeleteFunc(v.Contents, func(k engine.Key, _ engine.Packed) bool { return !used[k] })
+	return &v
+}
+
+// load reads a store and checks that records come in order and once.
+func load(t *testing.T, store engine.Store) *state {
+	t.Helper()
+	s, err := tryLoad(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
+	s := newState()
+	rank, last := 0, engine.HolderID(0)
+	for r, err := range store.Load(ctx) {
+		if err != nil {
+			return nil, fmt.Errorf("Load: %w", err)
+		}
+		at, twice := 0, false
+		switch r := r.(type) {
+		case engine.Clock:
+			twice = s.Clock != 0
+			s.Clock = r.Now
+		case engine.Entity:
+			at = 1
+			if r.ID <= last {
+				return nil, fmt.Errorf("entity %d comes after entity %d", r.ID, last)
+			}
+			last = r.ID
+			s.Entities[r.ID] = r
+		case engine.Rule:
+			at = 2
+			_, twice = s.Rules[ruleID(r)]
+			s.Rules[ruleID(r)] = r
+		case engine.Meter:
+			at = 3
+			_, twice = s.Meters[r.Holder]
+			s.Meters[r.Holder] = r
+		case engine.StoredContent:
+			at = 4
+			_, twice = s.Contents[r.Key]
+			s.Contents[r.Key] = r.Content
+		case engine.Message:
+			at = 5
+			_, twice = s.Messages[r.Key]
+			s.Messages[r.Key] = r
+		default:
+			return nil, fmt.Errorf("an unknown record %T", r)
+		}
+		// Rules and meters may be mixed.
+		if at < rank && (at < 2 || rank > 3) {
+			return nil, fmt.Errorf("a %T comes too late", r)
+		}
+		if rank = max(rank, at); twice {
+			return nil, fmt.Errorf("a %T comes twice: %+v", r, r)
+		}
+	}
+	return s, nil
+}
+
+func diff(want, got *state) string {
+	return cmp.Diff(want.visible(), got.visible(), cmpopts.IgnoreUnexported(state{}), cmpopts.EquateEmpty(),
+		cmp.Comparer(func(a, b value.Value) bool { return a == b }))
+}
+
+// bodiesDiffer compares the bodies of the contents in use; every n-th, to save
+// time.
+func (s *state) bodiesDiffer(ctx context.Context, store engine.Store, n int) error {
+	used := s.visible().Contents
+	for i, k := range slices.Sorted(maps.Keys(used)) {
+		want, ok := s.bodies[k]
+		if !ok || i%n != 0 {
+			continue
+		}
+		got, err := readBody(ctx, store, k)
+		if err != nil {
+			return err
+		}
+		if string(got) != string(want) {
+			return fmt.Errorf("body %d has %d bytes that differ from the %d written", k, len(got), len(want))
+		}
+	}
+	return nil
+}
+
+func readBody(ctx context.Context, store engine.Store, k engine.Key) ([]byte, error) {
+	r, err := store.Body(ctx, k)
+	if err != nil {
+		return nil, fmt.Errorf("Body: %w", err)
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read body %d: %w", k, err)
+	}
+	return b, nil
+}
+
+func check(t *testing.T, store engine.Store, want *state) {
+	t.Helper()
+	if d := diff(want, load(t, store)); d != "" {
+		t.Fatalf("the store does not hold what was committed (-want +got):\n%s", d)
+	}
+	if err := want.bodiesDiffer(t.Context(), store, 1); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,356 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"mayfly/engine"
+)
+
+// An Open opens one place again and again: what a store that it opened
+// remembered and closed with, the next one finds.
+type Open func(ctx context.Context) (engine.Store, error)
+
+// Run tests a driver. place makes a new place, empty and apart from all others.
+func Run(t *testing.T, place func(t *testing.T) Open) {
+	for _, tc := range []struct {
+		name string
+		test func(*testing.T, Open)
+	}{
+		{"an empty store", testEmpty},
+		{"every field comes back", testFields},
+		{"batches against a model", testWalk},
+		{"dropped holders", testDropHolders},
+		{"epochs", testEpochs},
+		{"bodies", testBodies},
+		{"a body outlives its drop", testBodyDropped},
+		{"staging that fails", testStageFails},
+		{"everything at the same time", testConcurrent},
+		{"an ended context", testContext},
+		{"after Close", testClosed},
+		{"a load that is not finished", testLoadStopped},
+	} {
+		t.Run(tc.name, func(t *testing.T) { tc.test(t, place(t)) })
+	}
+}
+
+func open(t *testing.T, o Open) engine.Store {
+	t.Helper()
+	s, err := o(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
+}
+
+func closeStore(t *testing.T, s engine.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func reopen(t *testing.T, o Open, s engine.Store) engine.Store {
+	t.Helper()
+	closeStore(t, s)
+	return open(t, o)
+}
+
+func commit(t *testing.T, s engine.Store, b *engine.Batch) {
+	t.Helper()
+	if err := s.Commit(t.Context(), b); err != nil {
+		t.Fatalf("Commit: %v", err)
+	}
+}
+
+func stage(t *testing.T, s engine.Store, k engine.Key, b []byte) {
+	t.Helper()
+	if err := s.Stage(t.Context(), k, bytes.NewReader(b)); err != nil {
+		t.Fatalf("Stage: %v", err)
+	}
+}
+
+func seed(t *testing.T) uint64 {
+	n := rand.Uint64()
+	t.Logf("seed %d", n)
+	return n
+}
+
+func testEmpty(t *testing.T, o Open) {
+	s := open(t, o)
+	check(t, s, newState())
+	if _, err := s.Body(t.Context(), 1); !errors.Is(err, engine.ErrMessageNotFound) {
+		t.Errorf("Body of nothing: %v; want ErrMessageNotFound", err)
+	}
+	commit(t, s, &engine.Batch{Hard: true, Now: 5})
+	want := newState()
+	want.Clock = 5
+	check(t, s, want)
+	check(t, reopen(t, o, s), want)
+}
+
+// testFields commits records with random values in every field.
+func testFields(t *testing.T, o Open) {
+	d := draw(seed(t))
+	s, want := open(t, o), newState()
+	for range 20 {
+		b := d.records(50)
+		want.apply(b)
+		commit(t, s, b)
+	}
+	check(t, s, want)
+	check(t, reopen(t, o, s), want)
+}
+
+// records is a batch of n of everything, each new.
+func (d drawer) records(n int) *engine.Batch {
+	b := &engine.Batch{Hard: true, Now: engine.Instant(d.number() | 1)}
+	for range n {
+		var (
+			e engine.Entity
+			r engine.Rule
+			m engine.Meter
+			g engine.Message
+			c engine.StoredContent
+		)
+		for _, v := range []any{&e, &r, &m, &g, &c} {
+			d.fill(v)
+		}
+		// Random identities of 64 bits are new; small ones are made so.
+		e.ID, c.Key, g.Key = engine.HolderID(d.Uint64()|1), engine.Key(d.Uint64()), engine.Key(d.Uint64())
+		e.DeadLetterID = engine.HolderID(d.Uint64() | 1)
+		r.Subscription, r.Name = e.ID, d.name()
+		m.Holder = e.ID
+		g.Content, g.Holder = c.Key, e.DeadLetterID
+		b.Entities = append(b.Entities, e)
+		b.Rules = append(b.Rules, r)
+		b.Meters = append(b.Meters, m)
+		b.Contents = append(b.Contents, c)
+		b.Messages = append(b.Messages, g)
+		b.Bodies = append(b.Bodies, engine.Body{Key: c.Key, Bytes: d.bytes(d.IntN(300))})
+	}
+	return b
+}
+
+// testWalk commits what a broker might, hard and soft, and compares every now
+// and then, with the same store and with one that was opened again.
+func testWalk(t *testing.T, o Open) {
+	w := newWalk(seed(t))
+	s := open(t, o)
+	for i := range 400 {
+		do := w.next()
+		for _, b := range do.staged {
+			stage(t, s, b.Key, b.Bytes)
+		}
+		commit(t, s, do.batch)
+		switch {
+		case i%100 == 99:
+			s = reopen(t, o, s)
+			check(t, s, w.state)
+		case i%25 == 0:
+			check(t, s, w.state)
+		}
+	}
+}
+
+func testDropHolders(t *testing.T, o Open) {
+	s, want := open(t, o), newState()
+	do := func(b *engine.Batch) {
+		want.apply(b)
+		commit(t, s, b)
+	}
+	put := &engine.Batch{Hard: true, Now: 1}
+	for h := engine.HolderID(10); h < 14; h++ {
+		put.Entities = append(put.Entities, engine.Entity{ID: h, DeadLetterID: h + 100, Kind: engine.Queue, Path: engine.Path(fmt.Sprint("q", h))})
+		put.Rules = append(put.Rules, engine.Rule{Subscription: h, Name: "A"}, engine.Rule{Subscription: h, Name: "B"})
+		put.Meters = append(put.Meters, engine.Meter{Holder: h, NextSeq: 5}, engine.Meter{Holder: h + 100, NextSeq: 6})
+		for i := range engine.Key(1000) {
+			k := engine.Key(h)*10_000 + i
+			put.Contents = append(put.Contents, engine.StoredContent{Key: k, Content: "c"})
+			put.Messages = append(put.Messages, engine.Message{Key: k, Content: k, Holder: h + 100*engine.HolderID(i%2), Seq: engine.Seq(i)})
+		}
+	}
+	do(put)
+	do(&engine.Batch{Hard: true, Now: 2, DropHolders: []engine.HolderID{10, 110}})
+	check(t, s, want)
+	do(&engine.Batch{Hard: true, Now: 3, DropHolders: []engine.HolderID{111}}) // its entity stays
+	check(t, s, want)
+	s = reopen(t, o, s)
+	check(t, s, want)
+	// What moved away from a holder in an earlier batch outlives it.
+	do(&engine.Batch{Hard: true, Now: 4, Messages: []engine.Message{{Key: 120_000, Content: 120_000, Holder: 13}}})
+	do(&engine.Batch{Hard: false, Now: 5, DropHolders: []engine.HolderID{12, 112}, DropRules: []engine.RuleID{{Subscription: 13, Name: "a"}}})
+	check(t, s, want)
+	check(t, reopen(t, o, s), want)
+}
+
+func testEpochs(t *testing.T, o Open) {
+	for want := uint64(1); want < 4; want++ {
+		s := open(t, o)
+		if got := s.Epoch(); got != want {
+			t.Fatalf("epoch %d at open %d", got, want)
+		}
+		closeStore(t, s)
+	}
+}
+
+// testLoadStopped leaves a load in the middle, which must not keep anything.
+func testLoadStopped(t *testing.T, o Open) {
+	s, want := open(t, o), newState()
+	b := draw(seed(t)).records(40)
+	want.apply(b)
+	commit(t, s, b)
+	for range 20 {
+		n := 0
+		for _, err := range s.Load(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; n == 70 {
+				break
+			}
+		}
+	}
+	check(t, s, want)
+}
+
+func testContext(t *testing.T, o Open) {
+	s, want := open(t, o), newState()
+	b := draw(seed(t)).records(3)
+	want.apply(b)
+	commit(t, s, b)
+	why := errors.New("the caller went home")
+	ctx, end := context.WithCancelCause(t.Context())
+	end(why)
+	_, body := s.Body(ctx, b.Bodies[0].Key)
+	_, loaded := tryLoad(ctx, s)
+	for name, err := range map[string]error{
+		"Commit": s.Commit(ctx, &engine.Batch{Hard: true, Now: 77}),
+		"Stage":  s.Stage(ctx, 9, bytes.NewReader([]byte("x"))),
+		"Body":   body,
+		"Load":   loaded,
+	} {
+		if !errors.Is(err, why) {
+			t.Errorf("%s with an ended context: %v; want its cause", name, err)
+		}
+	}
+	check(t, s, want)
+}
+
+func testClosed(t *testing.T, o Open) {
+	s := open(t, o)
+	b := draw(seed(t)).records(3)
+	commit(t, s, b)
+	select {
+	case <-s.Lost():
+		t.Error("Lost is closed while the store is open")
+	default:
+	}
+	closeStore(t, s)
+	closeStore(t, s)
+	select {
+	case <-s.Lost():
+	default:
+		t.Error("Lost is open after Close")
+	}
+	ctx := t.Context()
+	_, body := s.Body(ctx, b.Bodies[0].Key)
+	_, loaded := tryLoad(ctx, s)
+	for name, err := range map[string]error{
+		"Commit": s.Commit(ctx, &engine.Batch{Hard: true, Now: 77}),
+		"Stage":  s.Stage(ctx, 9, bytes.NewReader([]byte("x"))),
+		"Body":   body,
+		"Load":   loaded,
+	} {
+		if err == nil || errors.Is(err, engine.ErrUnwritable) {
+			t.Errorf("%s after Close: %v; want an error that nothing can mend", name, err)
+		}
+	}
+}
+
+// testConcurrent uses the store from many sides; the race detector judges.
+func testConcurrent(t *testing.T, o Open) {
+	s, w := open(t, o), newWalk(seed(t))
+	large := draw(1).bytes(700_000)
+	stage(t, s, 50, large)
+	commit(t, s, &engine.Batch{Hard: true, Now: 1,
+		Entities: []engine.Entity{{ID: 2, Kind: engine.Queue, Path: "kept"}},
+		Contents: []engine.StoredContent{{Key: 50}},
+		Messages: []engine.Message{{Key: 50, Content: 50, Holder: 2}}})
+	var others sync.WaitGroup
+	done := make(chan struct{})
+	again := func(what string, do func(i int) error) {
+		others.Go(func() {
+			for i := 0; ; i++ {
+				if err := do(i); err != nil {
+					t.Errorf("%s: %v", what, err)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for range 3 {
+		again("read", func(int) error {
+			b, err := readBody(t.Context(), s, 50)
+			if err == nil && !bytes.Equal(b, large) {
+				err = errors.New("another body")
+			}
+			return err
+		})
+	}
+	again("load", func(int) error {
+		_, err := tryLoad(t.Context(), s)
+		return err
+	})
+	again("stage", func(i int) error {
+		return s.Stage(t.Context(), engine.Key(1<<50+i), bytes.NewReader(large))
+	})
+	for range 150 {
+		do := w.next()
+		for _, b := range do.staged {
+			stage(t, s, b.Key, b.Bytes)
+		}
+		commit(t, s, do.batch)
+	}
+	close(done)
+	others.Wait()
+	w.state.Entities[2] = engine.Entity{ID: 2, Kind: engine.Queue, Path: "kept"}
+	w.state.Contents[50], w.state.bodies[50] = "", large
+	w.state.Messages[50] = engine.Message{Key: 50, Content: 50, Holder: 2}
+	check(t, s, w.state)
+	check(t, reopen(t, o, s), w.state)
+}
+
+func testStageFails(t *testing.T, o Open) {
+	s := open(t, o)
+	torn := errors.New("the sender hung up")
+	for i, n := range []int{0, 10, 300_000, 2_000_000} {
+		k := engine.Key(100 + i)
+		body := io.MultiReader(bytes.NewReader(make([]byte, n)), iotest.ErrReader(torn))
+		if err := s.Stage(t.Context(), k, body); !errors.Is(err, torn) {
+			t.Errorf("Stage of %d bytes and an error: %v", n, err)
+		}
+		// The same key is good for another try.
+		again := draw(uint64(i)).bytes(n/2 + 1)
+		stage(t, s, k, again)
+		b := &engine.Batch{Hard: true, Now: 1, Contents: []engine.StoredContent{{Key: k}}}
+		commit(t, s, b)
+		got, err := readBody(t.Context(), s, k)
+		if err != nil || !bytes.Equal(got, again) {
+			t.Errorf("after another try: %d bytes, %v; want %d", len(got), err, len(again))
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package storetest
+
+import (
+	"maps"
+	"slices"
+
+	"mayfly/engine"
+)
+
+// A walk makes batches such as a broker makes, at random but the same for the
+// same seed, and knows what a store must hold after each.
+type walk struct {
+	d     drawer
+	state *state
+	n     int64 // batches so far
+	last  uint64
+
+	holders []engine.HolderID // that messages may be put in
+	dead    []engine.Key      // contents to drop
+}
+
+// counter is an entity that no walk drops; the NextSeq of its meter is the
+// number of the last batch.
+const counter engine.HolderID = 1
+
+func newWalk(seed uint64) *walk {
+	return &walk{d: draw(seed), state: newState(), last: 100}
+}
+
+// id is a new identity.
+func (w *walk) id() uint64 {
+	w.last++
+	return w.last
+}
+
+// A step is a batch and the bodies to stage before it.
+type step struct {
+	staged []engine.Body
+	batch  *engine.Batch
+}
+
+// next makes a step and takes it for done.
+func (w *walk) next() step {
+	w.n++
+	b := &engine.Batch{Hard: !w.d.one(4), Now: engine.Instant(w.n * 1000)}
+	s := step{batch: b}
+	if w.n == 1 {
+		w.entity(b, counter)
+	}
+	b.Meters = append(b.Meters, engine.Meter{Holder: counter, NextSeq: engine.Seq(w.n)})
+	w.collect(b)
+	if w.n == 1 || w.d.one(8) {
+		w.entity(b, engine.HolderID(w.id()))
+	}
+	if w.d.one(12) {
+		w.dropEntity(b)
+	}
+	touched := map[engine.Key]bool{}
+	w.change(b, touched)
+	for range w.d.IntN(8) {
+		w.send(&s)
+	}
+	w.state.apply(b)
+	for _, body := range s.staged {
+		w.state.bodies[body.Key] = body.Bytes
+	}
+	return s
+}
+
+func (w *walk) entity(b *engine.Batch, id engine.HolderID) {
+	var e engine.Entity
+	w.d.fill(&e)
+	e.ID, e.DeadLetterID = id, 0
+	w.holders = append(w.holders, e.ID)
+	if id != counter && !w.d.one(3) {
+		e.DeadLetterID = engine.HolderID(w.id())
+		w.holders = append(w.holders, e.DeadLetterID)
+	}
+	b.Entities = append(b.Entities, e)
+	if id == counter {
+		return
+	}
+	b.Meters = append(b.Meters, engine.Meter{Holder: id, NextSeq: 1, LastUsed: b.Now})
+	for i := range w.d.IntN(3) {
+		var r engine.Rule
+		w.d.fill(&r)
+		r.Subscription, r.Name = id, w.d.name()+string(rune('a'+i))
+		b.Rules = append(b.Rules, r)
+	}
+}
+
+// dropEntity drops any but the counter and what this batch touches.
+func (w *walk) dropEntity(b *engine.Batch) {
+	ids := slices.Sorted(maps.Keys(w.state.Entities))
+	if len(ids) < 3 {
+		return
+	}
+	e := w.state.Entities[ids[1+w.d.IntN(len(ids)-1)]]
+	for _, id := range []engine.HolderID{e.ID, e.DeadLetterID} {
+		if id != 0 {
+			b.DropHolders = append(b.DropHolders, id)
+			w.holders = slices.DeleteFunc(w.holders, func(h engine.HolderID) bool { return h == id })
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(w.state.Messages)) {
+		if m := w.state.Messages[k]; m.Holder == e.ID || m.Holder == e.DeadLetterID {
+			w.dead = append(w.dead, m.Content)
+		}
+	}
+}
+
+// change locks, moves, dead-letters and drops some messages.
+func (w *walk) change(b *engine.Batch, touched map[engine.Key]bool) {
+	keys := slices.Sorted(maps.Keys(w.state.Messages))
+	for range min(len(keys), w.d.IntN(8)) {
+		m := w.state.Messages[keys[w.d.IntN(len(keys))]]
+		if touched[m.Key] || slices.Contains(b.DropHolders, m.Holder) {
+			continue
+		}
+		touched[m.Key] = true
+		if w.d.one(2) {
+			b.DropMessages = append(b.DropMessages, m.Key)
+			w.dead = append(w.dead, m.Content)
+			continue
+		}
+		key, content := m.Key, m.Content
+		m = engine.Message{}
+		w.d.fill(&m)
+		m.Key, m.Content, m.Holder = key, content, w.holders[w.d.IntN(len(w.holders))]
+		b.Messages = append(b.Messages, m)
+	}
+}
+
+// send adds a message with its own content, or two that share one.
+func (w *walk) send(s *step) {
+	b, k := s.batch, engine.Key(w.id())
+	b.Contents = append(b.Contents, engine.StoredContent{Key: k, Content: engine.Packed(w.d.text(100))})
+	switch {
+	case w.d.one(5): // no body
+	case w.d.one(40):
+		s.staged = append(s.staged, engine.Body{Key: k, Bytes: w.d.bytes(200_000 + w.d.IntN(600_000))})
+	default:
+		b.Bodies = append(b.Bodies, engine.Body{Key: k, Bytes: w.d.bytes(1 + w.d.IntN(2000))})
+	}
+	copies := 1 + w.d.IntN(2)
+	for i := range copies {
+		var m engine.Message
+		w.d.fill(&m)
+		m.Key, m.Content = k, k
+		if i > 0 {
+			m.Key = engine.Key(w.id())
+		}
+		m.Holder = w.holders[w.d.IntN(len(w.holders))]
+		b.Messages = append(b.Messages, m)
+	}
+}
+
+// collect drops the contents whose last message went in an earlier batch.
+func (w *walk) collect(b *engine.Batch) {
+	used := map[engine.Key]bool{}
+	for _, m := range w.state.Messages {
+		used[m.Content] = true
+	}
+	slices.Sort(w.dead)
+	for _, k := range slices.Compact(w.dead) {
+		if _, there := w.state.Contents[k]; there && !used[k] {
+			_, has := w.state.bodies[k]
+			b.DropContents = append(b.DropContents, engine.DroppedContent{Key: k, HasBody: has})
+		}
+	}
+	w.dead = w.dead[:0]
+}
