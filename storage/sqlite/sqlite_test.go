@@ -18,3 +18,9 @@ func TestConformance(t *testing.T) {
 		}
 	})
 }
+
+func TestCrash(t *testing.T) {
+	storetest.Crash(t, 20, func(ctx context.Context, dir string) (engine.Store, error) {
+		return sqlite.Open(ctx, filepath.Join(dir, "store"), sqlite.Options{})
+	})
+}

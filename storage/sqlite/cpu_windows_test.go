@@ -1,0 +1,6 @@
+package sqlite_test
+
+import "time"
+
+// processorTime is not known here.
+func processorTime() time.Duration { return 0 }

@@ -1,0 +1,173 @@
+package storetest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+)
+
+// crashDir tells a test binary that it is the one to be killed.
+const crashDir = "MAYFLY_STORETEST_CRASH"
+
+// Crash starts the calling test again in a process of its own, which commits
+// in a loop and says after each commit that it was acknowledged; kills it at a
+// random moment; opens what it left, and does so again on the same place,
+// rounds times. What is found must be what the first batches up to some batch
+// make, all that were acknowledged as durable among them.
+//
+// open opens the store that is kept in dir. The test must call nothing else
+// before, for the process runs it too.
+func Crash(t *testing.T, rounds int, open func(ctx context.Context, dir string) (engine.Store, error)) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		if err := commitUntilKilled(t.Context(), dir, open); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	dir, seed := t.TempDir(), seed(t)
+	done := newWalk(seed) // what is known to be in the store
+	killed := 0
+	for range rounds {
+		acked, attempted := runAndKill(t, dir, seed)
+		if attempted > done.n {
+			killed++
+		}
+		survived(t, dir, open, done, acked)
+	}
+	t.Logf("%d batches, %d messages; %d of %d rounds committed anything", done.n, len(done.state.Messages), killed, rounds)
+	if killed < rounds/2 {
+		t.Errorf("only %d of %d rounds committed anything before they were killed", killed, rounds)
+	}
+}
+
+// survived opens the store, finds how far it came, brings done there and
+// compares.
+func survived(t *testing.T, dir string, open func(context.Context, string) (engine.Store, error), done *walk, acked int64) {
+	t.Helper()
+	s, err := open(t.Context(), dir)
+	if err != nil {
+		t.Fatalf("open after a crash: %v", err)
+	}
+	defer closeStore(t, s)
+	got, err := tryLoad(t.Context(), s)
+	if err != nil {
+		t.Fatalf("after a crash: %v", err)
+	}
+	n := int64(got.Meters[counter].NextSeq)
+	if n < acked || n < done.n {
+		t.Fatalf("after a crash there are %d batches; %d were acknowledged, and %d were there before", n, acked, done.n)
+	}
+	for done.n < n {
+		done.next()
+	}
+	if d := diff(done.state, got); d != "" {
+		t.Fatalf("after a crash at batch %d (-want +got):\n%s", n, d)
+	}
+	if err := done.state.bodiesDiffer(t.Context(), s, 7); err != nil {
+		t.Fatalf("after a crash at batch %d: %v", n, err)
+	}
+}
+
+// runAndKill returns the last batch that was acknowledged as durable and the
+// last one that was begun.
+func runAndKill(t *testing.T, dir string, seed uint64) (acked, attempted int64) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
+	c.Env = append(os.Environ(), crashDir+"="+dir+string(os.PathListSeparator)+strconv.FormatUint(seed, 10))
+	var complaints bytes.Buffer
+	c.Stderr = &complaints
+	stdin, err := c.StdinPipe() // ends with this process, and the other one with it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var kill *time.Timer
+	var other []string
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		what, number, _ := strings.Cut(lines.Text(), " ")
+		n, err := strconv.ParseInt(number, 10, 64)
+		switch {
+		case err == nil && what == "begin":
+			attempted = n
+		case err == nil && what == "durable":
+			acked = n
+		default:
+			other = append(other, lines.Text())
+		}
+		if kill == nil {
+			kill = time.AfterFunc(rand.N(120*time.Millisecond), func() {
+				_ = c.Process.Kill() //nolint:errcheck // it may have ended by itself, which Wait tells
+			})
+		}
+	}
+	killed := kill != nil && !kill.Stop()
+	if err := c.Wait(); !killed {
+		t.Fatalf("the process was not killed but ended: %v\n%s\n%s", err, strings.Join(other, "\n"), complaints.String())
+	}
+	return acked, attempted
+}
+
+func commitUntilKilled(ctx context.Context, where string, open func(context.Context, string) (engine.Store, error)) error {
+	at := strings.LastIndexByte(where, os.PathListSeparator)
+	dir, number := where[:at], where[at+1:]
+	seed, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return err
+	}
+	orphan := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, os.Stdin)
+		orphan <- err
+	}()
+	s, err := open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	found, err := tryLoad(ctx, s)
+	if err != nil {
+		return err
+	}
+	w := newWalk(seed)
+	for n := int64(found.Meters[counter].NextSeq); w.n < n; {
+		w.next()
+	}
+	for {
+		select {
+		case err := <-orphan:
+			return errors.Join(err, s.Close())
+		default:
+		}
+		do := w.next()
+		fmt.Println("begin", w.n)
+		for _, b := range do.staged {
+			if err := s.Stage(ctx, b.Key, bytes.NewReader(b.Bytes)); err != nil {
+				return err
+			}
+		}
+		if err := s.Commit(ctx, do.batch); err != nil {
+			return err
+		}
+		if do.batch.Hard {
+			fmt.Println("durable", w.n)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"mayfly/engine"
+)
+
+// ErrFault is wrapped by every error that Faulty makes up.
+var ErrFault = errors.New("a fault for the test")
+
+// A Fault is what befalls one Commit or Stage.
+type Fault int
+
+// The faults. What a caller is told is the same for Before and After, because
+// it cannot know.
+const (
+	None       Fault = iota
+	Before           // it fails, and nothing was applied
+	After            // it says that it failed, and everything was applied
+	Unwritable       // engine.ErrUnwritable: nothing was applied, try again
+	Fenced           // engine.ErrFenced: nothing was applied, never try again
+)
+
+// Faulty is a store whose Commits and Stages fail as planned. Its zero plan
+// lets everything pass. It may be used by many goroutines.
+type Faulty struct {
+	engine.Store
+
+	mu    sync.Mutex
+	calls int               // guarded by mu
+	plan  func(n int) Fault // guarded by mu
+}
+
+// Plan says what befalls the n-th Commit or Stage from now on, the first being
+// 1. Nil: nothing does.
+func (f *Faulty) Plan(fault func(n int) Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls, f.plan = 0, fault
+}
+
+// Nth plans one fault: at the n-th call from now.
+func (f *Faulty) Nth(n int, fault Fault) {
+	f.Plan(func(call int) Fault {
+		if call == n {
+			return fault
+		}
+		return None
+	})
+}
+
+// Always plans the same fault for every call: a full disk, say.
+func (f *Faulty) Always(fault Fault) { f.Plan(func(int) Fault { return fault }) }
+
+func (f *Faulty) next() Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	if f.plan == nil {
+		return None
+	}
+	return f.plan(f.calls)
+}
+
+// Commit commits, or does not.
+func (f *Faulty) Commit(ctx context.Context, b *engine.Batch) error {
+	return f.call("commit", func() error { return f.Store.Commit(ctx, b) })
+}
+
+// Stage stages, or does not.
+func (f *Faulty) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
+	return f.call("stage", func() error { return f.Store.Stage(ctx, k, body) })
+}
+
+func (f *Faulty) call(what string, do func() error) error {
+	switch fault := f.next(); fault {
+	case None:
+		return do()
+	case Before:
+		return fmt.Errorf("%s: %w", what, ErrFault)
+	case After:
+		return errors.Join(fmt.Errorf("%s: %w", what, ErrFault), do())
+	case Unwritable:
+		return fmt.Errorf("%s: %w: %w", what, engine.ErrUnwritable, ErrFault)
+	case Fenced:
+		return fmt.Errorf("%s: %w: %w", what, engine.ErrFenced, ErrFault)
+	default:
+		panic(fmt.Sprintf("unknown fault %d", fault))
+	}
+}
+
+// Slow is a store that takes its time: a disk of another age, in a bubble of
+// testing/synctest at no cost. A zero duration adds nothing.
+type Slow struct {
+	engine.Store
+	Commits, Stages, Bodies time.Duration // how much longer each call takes
+}
+
+// Commit waits, then commits. A context that ends meanwhile stops the waiting
+// and nothing is applied.
+func (s *Slow) Commit(ctx context.Context, b *engine.Batch) error {
+	if err := wait(ctx, s.Commits); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// Stage waits, then stages.
+func (s *Slow) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
+	if err := wait(ctx, s.Stages); err != nil {
+		return fmt.Errorf("stage: %w", err)
+	}
+	return s.Store.Stage(ctx, k, body)
+}
+
+// Body waits, then opens the body.
+func (s *Slow) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	if err := wait(ctx, s.Bodies); err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	return s.Store.Body(ctx, k)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
