@@ -18,7 +18,8 @@ type Confirm struct {
 	In     Place  // the entity that is deleted or purged, or that holds the messages
 
 	// N is how many messages it is done to; for an entity that is deleted, how
-	// many go with it. It is sent along as count and checked again.
+	// many go with it. It is sent along as count and checked again; of Purge it
+	// is unused, and the sum over the states that came picked is sent.
 	N       int
 	Subject string   // of the one message; empty: several, or an entity
 	Sample  []string // what some of several are called
@@ -58,9 +59,9 @@ const (
 	AskState       = "state"   // of Purge, repeated: a State
 	AskReason      = "reason"
 	AskDescription = "description"
-	AskBy          = "by"  // a duration, added to the time left; a minus cuts it
-	AskHow         = "how" // "move" or "copy"
-	AskToken       = "token"
+	AskBy          = "by"   // a duration, added to the time left; a minus cuts it
+	AskHow         = "how"  // "move" or "copy"
+	AskToken       = "lock" // the lock token of a message received for inspection; also in its address
 	AskKey         = "key"
 )
 

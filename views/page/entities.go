@@ -1,10 +1,16 @@
 package page
 
 import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+
 	"github.com/a-h/templ"
 
 	"mayfly/views/component"
 	"mayfly/views/layout"
+	"mayfly/views/locale"
 	"mayfly/views/view"
 )
 
@@ -62,6 +68,7 @@ type Column string
 const (
 	ByName          Column = "name"
 	ByActive        Column = "active"
+	ByLocked        Column = "locked"
 	ByScheduled     Column = "scheduled"
 	ByDeferred      Column = "deferred"
 	ByDead          Column = "dead"
@@ -106,4 +113,81 @@ func (m Entities) Parts() []view.Part {
 		slot("empty", entitiesEmpty(m)),
 		slot("pages", component.Pager(m.Pages)),
 	)
+}
+
+func (m Entities) base() string {
+	if m.Kind == Topic {
+		return m.Shell.Home + "/topics"
+	}
+	return m.Shell.Home + "/queues"
+}
+
+func (m Entities) sort() Column { return cmp.Or(m.Sort, ByName) }
+
+// sorted is the address of the table sorted by column: again the other way
+// round, else counts and sizes from the largest, names and times from the
+// least.
+func (m Entities) sorted(by Column) string {
+	down := by != ByName && by != ByExpiry && by != ByIdle
+	if by == m.sort() {
+		down = !m.Down
+	}
+	q := url.Values{"sort": {string(by)}, "dir": {direction(down)}}
+	if m.Query != "" {
+		q.Set("q", m.Query)
+	}
+	return m.base() + "?" + q.Encode()
+}
+
+func direction(down bool) string {
+	if down {
+		return "down"
+	}
+	return "up"
+}
+
+// columns is what can be sorted by, in order, with the ids of their headings.
+func columns(kind Kind) []heading {
+	all := []heading{
+		{ByName, "entities.name", "name"},
+		{BySubscriptions, "entities.subscriptions", "num"},
+		{ByActive, "entities.active", "num"},
+		{ByLocked, "entities.locked", "num opt"},
+		{ByScheduled, "entities.scheduled", "num opt"},
+		{ByDeferred, "entities.deferred", "num opt"},
+		{ByDead, "entities.dead", "num"},
+		{ByExpiry, "entities.expiry", ""},
+		{ByIdle, "entities.idle", "opt"},
+		{BySize, "entities.size", "num opt"},
+	}
+	return slices.DeleteFunc(all, func(h heading) bool {
+		return h.by == BySubscriptions && kind != Topic || h.by == ByScheduled && kind == Subscription
+	})
+}
+
+// A heading is a column of the table: what it is sorted by, the id of its
+// name, and its class.
+type heading struct {
+	by          Column
+	name, class string
+}
+
+// create is the words of the button that makes one more.
+func create(ctx context.Context, kind Kind) string {
+	switch kind {
+	case Topic:
+		return locale.T(ctx, "entities.create.topic")
+	case Subscription:
+		return locale.T(ctx, "entities.create.subscription")
+	default:
+		return locale.T(ctx, "entities.create.queue")
+	}
+}
+
+func noneCalled(ctx context.Context, m Entities) string {
+	args := locale.Args{"Query": m.Query}
+	if m.Kind == Topic {
+		return locale.T(ctx, "entities.none.topic", args)
+	}
+	return locale.T(ctx, "entities.none.queue", args)
 }

@@ -54,6 +54,8 @@ type Entity struct {
 type Tab string
 
 // The tabs there are. An empty one is Messages, of a topic Subscribers.
+// Messages has everything a browse finds, of all states in the order of their
+// numbers (PEEK-2); dead letters are found in their own tab only.
 const (
 	Messages    Tab = "messages"
 	Waiting     Tab = "scheduled"
@@ -93,7 +95,7 @@ type MessageRow struct {
 	Max     int       // the most tries; zero: no limit is shown
 	At      time.Time // stored; of a dead letter died; of a deferred one deferred
 
-	Clock   component.Clock // its time to live
+	Clock   component.Clock // its time to live; Now is set even if it has no end
 	Expired bool            // its time ran out and it is still there, as a deferred one is
 	Hold    component.Hold  // the lock on it
 	Due     component.Clock // of a scheduled one
@@ -136,8 +138,6 @@ type Setting struct {
 	NotActive bool
 }
 
-func (m Entity) gone() bool { return !m.Gone.Died.IsZero() }
-
 // Full is the page.
 func (m Entity) Full() templ.Component { return entity(m) }
 
@@ -151,5 +151,40 @@ func (m Entity) Watches() []string {
 
 // Parts is what is live in the page.
 func (m Entity) Parts() []view.Part {
-	return m.Shell.Parts()
+	parts := append(m.Shell.Parts(),
+		slot("gone", entityGone(m)),
+		slot("status", entityStatus(m)),
+	)
+	for _, c := range m.states() {
+		parts = append(parts, slot(c.slot, component.Count(c.n)))
+	}
+	parts = append(parts, slot("facts", entityFacts(m)))
+	for _, t := range m.tabs() {
+		if t.slot() != "" {
+			parts = append(parts, slot(t.slot(), component.Count(t.n)))
+		}
+	}
+	parts = append(parts, slot("lede", component.Lede(m.Lede)))
+	switch m.tab() {
+	case Subscribers:
+		return append(parts,
+			list("rows", m.Subscriptions, func(r EntityRow) view.Row {
+				return view.Row{Key: r.Key, Content: entityRow(Subscription, r)}
+			}),
+			slot("empty", tabEmpty(m)),
+		)
+	case Ruling:
+		return append(parts, slot("rules", entityRules(m)))
+	case Settled:
+		return append(parts, slot("settings", entitySettings(m)))
+	case DeadLetters:
+		parts = append(parts, slot("reasons", reasons(m)))
+	}
+	return append(parts,
+		list("rows", m.Rows, func(r MessageRow) view.Row {
+			return view.Row{Key: r.Key, Content: messageRow(m.tab(), r)}
+		}),
+		slot("empty", tabEmpty(m)),
+		slot("pages", component.Pager(m.Pages)),
+	)
 }

@@ -1,10 +1,15 @@
 package page
 
 import (
+	"cmp"
+	"context"
+	"net/http"
+
 	"github.com/a-h/templ"
 
 	"mayfly/views/component"
 	"mayfly/views/layout"
+	"mayfly/views/locale"
 	"mayfly/views/view"
 )
 
@@ -27,3 +32,45 @@ func (m Failure) Watches() []string { return nil }
 
 // Parts is what is live in the page: the shell.
 func (m Failure) Parts() []view.Part { return m.Shell.Parts() }
+
+// A refusal is what a status says by itself: ids of texts.
+type refusal struct{ icon, title, refused, do string }
+
+func (m Failure) refusal() refusal {
+	switch m.Status {
+	case http.StatusForbidden:
+		return refusal{"locked", "failure.403", "failure.403.why", "failure.403.do"}
+	case http.StatusNotFound, http.StatusGone:
+		return refusal{"search", "failure.404", "failure.404.why", "failure.404.do"}
+	case http.StatusConflict:
+		return refusal{"resubmit", "failure.409", "failure.409.why", "failure.409.do"}
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+		return refusal{"warn", "failure.422", "failure.422.why", "failure.422.do"}
+	case http.StatusNotImplemented:
+		return refusal{"info", "failure.501", "failure.501.why", "failure.501.do"}
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return refusal{"pause", "failure.503", "failure.503.why", "failure.503.do"}
+	default:
+		return refusal{"warn", "failure.500", "failure.500.why", "failure.500.do"}
+	}
+}
+
+func (m Failure) icon() string { return m.refusal().icon }
+
+func (m Failure) title(ctx context.Context) string { return locale.T(ctx, m.refusal().title) }
+
+func (m Failure) refused(ctx context.Context) string {
+	return cmp.Or(m.Refused, locale.T(ctx, m.refusal().refused))
+}
+
+func (m Failure) todo(ctx context.Context) string {
+	return cmp.Or(m.Do, locale.T(ctx, m.refusal().do))
+}
+
+// way is where to go from here.
+func (m Failure) way(ctx context.Context) component.Link {
+	if m.Go.Href != "" {
+		return m.Go
+	}
+	return component.Link{Href: m.Shell.Home, Label: locale.T(ctx, "failure.home")}
+}

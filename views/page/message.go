@@ -1,12 +1,16 @@
 package page
 
 import (
+	"cmp"
+	"context"
+	"net/url"
 	"time"
 
 	"github.com/a-h/templ"
 
 	"mayfly/views/component"
 	"mayfly/views/layout"
+	"mayfly/views/locale"
 	"mayfly/views/view"
 )
 
@@ -27,7 +31,7 @@ type Message struct {
 	Tries   int
 	Max     int
 
-	Clock   component.Clock // its time to live
+	Clock   component.Clock // its time to live; Now is set even if it has no end
 	Expired bool            // its time ran out and it is still there
 	Hold    component.Hold  // the lock on it
 	Holder  string          // who holds the lock; empty: not known
@@ -98,7 +102,68 @@ func (m Message) Drawer() templ.Component { return messageDrawer(m) }
 // Watches is the entity the message is in.
 func (m Message) Watches() []string { return []string{m.Path} }
 
-// Parts is what is live in the page.
+// Parts is what is live in the page: everything but the body.
 func (m Message) Parts() []view.Part {
-	return m.Shell.Parts()
+	return append(m.Shell.Parts(),
+		slot("state", messageState(m)),
+		slot("ended", messageEnded(m)),
+		slot("actions", messageActions(m)),
+		slot("time", messageTime(m)),
+		slot("life", component.Passport(m.Life)),
+		slot("properties", messageProperties(m)),
+	)
+}
+
+// there says whether the message can still be acted on.
+func (m Message) there() bool { return !m.Missing && m.Ended.Title == "" }
+
+// what is what the message is called: its subject, or its id, or neither.
+func (m Message) what(ctx context.Context) string {
+	return cmp.Or(m.Subject, m.ID, locale.T(ctx, "message.unnamed"))
+}
+
+func (m Message) id() string {
+	if m.Subject == "" {
+		return ""
+	}
+	return m.ID
+}
+
+// crumbs is the way to the message.
+func (m Message) crumbs(ctx context.Context) []component.Crumb {
+	if m.In.Name == "" {
+		return []component.Crumb{{Label: locale.T(ctx, "rail.overview"), Href: m.Shell.Home}, {Label: locale.T(ctx, "message.crumb")}}
+	}
+	return append(m.In.crumbs(ctx, m.Shell), component.Crumb{Label: "#" + locale.Number(ctx, int(m.Number))})
+}
+
+// crumbs is the way to the place, all of it links.
+func (p Place) crumbs(ctx context.Context, s layout.Shell) []component.Crumb {
+	crumbs := placeCrumbs(ctx, s, p.Kind, p.Name, p.Href, "", "")
+	if p.Dead {
+		crumbs = append(crumbs, component.Crumb{Label: locale.T(ctx, "entity.tab.dead"), Href: p.Href + "?tab=" + string(DeadLetters)})
+	}
+	return crumbs
+}
+
+// do is a button for something that is done at once.
+func (m Message) do(ctx context.Context, action, icon, label string) component.Deed {
+	d := component.Deed{To: m.Href + "/" + action, Icon: icon, Label: locale.T(ctx, label)}
+	if m.Token != "" {
+		d.Name, d.Value = AskToken, m.Token
+	}
+	return d
+}
+
+// ask is a button for something that asks first.
+func (m Message) ask(ctx context.Context, action, icon, label string, look component.Look) component.Link {
+	l := component.Link{Href: m.Href + "/" + action, Icon: icon, Label: locale.T(ctx, label), Look: look}
+	if m.Token != "" {
+		l.Href += "?" + AskToken + "=" + url.QueryEscape(m.Token)
+	}
+	return l
+}
+
+func (m Message) extend(ctx context.Context, by, label string) component.Deed {
+	return component.Deed{To: m.Href + "/extend", Name: AskBy, Value: by, Label: locale.T(ctx, label)}
 }

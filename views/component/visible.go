@@ -1,0 +1,58 @@
+package component
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Visible shows what a text from outside would hide: control characters as
+// their pictures, marks that turn or join other text by their numbers, bytes
+// that are no text in hexadecimal. Line ends and tabs stay.
+func Visible(s string) string {
+	clean := true
+	for _, r := range s {
+		if hidden(r) {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02X`, s[i])
+		case !hidden(r):
+			b.WriteString(s[i : i+n])
+		case r == 0x7f:
+			b.WriteRune('␡')
+		case r < 0x20:
+			b.WriteRune('␀' + r)
+		default:
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// joiners belong between letters of some scripts and within emoji.
+const (
+	nonJoiner = '\u200C'
+	joiner    = '\u200D'
+)
+
+func hidden(r rune) bool {
+	switch r {
+	case '\n', '\t', nonJoiner, joiner:
+		return false
+	case utf8.RuneError:
+		return true
+	}
+	return unicode.Is(unicode.C, r)
+}

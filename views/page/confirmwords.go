@@ -1,0 +1,165 @@
+package page
+
+import (
+	"context"
+	"strconv"
+
+	"mayfly/views/component"
+	"mayfly/views/locale"
+)
+
+func plain(n int) string { return strconv.Itoa(n) }
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// picked is how many messages lie in the states that are chosen.
+func (m Confirm) picked() int {
+	n := 0
+	for _, s := range m.States {
+		if s.Picked {
+			n += s.N
+		}
+	}
+	return n
+}
+
+// weight is how the last button looks: red where nothing comes back.
+func (m Confirm) weight() component.Look {
+	switch m.Verb {
+	case DeleteEntity, Purge, DeleteMessages, CancelSchedule:
+		return component.Final
+	default:
+		return component.Primary
+	}
+}
+
+// title asks the question.
+func (m Confirm) title(ctx context.Context) string {
+	args := locale.Args{"Name": m.In.Name, "Message": m.Subject}
+	one := m.Subject != ""
+	switch m.Verb {
+	case DeleteEntity:
+		switch m.In.Kind {
+		case Topic:
+			return locale.T(ctx, "confirm.entity.topic", args)
+		case Subscription:
+			return locale.T(ctx, "confirm.entity.subscription", args)
+		default:
+			return locale.T(ctx, "confirm.entity.queue", args)
+		}
+	case Purge:
+		return locale.T(ctx, "confirm.purge", args)
+	case MoveToDead:
+		if one {
+			return locale.T(ctx, "confirm.dead.one", args)
+		}
+		return locale.N(ctx, "confirm.dead", m.N, args)
+	case CancelSchedule:
+		if one {
+			return locale.T(ctx, "confirm.cancelling.one", args)
+		}
+		return locale.N(ctx, "confirm.cancelling", m.N, args)
+	case Reschedule:
+		return locale.T(ctx, "confirm.reschedule", args)
+	case Extend:
+		if one {
+			return locale.T(ctx, "confirm.extend.one", args)
+		}
+		return locale.N(ctx, "confirm.extend", m.N, args)
+	case Resubmit:
+		if one {
+			return locale.T(ctx, "confirm.resubmit.one", args)
+		}
+		return locale.N(ctx, "confirm.resubmit", m.N, args)
+	default:
+		if one {
+			return locale.T(ctx, "confirm.delete.one", args)
+		}
+		return locale.N(ctx, "confirm.delete", m.N, args)
+	}
+}
+
+// note says what it means.
+func (m Confirm) note(ctx context.Context) string {
+	switch m.Verb {
+	case DeleteEntity:
+		return locale.N(ctx, "confirm.entity.note", m.N)
+	case Purge:
+		return locale.T(ctx, "confirm.purge.note")
+	case MoveToDead:
+		return locale.T(ctx, "confirm.dead.note", locale.Args{"Name": m.In.Name})
+	case CancelSchedule:
+		return locale.T(ctx, "confirm.cancelling.note")
+	case Reschedule:
+		return locale.T(ctx, "confirm.reschedule.note")
+	case Extend:
+		return locale.T(ctx, "confirm.extend.note")
+	case Resubmit:
+		return locale.T(ctx, "confirm.resubmit.note")
+	default:
+		return locale.T(ctx, "confirm.delete.note")
+	}
+}
+
+// button repeats the verb and the number.
+func (m Confirm) button(ctx context.Context) string {
+	switch m.Verb {
+	case DeleteEntity:
+		args := locale.Args{"Name": m.In.Name}
+		if m.N == 0 {
+			return locale.T(ctx, "confirm.entity.do.empty", args)
+		}
+		return locale.N(ctx, "confirm.entity.do", m.N, args)
+	case MoveToDead:
+		return locale.N(ctx, "confirm.dead.do", m.N)
+	case CancelSchedule:
+		return locale.N(ctx, "confirm.cancelling.do", m.N)
+	case Reschedule:
+		return locale.T(ctx, "confirm.reschedule.do")
+	case Extend:
+		return locale.N(ctx, "confirm.extend.do", m.N)
+	case Resubmit:
+		return locale.N(ctx, "confirm.resubmit.do", m.N)
+	default:
+		return locale.N(ctx, "confirm.delete.do", m.N)
+	}
+}
+
+// purged is the id of what a purge does to messages of this state.
+func (s State) purged() string {
+	switch s {
+	case Scheduled:
+		return "confirm.purged.scheduled"
+	case Parking:
+		return "confirm.purged.deferred"
+	case DeadLetter:
+		return "confirm.purged.dead"
+	default:
+		return "confirm.purged.active"
+	}
+}
+
+// field is an input by its name; tip may be empty.
+func (m Confirm) field(ctx context.Context, name, label, tip string, prose bool) component.Field {
+	f := component.Field{
+		Name: name, Label: locale.T(ctx, label), Value: m.Values[name], Error: m.Errors[name],
+		Text: prose, Short: !prose,
+	}
+	if tip != "" {
+		f.Tip = []component.Text{{S: locale.T(ctx, tip)}}
+	}
+	return f
+}
+
+// sample names a few of n messages and says how many it does not name.
+func sample(ctx context.Context, names []string, n int) string {
+	if rest := n - len(names); rest > 0 {
+		names = append(names[:len(names):len(names)], locale.N(ctx, "confirm.more", rest))
+	}
+	return locale.List(ctx, names...)
+}

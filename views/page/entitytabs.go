@@ -1,0 +1,254 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/locale"
+)
+
+func (m Entity) gone() bool { return !m.Gone.Died.IsZero() }
+
+// tab is the open tab; what the kind does not have is its first one.
+func (m Entity) tab() Tab {
+	tabs := m.tabs()
+	for _, t := range tabs {
+		if t.tab == m.Tab {
+			return t.tab
+		}
+	}
+	return tabs[0].tab
+}
+
+func (m Entity) at(t Tab) string { return m.Href + "?tab=" + string(t) }
+
+// A tabInfo is a tab on its way to a component.Tab, whose words need the
+// reader's language.
+type tabInfo struct {
+	tab  Tab
+	name string // id of its name
+	n    int    // negative: it has no count
+}
+
+func (t tabInfo) slot() string {
+	if t.n < 0 {
+		return ""
+	}
+	return "tab-" + string(t.tab)
+}
+
+func (m Entity) tabs() []tabInfo {
+	settings := tabInfo{Settled, "entity.tab.settings", -1}
+	if m.Kind == Topic {
+		return []tabInfo{
+			{Subscribers, "entity.tab.subscriptions", len(m.Subscriptions)},
+			{Waiting, "entity.tab.scheduled", m.Counts.Scheduled},
+			settings,
+		}
+	}
+	tabs := []tabInfo{{Messages, "entity.tab.messages", m.Total - m.Counts.Dead}}
+	if m.Kind == Queue {
+		tabs = append(tabs, tabInfo{Waiting, "entity.tab.scheduled", m.Counts.Scheduled})
+	}
+	tabs = append(tabs,
+		tabInfo{Parked, "entity.tab.deferred", m.Counts.Deferred},
+		tabInfo{Held, "entity.tab.locked", m.Counts.Locked},
+		tabInfo{DeadLetters, "entity.tab.dead", m.Counts.Dead},
+	)
+	if m.Kind == Subscription {
+		tabs = append(tabs, tabInfo{Ruling, "entity.tab.rules", len(m.Rules)})
+	}
+	return append(tabs, settings)
+}
+
+func (m Entity) componentTabs(ctx context.Context) []component.Tab {
+	var out []component.Tab
+	for _, t := range m.tabs() {
+		out = append(out, component.Tab{
+			Label: locale.T(ctx, t.name), Href: m.at(t.tab), Current: t.tab == m.tab(),
+			Slot: t.slot(), Count: max(0, t.n),
+		})
+	}
+	return out
+}
+
+// A stateInfo is a cell of the strip on its way to a component.StateCount.
+type stateInfo struct {
+	slot, icon, name string
+	n                int
+	tone             component.Tone
+	href             string
+}
+
+// states is the strip. What a topic's subscriptions hold leads to them.
+func (m Entity) states() []stateInfo {
+	at := func(t Tab) string {
+		if m.Kind == Topic && t != Waiting {
+			t = Subscribers
+		}
+		return m.at(t)
+	}
+	all := []stateInfo{
+		{"count-active", "active", "state.active", m.Counts.Active, component.Plenty, at(Messages)},
+		{"count-locked", "locked", "state.locked", m.Counts.Locked, component.Lock, at(Held)},
+		{"count-scheduled", "scheduled", "state.scheduled", m.Counts.Scheduled, component.Plenty, at(Waiting)},
+		{"count-deferred", "deferred", "state.deferred", m.Counts.Deferred, component.Plenty, at(Parked)},
+		{"count-dead", "dead", "state.dead.all", m.Counts.Dead, component.Dead, at(DeadLetters)},
+		{"count-total", "queues", "state.total", m.Total, component.Lost, ""},
+	}
+	if m.Kind == Subscription { // what is scheduled waits at the topic
+		all[2] = stateInfo{"count-rules", "filter", "state.rules", len(m.Rules), component.Plenty, m.at(Ruling)}
+	}
+	return all
+}
+
+func (m Entity) componentStates(ctx context.Context) []component.StateCount {
+	var out []component.StateCount
+	for _, s := range m.states() {
+		out = append(out, component.StateCount{
+			Slot: s.slot, Icon: s.icon, Label: locale.T(ctx, s.name), N: s.n, Tone: s.tone, Href: s.href,
+		})
+	}
+	return out
+}
+
+// crumbs is the way to the entity.
+func (m Entity) crumbs(ctx context.Context) []component.Crumb {
+	return placeCrumbs(ctx, m.Shell, m.Kind, m.Name, "", m.Topic, m.TopicHref)
+}
+
+// placeCrumbs is the way to an entity; href makes its name a link.
+func placeCrumbs(ctx context.Context, s layout.Shell, kind Kind, name, href, topic, topicHref string) []component.Crumb {
+	if kind == Queue {
+		return []component.Crumb{{Label: locale.T(ctx, "entities.queues"), Href: s.Home + "/queues"}, {Label: name, Href: href}}
+	}
+	crumbs := []component.Crumb{{Label: locale.T(ctx, "entities.topics"), Href: s.Home + "/topics"}}
+	if topic != "" {
+		crumbs = append(crumbs, component.Crumb{Label: topic, Href: topicHref})
+	}
+	return append(crumbs, component.Crumb{Label: name, Href: href})
+}
+
+// full is the entity's name where it stands alone: with its topic.
+func (m Entity) full() string {
+	if m.Topic == "" {
+		return m.Name
+	}
+	return m.Topic + "/" + m.Name
+}
+
+// sendAt is where a message is sent that is to arrive here.
+func (m Entity) sendAt() string {
+	if m.Kind == Subscription {
+		return m.TopicHref + "/send"
+	}
+	return m.Href + "/send"
+}
+
+// setting is the form at one of its fields.
+func (m Entity) setting(name string) string { return m.Href + "/edit#f-" + name }
+
+// what is what a message is called: its subject, or its id, or neither.
+func (r MessageRow) what(ctx context.Context) string {
+	return cmp.Or(r.Subject, r.ID, locale.T(ctx, "message.unnamed"))
+}
+
+// small is the id beside a subject.
+func (r MessageRow) small() string {
+	if r.Subject == "" {
+		return ""
+	}
+	return r.ID
+}
+
+// A look is how a state looks and what it is called.
+type look struct {
+	icon, name string
+	tone       component.Tone
+}
+
+func (s State) look() look {
+	switch s {
+	case Locked:
+		return look{"locked", "state.locked", component.Lock}
+	case Scheduled:
+		return look{"scheduled", "state.scheduled", component.Plenty}
+	case Parking:
+		return look{"deferred", "state.deferred", component.Low}
+	case DeadLetter:
+		return look{"dead", "state.dead", component.Dead}
+	default:
+		return look{"active", "state.active", component.Plenty}
+	}
+}
+
+// A bulk is something that is done to the rows that are chosen.
+type bulk struct {
+	do, icon, name string // name is the id of the words, with the number as a place
+	by             string // sent along as AskBy; empty: nothing
+	look           component.Look
+}
+
+func (t Tab) bulks() []bulk {
+	del := bulk{"delete", "trash", "bulk.delete", "", component.Danger}
+	switch t {
+	case DeadLetters:
+		return []bulk{{"resubmit", "resubmit", "bulk.resubmit", "", component.Outline}, del}
+	case Waiting:
+		return []bulk{del}
+	default:
+		return []bulk{
+			{"extend", "plus", "bulk.extend", "10m", component.Outline},
+			{"dead-letter", "dead", "bulk.dead", "", component.Outline},
+			del,
+		}
+	}
+}
+
+// share is the part of the dead letters with a reason, as a width.
+func (m Entity) share(r Reason) string {
+	if m.Counts.Dead == 0 {
+		return "0%"
+	}
+	return percent(float64(r.N) / float64(m.Counts.Dead))
+}
+
+func percent(share float64) string {
+	return strconv.FormatFloat(100*max(0, min(1, share)), 'f', 1, 64) + "%"
+}
+
+// empty says whether the open tab has nothing to list.
+func (m Entity) empty() bool {
+	if m.tab() == Subscribers {
+		return len(m.Subscriptions) == 0
+	}
+	return len(m.Rows) == 0
+}
+
+// receive locks one message and opens it; on the tab of dead letters one of
+// those.
+func (m Entity) receive(ctx context.Context) component.Deed {
+	d := component.Deed{To: m.Href + "/receive", Icon: "eye", Label: locale.T(ctx, "entity.receive")}
+	if m.tab() == DeadLetters {
+		d.Name, d.Value = "dlq", "1"
+	}
+	return d
+}
+
+func lengthOrNever(ctx context.Context, d time.Duration) string {
+	if d == 0 {
+		return locale.T(ctx, "time.never")
+	}
+	return component.Length(d)
+}
+
+// place stands in a text for a number that only the browser knows.
+const place = "\uFFFC"
+
+// around is what stands before, between and after the places of a text.
+func around(text string) []string { return strings.Split(text, place) }
