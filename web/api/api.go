@@ -1,0 +1,149 @@
+// Package api is the JSON API of the dashboard's port, which the command line
+// uses too. Everything is below /api/v1:
+//
+//	GET    /health                         what keeps the broker from working, if anything does
+//	GET    /entities[?kind=queue]          all entities, or those of a kind
+//	POST   /entities                       create: {"kind":"queue","path":"orders","properties":{…}}; 201
+//	GET    /entities/{path}                one entity
+//	PATCH  /entities/{path}                change some properties: {"properties":{…}}
+//	DELETE /entities/{path}[?count=N]      delete with everything in it; 204
+//	POST   /send/{path}[?create=queue]     send a message, or a list of them, all or none; 201
+//	GET    /peek/{path}[?from=1&count=20]  look at messages without touching them
+//	POST   /receive/{path}                 take messages: {"mode":"peek-lock","max":1,"wait":"10s"}
+//	POST   /settle                         end a delivery: {"lockToken":"…","outcome":"complete"}; 204
+//	POST   /renew                          start a lock anew: {"lockToken":"…"}
+//	POST   /purge/{path}                   remove messages: {"states":["active"],"count":N}
+//
+// A path is an entity's, with its slashes escaped or not, and may end in
+// /$DeadLetterQueue where there are messages to be had: orders,
+// prices/Subscriptions/eu/$DeadLetterQueue.
+//
+// Properties of entities have Service Bus' names; durations are written PT1M30S,
+// 90s or 00:01:30, and "never" is one. Properties of messages are plain JSON, or
+// {"type":"int","value":"5"} where the type matters; answers always say the
+// type. Times are RFC 3339 in UTC. A body is text in "body" or, where it is not
+// UTF-8, base64 in "bodyBase64".
+//
+// With ?create=queue a missing queue is made before the message is sent, so
+// that a first try needs nothing else.
+//
+// count, where it may be given, is the number of messages that whoever asks has
+// seen: if there is more than a tenth more by now, nothing happens (409).
+//
+// What is sent is read strictly: unknown members and query parameters, anything
+// after the end, too much of it or nested too deeply are errors. Content-Type
+// does not matter. Errors are problem documents (RFC 9457) whose code is the
+// name by which Service Bus' clients know them.
+//
+// A client that leaves while it waits loses nothing: what was locked for it is
+// given back and does not count as a delivery. What was received and deleted
+// is gone, as at-most-once has it.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+type door struct {
+	broker *broker.Broker
+	log    *slog.Logger
+}
+
+// Mount adds the API of b to g and returns what presents its errors. What went
+// wrong inside is told to log.
+func Mount(g *echo.Group, b *broker.Broker, log *slog.Logger) echo.HTTPErrorHandler {
+	d := &door{broker: b, log: log}
+	g.GET("/health", d.health)
+	g.GET("/entities", d.list)
+	g.POST("/entities", d.create)
+	g.GET("/entities/*", d.entity)
+	g.PATCH("/entities/*", d.update)
+	g.DELETE("/entities/*", d.remove)
+	g.POST("/send/*", d.send)
+	g.GET("/peek/*", d.peek)
+	g.POST("/receive/*", d.receive)
+	g.POST("/settle", d.settle)
+	g.POST("/renew", d.renew)
+	g.POST("/purge/*", d.purge)
+	return d.fail
+}
+
+// path is what follows the route's fixed part, decoded and checked.
+func (d *door) path(c echo.Context) (engine.Path, error) {
+	rest := strings.TrimPrefix(c.Request().URL.EscapedPath(), strings.TrimSuffix(c.Path(), "*"))
+	text, err := url.PathUnescape(rest)
+	if err != nil {
+		return "", argument("The address cannot be decoded: '%s'.", cut(rest))
+	}
+	return engine.ParsePath(text, d.broker.Limits())
+}
+
+// query refuses parameters that the route does not have, and repeated ones.
+func query(c echo.Context, known ...string) (url.Values, error) {
+	q, err := url.ParseQuery(c.Request().URL.RawQuery)
+	if err != nil {
+		return nil, argument("The query cannot be decoded: '%s'.", cut(c.Request().URL.RawQuery))
+	}
+	for name, values := range q {
+		if !slices.Contains(known, name) {
+			return nil, argument("There is no query parameter '%s' here; there are %v.", cut(name), known)
+		}
+		if len(values) > 1 {
+			return nil, argument("The query parameter '%s' is given %d times.", name, len(values))
+		}
+	}
+	return q, nil
+}
+
+// client is who asks, for people.
+func client(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	return "API " + host
+}
+
+func (d *door) state(ctx context.Context, p engine.Path) (s engine.EntityState, err error) {
+	err = d.broker.Read(ctx, func(r broker.Reader) error {
+		s, err = r.State(p)
+		return err
+	})
+	return s, err
+}
+
+// Health is the answer of GET /health.
+type Health struct {
+	Status    string `json:"status"` // "ok", "read-only", "reopening" or "stopped"
+	Reason    string `json:"reason,omitempty"`
+	Namespace string `json:"namespace"`
+	Epoch     uint64 `json:"epoch"`
+}
+
+func (d *door) health(c echo.Context) error {
+	out := Health{Status: "ok", Namespace: d.broker.Name(), Epoch: d.broker.Epoch()}
+	h := d.broker.Health()
+	switch {
+	case h.Reopening != "":
+		out.Status, out.Reason = "reopening", h.Reopening
+	case h.ReadOnly != "":
+		out.Status, out.Reason = "read-only", h.ReadOnly
+	}
+	select {
+	case <-d.broker.Done():
+		out.Status = "stopped"
+	default:
+	}
+	return c.JSON(http.StatusOK, out)
+}

@@ -1,0 +1,295 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// An Entity is a queue, topic or subscription and what is true of it now.
+type Entity struct {
+	Kind          string         `json:"kind"`
+	Path          string         `json:"path"`
+	Properties    map[string]any `json:"properties"` // texts, numbers and booleans, as the property has it
+	Counts        Counts         `json:"counts"`
+	Bytes         int64          `json:"bytes"` // of its own messages, dead letters included
+	Subscriptions int            `json:"subscriptions,omitempty"`
+	CreatedAt     time.Time      `json:"createdAt"`
+	UpdatedAt     time.Time      `json:"updatedAt"`
+	AccessedAt    *time.Time     `json:"accessedAt,omitempty"`
+	DeletesAt     *time.Time     `json:"deletesAt,omitempty"`    // if nobody uses it until then
+	NotActiveYet  []string       `json:"notActiveYet,omitempty"` // configured, but nothing this broker does yet
+	Rules         []Rule         `json:"rules,omitempty"`
+}
+
+// Counts are exact. Locked ones are in no other number.
+type Counts struct {
+	Active     int64 `json:"active"`
+	Locked     int64 `json:"locked"`
+	Deferred   int64 `json:"deferred"`
+	Scheduled  int64 `json:"scheduled"`
+	DeadLetter int64 `json:"deadLetter"`
+}
+
+// A Rule is one of a subscription's.
+type Rule struct {
+	Name   string `json:"name"`
+	Kind   string `json:"kind"`
+	Filter string `json:"filter,omitempty"`
+	Action string `json:"action,omitempty"`
+}
+
+// Entities is the answer of GET /entities.
+type Entities struct {
+	Entities []Entity `json:"entities"`
+}
+
+// Creation is what POST /entities takes.
+type Creation struct {
+	Kind       string                     `json:"kind"`
+	Path       string                     `json:"path"`
+	Properties map[string]json.RawMessage `json:"properties"`
+}
+
+func presentEntity(s engine.EntityState) Entity {
+	out := Entity{
+		Kind: s.Kind.String(), Path: string(s.Path), Properties: map[string]any{},
+		Counts: Counts{Active: s.Counts.Active, Locked: s.Counts.Locked, Deferred: s.Counts.Deferred, Scheduled: s.Counts.Scheduled, DeadLetter: s.Counts.DeadLetter},
+		Bytes:  s.Bytes, Subscriptions: s.Subscriptions, CreatedAt: s.CreatedAt.Time(), UpdatedAt: s.UpdatedAt.Time(),
+		AccessedAt: moment(s.AccessedAt), DeletesAt: moment(s.DeletesAt), NotActiveYet: s.NotActiveYet,
+	}
+	for _, p := range engine.Properties(s.Kind) {
+		out.Properties[p.Name] = presentProperty(p, s.Config)
+	}
+	for _, r := range s.Rules {
+		out.Rules = append(out.Rules, Rule{Name: r.Name, Kind: r.Filter.Kind.String(), Filter: r.Filter.Text, Action: r.Action})
+	}
+	return out
+}
+
+func presentProperty(p engine.Property, c engine.Config) any {
+	text := p.Text(c)
+	switch p.Type {
+	case engine.NumberProperty:
+		return json.Number(text)
+	case engine.SwitchProperty:
+		return text == "true"
+	default:
+		return text
+	}
+}
+
+// moment is a time, or nothing for the zero Instant.
+func moment(i engine.Instant) *time.Time {
+	if i == 0 {
+		return nil
+	}
+	t := i.Time()
+	return &t
+}
+
+// setProperties writes what was given into c. Null means the default.
+func setProperties(c *engine.Config, kind engine.EntityKind, given map[string]json.RawMessage, l engine.Limits) error {
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		p, ok := engine.LookupProperty(kind, name)
+		if !ok {
+			return &engine.PropertyError{Property: cut(name), Kind: engine.ErrArgument, Text: "A " + kind.String() + " has no property '" + cut(name) + "'."}
+		}
+		if seen[p.Name] {
+			return &engine.PropertyError{Property: p.Name, Kind: engine.ErrArgument, Text: "The property '" + p.Name + "' is given more than once."}
+		}
+		seen[p.Name] = true
+		text, err := propertyText(p, given[name])
+		if err != nil {
+			return err
+		}
+		if err := p.Set(c, l, kind, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// propertyText is a property's value as text: whatever it is, a text will do.
+func propertyText(p engine.Property, raw json.RawMessage) (string, error) {
+	wrong := func(want string) error {
+		return &engine.PropertyError{Property: p.Name, Value: cut(string(raw)), Kind: engine.ErrArgument, Text: "The value for '" + p.Name + "' is " + want + ", not " + cut(string(raw)) + "."}
+	}
+	switch c := raw[0]; {
+	case c == '"':
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return "", wrong("a text")
+		}
+		return text, nil
+	case string(raw) == "null":
+		return "", nil
+	case (c == 't' || c == 'f') && p.Type == engine.SwitchProperty, (c == '-' || c >= '0' && c <= '9') && p.Type == engine.NumberProperty:
+		return string(raw), nil
+	}
+	switch p.Type {
+	case engine.SwitchProperty:
+		return "", wrong("true or false")
+	case engine.NumberProperty:
+		return "", wrong("a whole number")
+	case engine.DurationProperty:
+		return "", wrong(`a duration in quotes, such as "PT1M30S" or "90s"`)
+	default:
+		return "", wrong("a text")
+	}
+}
+
+func parseKind(text string) (engine.EntityKind, error) {
+	for _, k := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
+		if strings.EqualFold(text, k.String()) {
+			return k, nil
+		}
+	}
+	return 0, argument("The kind is queue, topic or subscription, not '%s'.", cut(text))
+}
+
+func (d *door) list(c echo.Context) error {
+	q, err := query(c, "kind")
+	if err != nil {
+		return err
+	}
+	kind := engine.EntityKind(0)
+	if q.Has("kind") {
+		if kind, err = parseKind(q.Get("kind")); err != nil {
+			return err
+		}
+	}
+	out := Entities{Entities: []Entity{}}
+	var states []engine.EntityState
+	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) error { states = r.States(kind); return nil })
+	if err != nil {
+		return err
+	}
+	for _, s := range states {
+		out.Entities = append(out.Entities, presentEntity(s))
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+func (d *door) entity(c echo.Context) error {
+	p, err := d.path(c)
+	if err == nil {
+		_, err = query(c)
+	}
+	if err != nil {
+		return err
+	}
+	return d.answerEntity(c, http.StatusOK, p)
+}
+
+func (d *door) answerEntity(c echo.Context, status int, p engine.Path) error {
+	s, err := d.state(c.Request().Context(), p)
+	if err != nil {
+		return err
+	}
+	return c.JSON(status, presentEntity(s))
+}
+
+func (d *door) create(c echo.Context) error {
+	r := c.Request()
+	if _, err := query(c); err != nil {
+		return err
+	}
+	raw, err := readBody(r, smallBody)
+	if err != nil {
+		return err
+	}
+	var in Creation
+	if err := decode(raw, &in); err != nil {
+		return err
+	}
+	kind, err := parseKind(in.Kind)
+	if err != nil {
+		return err
+	}
+	p, err := engine.ParsePath(in.Path, d.broker.Limits())
+	if err != nil {
+		return err
+	}
+	var config engine.Config
+	if err := setProperties(&config, kind, in.Properties, d.broker.Limits()); err != nil {
+		return err
+	}
+	e, err := d.broker.Create(r.Context(), kind, p, config, client(r))
+	if err != nil {
+		return err
+	}
+	return d.answerEntity(c, http.StatusCreated, e.Path)
+}
+
+// update changes the properties given and leaves the others. Two updates of one
+// entity at the same time may undo each other's.
+func (d *door) update(c echo.Context) error {
+	r := c.Request()
+	p, err := d.path(c)
+	if err == nil {
+		_, err = query(c)
+	}
+	if err != nil {
+		return err
+	}
+	raw, err := readBody(r, smallBody)
+	if err != nil {
+		return err
+	}
+	var in struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := decode(raw, &in); err != nil {
+		return err
+	}
+	if len(in.Properties) == 0 {
+		return argument(`There is nothing to change; write {"properties":{…}}.`)
+	}
+	s, err := d.state(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	if err := setProperties(&s.Config, s.Kind, in.Properties, d.broker.Limits()); err != nil {
+		return err
+	}
+	if _, err := d.broker.Update(r.Context(), p, s.Config, client(r)); err != nil {
+		return err
+	}
+	return d.answerEntity(c, http.StatusOK, p)
+}
+
+func (d *door) remove(c echo.Context) error {
+	r := c.Request()
+	p, err := d.path(c)
+	if err != nil {
+		return err
+	}
+	q, err := query(c, "count")
+	if err != nil {
+		return err
+	}
+	agreed := broker.Unasked
+	if q.Has("count") {
+		n, err := strconv.ParseInt(q.Get("count"), 10, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 {
+			return argument("The value for 'count' is a number of messages, not '%s'.", cut(q.Get("count")))
+		}
+		agreed = broker.Agreed(n)
+	}
+	if err := d.broker.Delete(r.Context(), p, agreed, client(r)); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

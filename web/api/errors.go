@@ -1,0 +1,134 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/web/access"
+)
+
+// A Problem is an error's document (RFC 9457).
+type Problem struct {
+	Type     string `json:"type"` // always about:blank: Code tells more
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail"`
+	Code     string `json:"code"`               // of semantics §16, such as QuotaExceeded
+	Property string `json:"property,omitempty"` // which property of an entity was refused
+	Request  string `json:"request,omitempty"`  // the id by which the log knows it
+}
+
+func (p *Problem) Error() string { return p.Detail }
+
+// retryAfter is how long a client should leave a busy server alone, in seconds.
+const retryAfter = "10"
+
+// problem is what an error is at this door.
+func problem(err error) Problem {
+	p := Problem{Type: "about:blank", Status: http.StatusInternalServerError, Code: "InternalError", Detail: "The server failed. Its log says why."}
+	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
+		p.Property = e.Property
+	}
+	for _, known := range []struct {
+		kind   error
+		status int
+		code   string
+	}{
+		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
+		{engine.ErrMessageNotFound, http.StatusNotFound, "MessageNotFound"},
+		{engine.ErrExists, http.StatusConflict, "MessagingEntityAlreadyExists"},
+		{engine.ErrChanged, http.StatusConflict, "Changed"},
+		{engine.ErrDisabled, http.StatusForbidden, "MessagingEntityDisabled"},
+		{engine.ErrLockLost, http.StatusGone, "MessageLockLost"},
+		{engine.ErrTooLarge, http.StatusRequestEntityTooLarge, "MessageSizeExceeded"},
+		{engine.ErrQuota, http.StatusForbidden, "QuotaExceeded"},
+		{engine.ErrNotAllowed, http.StatusBadRequest, "InvalidOperation"},
+		{engine.ErrOutOfRange, http.StatusBadRequest, "ArgumentOutOfRange"},
+		{engine.ErrArgument, http.StatusBadRequest, "Argument"},
+		{engine.ErrNotImplemented, http.StatusNotImplemented, "NotSupported"},
+		{engine.ErrBusy, http.StatusServiceUnavailable, "ServiceBusy"},
+		{engine.ErrClosed, http.StatusServiceUnavailable, "OperationCancelled"},
+		{access.ErrCrossSite, http.StatusForbidden, "CrossSite"},
+		{context.Canceled, http.StatusRequestTimeout, "OperationCancelled"}, // nobody is there to read it
+	} {
+		if errors.Is(err, known.kind) {
+			p.Status, p.Code, p.Detail = known.status, known.code, sentence(err.Error())
+			break
+		}
+	}
+	switch e, ok := errors.AsType[*echo.HTTPError](err); {
+	case ok && e.Code == http.StatusNotFound:
+		p.Status, p.Code, p.Detail = e.Code, "NoSuchAddress", "There is nothing at this address."
+	case ok:
+		p.Status, p.Code, p.Detail = e.Code, "HTTP", sentence(fmt.Sprint(e.Message))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		p.Status, p.Code, p.Detail = http.StatusBadRequest, "Argument", "The body ended before it was complete."
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		p.Status, p.Code, p.Detail = http.StatusRequestTimeout, "ServiceTimeout", "The body did not arrive in time."
+	}
+	if e, ok := errors.AsType[*access.HostError](err); ok {
+		p.Status, p.Code, p.Detail = e.Status(), "WrongHost", e.Error()
+	}
+	p.Title = http.StatusText(p.Status)
+	return p
+}
+
+// fail answers with an error.
+func (d *door) fail(err error, c echo.Context) {
+	p := problem(err)
+	p.Request = c.Response().Header().Get(echo.HeaderXRequestID)
+	ctx := c.Request().Context()
+	if p.Status == http.StatusInternalServerError && ctx.Err() == nil { // writing to somebody who has left fails, and is no failure
+		d.log.ErrorContext(ctx, "an API request failed", "id", p.Request, "err", err)
+	}
+	if c.Response().Committed {
+		return
+	}
+	if p.Status == http.StatusServiceUnavailable {
+		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // texts and a number
+	}
+	// A client that has gone away is not ours to report.
+	_ = c.Blob(p.Status, "application/problem+json", body)
+}
+
+func argument(format string, args ...any) error {
+	return &engine.Refusal{Kind: engine.ErrArgument, Text: fmt.Sprintf(format, args...)}
+}
+
+func outOfRange(format string, args ...any) error {
+	return &engine.Refusal{Kind: engine.ErrOutOfRange, Text: fmt.Sprintf(format, args...)}
+}
+
+// sentence gives an error the looks of one.
+func sentence(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	s = strings.ToUpper(string(r)) + s[n:]
+	if !strings.HasSuffix(s, ".") {
+		s += "."
+	}
+	return s
+}
+
+// cut shortens what somebody sent for use in an error.
+func cut(s string) string {
+	const most = 64
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,371 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/value"
+)
+
+const (
+	maxBatch        = 5000 // messages of one send
+	maxReceive      = 250  // messages of one receive
+	longestWait     = 300 * time.Second
+	releasePatience = 5 * time.Second // for giving messages back whose receiver has left
+)
+
+// Sent is the answer of POST /send.
+type Sent struct {
+	SequenceNumbers []int64 `json:"sequenceNumbers"` // in the order sent; of a scheduled one, to cancel it by
+}
+
+// Messages is the answer of GET /peek and POST /receive.
+type Messages struct {
+	Messages []Message `json:"messages"`
+}
+
+// Receive is what POST /receive takes; {} receives one message under a lock if
+// there is one.
+type Receive struct {
+	Mode            string  `json:"mode,omitempty"` // peek-lock (the default) or receive-and-delete
+	Max             int     `json:"max,omitempty"`  // 1 if absent
+	Wait            string  `json:"wait,omitempty"` // a duration; none if absent
+	SequenceNumbers []int64 `json:"sequenceNumbers,omitempty"`
+}
+
+// Settle is what POST /settle takes.
+type Settle struct {
+	LockToken   string           `json:"lockToken"`
+	Outcome     string           `json:"outcome"`               // complete, abandon, defer, dead-letter or release
+	Reason      string           `json:"reason,omitempty"`      // of dead-letter
+	Description string           `json:"description,omitempty"` // of dead-letter
+	Properties  value.Properties `json:"properties,omitempty"`  // written over the message's own
+}
+
+// Renew is what POST /renew takes.
+type Renew struct {
+	LockToken string `json:"lockToken"`
+}
+
+// Renewed is the answer of POST /renew.
+type Renewed struct {
+	LockedUntil time.Time `json:"lockedUntil"`
+}
+
+// send stores one message or a list of them.
+func (d *door) send(c echo.Context) error {
+	r := c.Request()
+	ctx := r.Context()
+	p, err := d.path(c)
+	if err != nil {
+		return err
+	}
+	q, err := query(c, "create")
+	if err != nil {
+		return err
+	}
+	if q.Has("create") && q.Get("create") != "queue" {
+		return argument("The value for 'create' is queue, not '%s'.", cut(q.Get("create")))
+	}
+	s, err := d.state(ctx, p)
+	absent := errors.Is(err, engine.ErrNotFound) && q.Has("create")
+	if err != nil && !absent {
+		return err
+	}
+	out, err := d.readMessages(r, s.Config)
+	if err != nil {
+		return err
+	}
+	if absent {
+		if _, err := d.broker.Create(ctx, engine.Queue, p, engine.Config{}, client(r)); err != nil && !errors.Is(err, engine.ErrExists) {
+			return err
+		}
+	}
+	seqs, err := d.broker.Send(ctx, p, out, client(r))
+	if err != nil {
+		return err
+	}
+	sent := Sent{SequenceNumbers: make([]int64, len(seqs))}
+	for i, n := range seqs {
+		sent.SequenceNumbers[i] = int64(n)
+	}
+	return c.JSON(http.StatusCreated, sent)
+}
+
+func (d *door) readMessages(r *http.Request, config engine.Config) ([]broker.Outgoing, error) {
+	l := d.broker.Limits()
+	// Twice the messages themselves: JSON and base64 add to them.
+	raw, err := readBody(r, 2*max(l.MessageSize, l.BatchSize, config.MaxMessageSizeInKilobytes<<10)+smallBody)
+	if err != nil {
+		return nil, err
+	}
+	in, err := parseMessages(raw)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]broker.Outgoing, len(in))
+	for i, m := range in {
+		if out[i], err = m.outgoing(); err != nil && len(in) > 1 {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// parseMessages reads a message, or a list of them.
+func parseMessages(raw []byte) (in []Outgoing, err error) {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) == 0:
+		return nil, argument(`There is no message; write {"body":"…"}.`)
+	case raw[0] == '[':
+		if err := decode(raw, &in); err != nil {
+			return nil, err
+		}
+	case raw[0] == '{':
+		in = make([]Outgoing, 1)
+		if err := decode(raw, &in[0]); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, argument(`A message is an object, as in {"body":"…"}, or several of them are a list.`)
+	}
+	if len(in) > maxBatch {
+		return nil, outOfRange("There are %d messages; at most %d are sent at once.", len(in), maxBatch)
+	}
+	return in, nil
+}
+
+// peek lists messages as they are.
+func (d *door) peek(c echo.Context) error {
+	r := c.Request()
+	p, err := d.path(c)
+	if err != nil {
+		return err
+	}
+	q, err := query(c, "from", "count")
+	if err != nil {
+		return err
+	}
+	from, count := int64(1), int64(20)
+	for name, n := range map[string]*int64{"from": &from, "count": &count} {
+		if !q.Has(name) {
+			continue
+		}
+		if *n, err = strconv.ParseInt(q.Get(name), 10, 64); err != nil || *n < 1 {
+			return outOfRange("The value for '%s' is a whole number from 1, not '%s'.", name, cut(q.Get(name)))
+		}
+	}
+	rows, err := d.broker.Peek(r.Context(), p, engine.Seq(from), int(min(count, d.broker.Limits().PeekCount)), client(r))
+	if err != nil {
+		return err
+	}
+	list := beginList(c)
+	for _, row := range rows {
+		if err := d.peekOne(r.Context(), list, row); err != nil {
+			return err
+		}
+	}
+	return list.end()
+}
+
+func (d *door) peekOne(ctx context.Context, list *list, row engine.Row) error {
+	m, err := presentMessage(row.Message, row.Content, row.Path, row.Expires)
+	if err != nil {
+		return err
+	}
+	m.LockedBy = row.LockedBy
+	body, err := d.broker.Body(ctx, row.Message.Content, row.Content.BodySize())
+	if errors.Is(err, engine.ErrMessageNotFound) {
+		return nil // it has been taken meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := m.setBody(body); err != nil {
+		return err
+	}
+	return list.add(m)
+}
+
+// receive takes messages, waiting for the first.
+func (d *door) receive(c echo.Context) error {
+	r := c.Request()
+	ctx := r.Context()
+	p, err := d.path(c)
+	if err == nil {
+		_, err = query(c)
+	}
+	if err != nil {
+		return err
+	}
+	in, err := d.readReceive(r)
+	if err != nil {
+		return err
+	}
+	in.Path, in.Client = p, client(r)
+	var got []broker.Received
+	if len(in.numbers) > 0 {
+		got, err = d.broker.Fetch(ctx, p, in.numbers, in.Mode, in.Client)
+	} else {
+		got, err = d.broker.Receive(ctx, in.Receive)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, m := range got {
+			m.Body.Close()
+		}
+	}()
+	if err = context.Cause(ctx); err == nil {
+		err = presentReceived(c, got)
+	}
+	if err != nil {
+		d.giveBack(r, got)
+	}
+	return err
+}
+
+type receiving struct {
+	broker.Receive
+	numbers []engine.Seq // of deferred messages, instead of the next ones
+}
+
+func (d *door) readReceive(r *http.Request) (out receiving, err error) {
+	raw, err := readBody(r, smallBody)
+	if err != nil {
+		return out, err
+	}
+	var in Receive
+	if err := decode(raw, &in); err != nil {
+		return out, err
+	}
+	switch in.Mode {
+	case "", "peek-lock":
+	case "receive-and-delete":
+		out.Mode = engine.ReceiveAndDelete
+	default:
+		return out, argument("The value for 'mode' is peek-lock or receive-and-delete, not '%s'.", cut(in.Mode))
+	}
+	if out.Max = in.Max; in.Max < 0 || in.Max > maxReceive || len(in.SequenceNumbers) > maxReceive {
+		return out, outOfRange("At most %d messages are received at once, and at least 1.", maxReceive)
+	}
+	for _, n := range in.SequenceNumbers {
+		out.numbers = append(out.numbers, engine.Seq(n))
+	}
+	if in.Wait != "" {
+		wait, never, err := engine.ParseDuration(in.Wait)
+		if err != nil {
+			return out, argument("The value for 'wait' is not a duration: %v.", err)
+		}
+		if never || wait > longestWait {
+			return out, outOfRange("The value for 'wait' is at most %v, not '%s'.", longestWait, cut(in.Wait))
+		}
+		out.Wait = wait
+	}
+	return out, nil
+}
+
+// presentReceived returns once everything has left for the client, as far as
+// the system knows.
+func presentReceived(c echo.Context, got []broker.Received) error {
+	list := beginList(c)
+	for _, m := range got {
+		out, err := presentMessage(m.Message, m.Content, m.Path, m.Expires)
+		if err != nil {
+			return err
+		}
+		if m.Deleted {
+			out.LockedUntil = nil
+		} else {
+			out.LockToken = m.Token().String()
+		}
+		if err := out.setBody(m.Body); err != nil {
+			return err
+		}
+		if err := list.add(out); err != nil {
+			return err
+		}
+	}
+	return list.end()
+}
+
+// giveBack frees messages that nobody got; those that were deleted are gone.
+func (d *door) giveBack(r *http.Request, got []broker.Received) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releasePatience)
+	defer cancel()
+	var all []engine.Settlement
+	for _, m := range got {
+		if !m.Deleted {
+			all = append(all, engine.Settlement{Token: m.Token(), Outcome: engine.Release, Path: m.Path, Client: client(r)})
+		}
+	}
+	// If this fails the locks run out, which is as much as can be done.
+	_, _ = d.broker.Settle(ctx, all...)
+}
+
+// A list writes {"messages":[…]} message by message, so that the bodies of many
+// are never in memory together.
+type list struct {
+	w     *echo.Response
+	begun bool
+}
+
+func beginList(c echo.Context) *list { return &list{w: c.Response()} }
+
+func (l *list) add(m Message) error {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("write message %s: %w", m.Key, err)
+	}
+	before := ","
+	if !l.begun {
+		before = l.begin()
+	}
+	return l.write(before, string(raw))
+}
+
+func (l *list) begin() string {
+	l.begun = true
+	l.w.Header().Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
+	return `{"messages":[`
+}
+
+func (l *list) write(parts ...string) error {
+	for _, p := range parts {
+		if _, err := io.WriteString(l.w, p); err != nil {
+			return fmt.Errorf("write messages: %w", err)
+		}
+	}
+	return nil
+}
+
+func (l *list) end() error {
+	last := "]}\n"
+	if !l.begun {
+		last = l.begin() + last
+	}
+	if err := l.write(last); err != nil {
+		return err
+	}
+	// Echo's own Flush does not tell when the client has gone.
+	if err := http.NewResponseController(l.w.Writer).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("write messages: %w", err)
+	}
+	return nil
+}

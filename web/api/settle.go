@@ -1,0 +1,81 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+)
+
+// settle ends a delivery by its token.
+func (d *door) settle(c echo.Context) error {
+	var in Settle
+	if err := d.read(c, &in); err != nil {
+		return err
+	}
+	token, err := engine.ParseLockToken(in.LockToken)
+	if err != nil {
+		return err
+	}
+	outcome, err := parseOutcome(in.Outcome)
+	if err != nil {
+		return err
+	}
+	if outcome != engine.DeadLetter && (in.Reason != "" || in.Description != "") {
+		return argument("Only dead-letter has a 'reason' and a 'description'.")
+	}
+	if (outcome == engine.Complete || outcome == engine.Release) && len(in.Properties) > 0 {
+		return argument("Properties are changed by abandon, defer and dead-letter only.")
+	}
+	r := c.Request()
+	errs, err := d.broker.Settle(r.Context(), engine.Settlement{
+		Token: token, Outcome: outcome, Reason: in.Reason, Description: in.Description, Modify: in.Properties, Client: client(r),
+	})
+	if err == nil {
+		err = errs[0]
+	}
+	if err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func parseOutcome(text string) (engine.Outcome, error) {
+	for _, o := range []engine.Outcome{engine.Complete, engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release} {
+		if text == o.String() {
+			return o, nil
+		}
+	}
+	return 0, argument("The outcome is complete, abandon, defer, dead-letter or release, not '%s'.", cut(text))
+}
+
+// read takes a small body and no query.
+func (d *door) read(c echo.Context, v any) error {
+	if _, err := query(c); err != nil {
+		return err
+	}
+	raw, err := readBody(c.Request(), smallBody)
+	if err != nil {
+		return err
+	}
+	return decode(raw, v)
+}
+
+// renew starts a lock anew by its token.
+func (d *door) renew(c echo.Context) error {
+	var in Renew
+	if err := d.read(c, &in); err != nil {
+		return err
+	}
+	token, err := engine.ParseLockToken(in.LockToken)
+	if err != nil {
+		return err
+	}
+	r := c.Request()
+	until, err := d.broker.Renew(r.Context(), token, "", client(r))
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, Renewed{LockedUntil: until.Time()})
+}

@@ -1,0 +1,188 @@
+// Package web serves a broker over HTTP, on two ports: the dashboard with the
+// JSON API, and the Service Bus REST data plane. It has the route table, what
+// every request passes on its way, and the graceful stop; the doors themselves
+// are in the packages below it.
+//
+// A request passes, in this order:
+//
+//  1. an id, which is in every answer and every error (X-Request-Id)
+//  2. the access log, at debug, when all is over
+//  3. security headers, so that errors have them too
+//  4. recovery: a panic is an error of this one request
+//  5. the Host check, against DNS rebinding
+//  6. the cross-site check, for whatever may change something
+//  7. patience: a body must keep arriving, an answer must keep being taken
+//  8. its door, which limits the body to what it needs before reading it
+//
+// Errors of 4 to 8 are presented by the door of the address: as a problem
+// document, as Service Bus' XML, or as a page.
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/static"
+	"mayfly/web/access"
+	"mayfly/web/api"
+	"mayfly/web/rest"
+)
+
+// Options are what a server is made of. Only Broker is needed.
+type Options struct {
+	Broker *broker.Broker
+	Logger *slog.Logger // zero: slog.Default
+	// Hosts are names a request may call the server by, beyond loopback's and
+	// the listener's own address.
+	Hosts []string
+	// UI adds the pages to the root group. Zero: one page that says there are
+	// none.
+	UI func(*echo.Group)
+	// UIError presents the errors of pages, and of addresses that do not exist.
+	// Zero: a line of text.
+	UIError echo.HTTPErrorHandler
+	// Live serves the socket at /live. Zero: there is none.
+	Live http.Handler
+}
+
+const (
+	headerPatience = 10 * time.Second // for a request's headers
+	idlePatience   = 2 * time.Minute  // for the next request of a connection
+)
+
+// A Server is both ports' handlers. Serve it once.
+type Server struct {
+	o         Options
+	dashboard *http.Server
+	admin     *http.Server
+	stop      context.CancelCauseFunc // ends what waits, for instance for a message
+}
+
+// New makes the servers without starting them.
+func New(o Options) *Server {
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	s := &Server{o: o}
+	ctx, stop := context.WithCancelCause(context.Background())
+	s.stop = stop
+	s.dashboard = s.server(ctx, s.newDashboard())
+	s.admin = s.server(ctx, s.newAdmin())
+	return s
+}
+
+func (s *Server) server(ctx context.Context, h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headerPatience,
+		IdleTimeout:       idlePatience,
+		// A message's properties may travel in headers, escaped.
+		MaxHeaderBytes: int(min(64<<10+4*s.o.Broker.Limits().HeaderSize, 16<<20)),
+		ErrorLog:       slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
+		BaseContext: func(l net.Listener) context.Context {
+			return context.WithValue(ctx, hostsKey{}, access.Hosts{Listener: l.Addr(), Allowed: s.o.Hosts})
+		},
+	}
+}
+
+// Dashboard is the handler of the dashboard's port.
+func (s *Server) Dashboard() http.Handler { return s.dashboard.Handler }
+
+// Admin is the handler of the admin port.
+func (s *Server) Admin() http.Handler { return s.admin.Handler }
+
+// Serve accepts connections until Shutdown, and returns nil then. It owns the
+// listeners.
+func (s *Server) Serve(dashboard, admin net.Listener) error {
+	ended := make(chan error, 2)
+	var both sync.WaitGroup
+	serve := func(srv *http.Server, l net.Listener) {
+		err := srv.Serve(l)
+		if !errors.Is(err, http.ErrServerClosed) {
+			ended <- fmt.Errorf("serve %s: %w", l.Addr(), err)
+			return
+		}
+		ended <- nil
+	}
+	both.Go(func() { serve(s.dashboard, dashboard) })
+	both.Go(func() { serve(s.admin, admin) })
+	err := <-ended
+	if err != nil { // the other one goes too
+		_ = s.dashboard.Close()
+		_ = s.admin.Close()
+	}
+	both.Wait()
+	return errors.Join(err, <-ended)
+}
+
+// Shutdown stops accepting, ends what waits for messages, lets running requests
+// finish, and cuts off those that have not when ctx ends. Sockets of live pages
+// are their hub's to close.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.stop(engine.ErrClosed)
+	var both sync.WaitGroup
+	var errs [2]error
+	for i, srv := range []*http.Server{s.dashboard, s.admin} {
+		both.Go(func() {
+			if err := srv.Shutdown(ctx); err != nil {
+				errs[i] = fmt.Errorf("requests were cut off: %w", errors.Join(err, srv.Close()))
+			}
+		})
+	}
+	both.Wait()
+	return errors.Join(errs[:]...)
+}
+
+// base is an Echo without manners of its own.
+func (s *Server) base(policy func(*http.Request) string) *echo.Echo {
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.Pre(identify, s.logged, secured(policy), recovered, checkHost(s.o.Hosts), checkSite, patient)
+	return e
+}
+
+func (s *Server) newAdmin() http.Handler {
+	e := s.base(func(*http.Request) string { return "default-src 'none'; frame-ancestors 'none'; sandbox" })
+	rest.Mount(e, s.o.Broker, s.o.Logger)
+	return e
+}
+
+func (s *Server) newDashboard() http.Handler {
+	e := s.base(pagePolicy)
+	e.GET("/healthz", alive)
+	e.GET("/readyz", s.ready)
+	e.GET(static.Prefix+"*", serveStatic)
+	if s.o.Live != nil {
+		e.GET("/live", echo.WrapHandler(s.o.Live))
+	}
+	presentAPI := api.Mount(e.Group("/api/v1"), s.o.Broker, s.o.Logger)
+	presentPage := s.o.UIError
+	if presentPage == nil {
+		presentPage = s.plainError
+	}
+	e.HTTPErrorHandler = func(err error, c echo.Context) {
+		if strings.HasPrefix(c.Request().URL.Path, "/api/") {
+			presentAPI(err, c)
+			return
+		}
+		presentPage(err, c)
+	}
+	if s.o.UI != nil {
+		s.o.UI(e.Group(""))
+	} else {
+		e.GET("/", func(c echo.Context) error {
+			return c.String(http.StatusOK, "Mayfly runs. This build has no pages; the JSON API is at /api/v1.\n")
+		})
+	}
+	return e
+}
