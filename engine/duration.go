@@ -2,7 +2,7 @@ package engine
 
 import (
 	"fmt"
-	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -33,77 +33,91 @@ func ParseDuration(text string) (d time.Duration, never bool, err error) {
 	}
 }
 
+func notDuration(text string) error {
+	return fmt.Errorf("%q is not a duration: write it as PT1M30S, 90s, 1h30m or 7d", cut(text, 64))
+}
+
 // sumParts adds up numbers with units. In ISO form a "t" stands between days
 // and hours, and "m" before it would be months, which have no fixed length.
 func sumParts(text, s string, iso bool) (time.Duration, bool, error) {
-	bad := fmt.Errorf("%q is not a duration: write it as PT1M30S, 90s, 1h30m or 7d", cut(text, 64))
 	units := map[byte]time.Duration{'w': 7 * 24 * time.Hour, 'd': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
-	var seconds float64
-	var exact time.Duration
+	var total exact
 	inTime, parts := !iso, 0
 	for s != "" {
 		if iso && s[0] == 't' {
 			if inTime {
-				return 0, false, bad
+				return 0, false, notDuration(text)
 			}
 			inTime, s = true, s[1:]
 			continue
 		}
 		n := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 		if n <= 0 {
-			return 0, false, bad
-		}
-		number, err := strconv.ParseFloat(s[:n], 64)
-		if err != nil {
-			return 0, false, bad
+			return 0, false, notDuration(text)
 		}
 		unit, size := units[s[n]], 1
 		if !iso && strings.HasPrefix(s[n:], "ms") {
 			unit, size = time.Millisecond, 2
 		}
-		if unit == 0 || iso && inTime == (unit >= 24*time.Hour) {
-			return 0, false, bad
+		if unit == 0 || iso && inTime == (unit >= 24*time.Hour) || !total.add(s[:n], unit) {
+			return 0, false, notDuration(text)
 		}
-		seconds += number * unit.Seconds()
-		exact += time.Duration(math.Round(number * float64(unit)))
 		s, parts = s[n+size:], parts+1
 	}
 	if parts == 0 {
-		return 0, false, bad
+		return 0, false, notDuration(text)
 	}
-	if seconds > math.MaxInt64/float64(time.Second) {
-		return 0, true, nil
-	}
-	return exact, false, nil
+	d, never := total.duration()
+	return d, never, nil
 }
 
 // parseClock reads [days.]hh:mm:ss[.fraction].
 func parseClock(text, s string) (time.Duration, bool, error) {
-	bad := fmt.Errorf("%q is not a duration: write it as PT1M30S, 90s, 1h30m or 7d", cut(text, 64))
 	fields := strings.Split(s, ":")
 	if len(fields) != 3 {
-		return 0, false, bad
+		return 0, false, notDuration(text)
 	}
 	days := "0"
 	if d, h, ok := strings.Cut(fields[0], "."); ok {
 		days, fields[0] = d, h
 	}
-	total := 0.0
-	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
-		f := append([]string{days}, fields...)[i]
-		if f == "" || strings.Trim(f, "0123456789.") != "" {
-			return 0, false, bad
+	var total exact
+	for i, f := range append([]string{days}, fields...) {
+		unit := []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second}[i]
+		digits := "0123456789"
+		if unit == time.Second {
+			digits += "."
 		}
-		v, err := strconv.ParseFloat(f, 64)
-		if err != nil {
-			return 0, false, bad
+		if strings.Trim(f, digits) != "" || !total.add(f, unit) {
+			return 0, false, notDuration(text)
 		}
-		total += v * unit.Seconds()
 	}
-	if total > math.MaxInt64/float64(time.Second) {
-		return 0, true, nil
+	d, never := total.duration()
+	return d, never, nil
+}
+
+// exact is a sum of times that loses nothing, so that what FormatDuration
+// wrote is read as it was.
+type exact struct{ ns big.Rat }
+
+// add takes in number, which consists of digits and points, times unit.
+func (e *exact) add(number string, unit time.Duration) bool {
+	var n big.Rat
+	if _, ok := n.SetString(number); !ok {
+		return false
 	}
-	return time.Duration(math.Round(total * float64(time.Second))), false, nil
+	e.ns.Add(&e.ns, n.Mul(&n, new(big.Rat).SetInt64(int64(unit))))
+	return true
+}
+
+// duration is the sum to the nearest nanosecond, or never if that does not fit.
+func (e *exact) duration() (d time.Duration, never bool) {
+	e.ns.Add(&e.ns, big.NewRat(1, 2))
+	n := new(big.Int).Quo(e.ns.Num(), e.ns.Denom())
+	if !n.IsInt64() {
+		return 0, true
+	}
+	return time.Duration(n.Int64()), false
 }
 
 // FormatDuration writes d in ISO 8601 with hours, minutes and seconds below a

@@ -43,9 +43,17 @@ func (i Instant) Add(d time.Duration) Instant {
 	return i + Instant(ms)
 }
 
-// Sub is how long after o the instant i is.
+// Sub is how long after o the instant i is; it saturates at the longest
+// duration, 292 years.
 func (i Instant) Sub(o Instant) time.Duration {
-	return time.Duration(i-o) * time.Millisecond
+	switch ms := int64(i - o); {
+	case ms > math.MaxInt64/int64(time.Millisecond):
+		return math.MaxInt64
+	case ms < math.MinInt64/int64(time.Millisecond):
+		return math.MinInt64
+	default:
+		return time.Duration(ms) * time.Millisecond
+	}
 }
 
 // Passed tells whether the deadline i has come at now. A zero deadline never

@@ -1,0 +1,190 @@
+package engine_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"mayfly/engine"
+)
+
+func TestNames(t *testing.T) {
+	const q, top, sub = engine.Queue, engine.Topic, engine.Subscription
+	long := strings.Repeat
+	for _, tc := range []struct {
+		rule string
+		kind engine.EntityKind
+		name string
+		ok   bool
+	}{
+		{"NAME-1 shortest", q, "q", true},
+		{"NAME-1 empty", q, "", false},
+		{"NAME-1 longest", q, long("q", 260), true},
+		{"NAME-1 longest topic", top, long("t", 260), true},
+		{"NAME-1 one more", q, long("q", 261), false},
+		{"NAME-1 counts characters", q, long("é", 260), true},
+		{"NAME-2 longest", sub, long("s", 50), true},
+		{"NAME-2 one more", sub, long("s", 51), false},
+		{"NAME-2 empty", sub, "", false},
+		{"NAME-3 hierarchy", q, "a/b/c", true},
+		{"NAME-3 at the start", q, "/a", false},
+		{"NAME-3 at the end", q, "a/", false},
+		{"NAME-3 empty part", q, "a//b", false},
+		{"NAME-3 backslash", q, `a\b`, false},
+		{"NAME-3 subscription", sub, "a/b", false},
+		{"NAME-3 subscription backslash", sub, `a\b`, false},
+		{"NAME-4 @", q, "a@b", false},
+		{"NAME-4 ?", q, "a?b", false},
+		{"NAME-4 #", top, "a#b", false},
+		{"NAME-4 *", sub, "a*b", false},
+		{"NAME-5 all of them", q, "A.b-c_d~0", true},
+		{"NAME-5 tilde", q, "a~b", true},
+		{"NAME-5 begins with a dot", q, ".a", false},
+		{"NAME-5 ends with a dash", q, "a-", false},
+		{"NAME-5 a part ends with a dash", q, "a-/b", false},
+		{"NAME-5 space", q, "a b", false},
+		{"NAME-5 not text", q, "a\xffb", false},
+		{"NAME-5 control character", q, "a\x00b", false},
+		{"NAME-8 dead-letter queue", q, "a/$DeadLetterQueue", false},
+		{"NAME-8 subscription", q, "a/Subscriptions/b", false},
+		{"NAME-8 subscription in any case", q, "a/sUBSCRIPTIONS/b", false},
+		{"NAME-8 management", q, "$management", false},
+	} {
+		t.Run(tc.rule, func(t *testing.T) {
+			err := engine.CheckName(tc.kind, tc.name, engine.DefaultLimits())
+			if (err == nil) != tc.ok || err != nil && !errors.Is(err, engine.ErrArgument) {
+				t.Errorf("%q: %v", tc.name, err)
+			}
+		})
+	}
+}
+
+// NAME-2, NAME-3: rules are named as subscriptions are; $Default is one.
+func TestRuleNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"$Default": true, "eu": true, "a~b": true, strings.Repeat("r", 50): true, "$" + strings.Repeat("r", 49): true,
+		"": false, "$": false, "a/b": false, "$$a": false, "a$": false, strings.Repeat("r", 51): false, "$" + strings.Repeat("r", 50): false,
+	} {
+		if err := engine.CheckRuleName(name, engine.DefaultLimits()); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestParsePath(t *testing.T) {
+	for in, want := range map[string]engine.Path{ // NAME-8, DLQ-2; empty: refused
+		"orders":                               "orders",
+		"a/B/c":                                "a/B/c",
+		"orders/$deadletterqueue":              "orders/$DeadLetterQueue",
+		"orders/$DeadLetterQueue":              "orders/$DeadLetterQueue",
+		"t/subscriptions/S":                    "t/Subscriptions/S",
+		"a/b/SUBSCRIPTIONS/s/$DEADLETTERQUEUE": "a/b/Subscriptions/s/$DeadLetterQueue",
+		"subscriptions/a":                      "subscriptions/a",
+		"":                                     "",
+		"/":                                    "",
+		"/orders":                              "",
+		"$DeadLetterQueue":                     "",
+		"/$DeadLetterQueue":                    "",
+		"q/$DeadLetterQueue/$DeadLetterQueue":  "",
+		"q/$Transfer/$DeadLetterQueue":         "",
+		"t/Subscriptions/":                     "",
+		"t/Subscriptions/s/Rules/r":            "",
+		"t/Subscriptions/s/Subscriptions/u":    "",
+		"$cbs":                                 "",
+		"$Resources/queues":                    "",
+		"t/Subscriptions/" + strings.Repeat("s", 51): "",
+		strings.Repeat("q", 261):                     "",
+	} {
+		got, err := engine.ParsePath(in, engine.DefaultLimits())
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %q, %v", in, got, err)
+		}
+	}
+}
+
+func TestPathParts(t *testing.T) {
+	p := engine.SubscriptionPath("Prices", "EU")
+	if topic, sub, ok := p.DeadLetter().Subscription(); !ok || topic != "Prices" || sub != "EU" {
+		t.Errorf("%q is of %q and %q", p, topic, sub)
+	}
+	if p.Name() != "EU" || p.DeadLetter().Name() != "EU" || engine.Path("a/b").Name() != "a/b" {
+		t.Errorf("the name is %q", p.Name())
+	}
+	if !p.DeadLetter().IsDeadLetter() || p.DeadLetter().Entity() != p || p.IsDeadLetter() {
+		t.Errorf("%q and %q", p, p.DeadLetter())
+	}
+}
+
+func FuzzParsePath(f *testing.F) {
+	for _, s := range []string{"orders", "t/Subscriptions/s/$deadletterqueue", "a//b", "İ/subſcriptions/x", "\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := engine.ParsePath(s, engine.DefaultLimits())
+		if err != nil {
+			if !errors.Is(err, engine.ErrArgument) || p != "" {
+				t.Fatalf("%q: %q, %v", s, p, err)
+			}
+			return
+		}
+		if again, err := engine.ParsePath(string(p), engine.DefaultLimits()); again != p || err != nil {
+			t.Fatalf("%q gives %q, that gives %q, %v", s, p, again, err)
+		}
+		if p.Fold() != engine.Path(p.Fold()).Fold() || len(p) != len(s) {
+			t.Fatalf("%q gives %q", s, p)
+		}
+	})
+}
+
+func TestNamesInUse(t *testing.T) {
+	run(t, rules{
+		"NAME-6": func(c *clocked) {
+			c.queue("Orders/New", engine.Config{})
+			c.equal(c.state("orders/NEW").Path, engine.Path("Orders/New"))
+			c.send("ORDERS/new", engine.Content{})
+			c.receive("orders/new")
+			c.refused(engine.ErrExists, func() error {
+				_, err := c.ns.Create(c.now, engine.Queue, "orders/new", engine.Config{}, "")
+				return err
+			})
+		},
+		"NAME-6 subscription": func(c *clocked) {
+			c.topic("Prices", engine.Config{})
+			c.equal(c.sub("prices", "EU", engine.Config{}), engine.Path("Prices/Subscriptions/EU"))
+			c.refused(engine.ErrExists, func() error {
+				_, err := c.ns.Create(c.now, engine.Subscription, "PRICES/Subscriptions/eu", engine.Config{}, "")
+				return err
+			})
+		},
+		"NAME-7": func(c *clocked) {
+			c.queue("a", engine.Config{})
+			c.refused(engine.ErrExists, func() error {
+				_, err := c.ns.Create(c.now, engine.Topic, "A", engine.Config{}, "")
+				return err
+			})
+			c.equal(len(c.ns.States(engine.Topic)), 0)
+			c.equal(len(c.ns.States(engine.Queue)), 1)
+			c.refused(engine.ErrNotAllowed, func() error { // and a queue has no subscriptions
+				_, err := c.ns.Create(c.now, engine.Subscription, "a/Subscriptions/s", engine.Config{}, "")
+				return err
+			})
+		},
+		"NAME-8": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.sends("q", "m")
+			c.kill(c.receive("q"), "", "")
+			p, err := engine.ParsePath("Q/$deadletterqueue", c.limits)
+			c.must(err)
+			c.equal(c.receive(p).Content.MessageID(), "m")
+		},
+		"NAME-9": func(c *clocked) { // a dead-letter queue has no description
+			c.queue("q", engine.Config{})
+			for _, step := range []func() error{
+				func() error { _, err := c.ns.Update(c.now, "q/$DeadLetterQueue", engine.Config{}, ""); return err },
+				func() error { return c.ns.Touch(c.now, "q/$DeadLetterQueue", "") },
+			} {
+				c.refused(engine.ErrNotAllowed, step)
+			}
+		},
+	})
+}
