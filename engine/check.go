@@ -1,0 +1,442 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// Check rebuilds every index from the records and tells the first difference:
+// the INVARIANT lines of the package comment, one after the other. It changes
+// nothing, takes time in proportion to all there is, and may be called between
+// any two steps.
+func (ns *Namespace) Check() error {
+	for _, check := range []func() error{ns.checkEntities, ns.checkHolders, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkChanges} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func broken(at Path, format string, args ...any) error {
+	return fmt.Errorf("%q: %s", at, fmt.Sprintf(format, args...))
+}
+
+// INVARIANT: an entity is found by its folded path, its places by their ids,
+// and a subscription through its topic, in the order of paths.
+func (ns *Namespace) checkEntities() error {
+	places, top := 0, 0
+	for key, e := range ns.entities {
+		switch {
+		case key != e.Path.Fold():
+			return broken(e.Path, "it is kept under %q", key)
+		case e.main.id != e.ID || e.main.dead || e.main.entity != e || e.main.path != e.Path:
+			return broken(e.Path, "its main place is %d of %q", e.main.id, e.main.path)
+		case (e.dead == nil) != (e.Kind == Topic) || (e.DeadLetterID == 0) != (e.dead == nil):
+			return broken(e.Path, "a %s with dead-letter queue %d", e.Kind, e.DeadLetterID)
+		case e.dead != nil && (e.dead.id != e.DeadLetterID || !e.dead.dead || e.dead.entity != e || e.dead.path != e.Path.DeadLetter()):
+			return broken(e.Path, "its dead-letter queue is %d of %q", e.dead.id, e.dead.path)
+		}
+		for _, h := range e.holders() {
+			if ns.holders[h.id] != h {
+				return broken(h.path, "its id %d leads elsewhere", h.id)
+			}
+			places++
+		}
+		if err := ns.checkFamily(e); err != nil {
+			return err
+		}
+		if e.topic == nil {
+			top++
+		}
+	}
+	if places != len(ns.holders) || top != ns.topLevel {
+		return fmt.Errorf("%d places are known and %d belong to entities; %d queues and topics are counted and %d are there", len(ns.holders), places, ns.topLevel, top)
+	}
+	return nil
+}
+
+func (ns *Namespace) checkFamily(e *entity) error {
+	name, _, isSub := e.Path.Subscription()
+	switch {
+	case isSub != (e.Kind == Subscription) || isSub != (e.topic != nil):
+		return broken(e.Path, "a %s with topic %v", e.Kind, e.topic)
+	case isSub && (ns.entities[Path(name).Fold()] != e.topic || e.topic.Kind != Topic || !slices.Contains(e.topic.subs, e)):
+		return broken(e.Path, "its topic does not know it")
+	case !slices.IsSortedFunc(e.subs, func(a, b *entity) int { return strings.Compare(a.Path.Fold(), b.Path.Fold()) }):
+		return broken(e.Path, "its subscriptions are not sorted")
+	}
+	seen := map[string]bool{}
+	for _, s := range e.subs {
+		if ns.entities[s.Path.Fold()] != s || s.topic != e {
+			return broken(e.Path, "it has a subscription %q that is not its own", s.Path)
+		}
+	}
+	for _, r := range e.rules {
+		if r.Subscription != e.ID || seen[strings.ToLower(r.Name)] || e.topic == nil {
+			return broken(e.Path, "rule %q of %d is there twice or elsewhere's", r.Name, r.Subscription)
+		}
+		seen[strings.ToLower(r.Name)] = true
+	}
+	bytes := int64(0)
+	if e.topic == nil {
+		for _, o := range append(slices.Clone(e.subs), e) {
+			bytes += o.bytesHeld()
+		}
+	}
+	if e.bytes != bytes { // INVARIANT: bytes are counted at the root
+		return broken(e.Path, "%d bytes are counted and %d are there", e.bytes, bytes)
+	}
+	return nil
+}
+
+func (ns *Namespace) checkHolders() error {
+	for _, e := range ns.sorted() {
+		terms := Terms{
+			TTL: e.Config.DefaultMessageTimeToLive, Deliveries: e.Config.Deliveries(),
+			KeepExpired: e.Config.DeadLetteringOnMessageExpiration,
+		}
+		if e.topic != nil {
+			terms.TTL = effectiveTTL(terms.TTL, e.topic.Config.DefaultMessageTimeToLive)
+		}
+		if e.main.terms != terms || e.dead != nil && e.dead.terms != (Terms{DeadLetterQueue: true}) {
+			return broken(e.Path, "terms are %+v and should be %+v", e.main.terms, terms)
+		}
+		for _, h := range e.holders() {
+			if err := ns.checkHolder(h); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// INVARIANT: order, the lists apart, alarms, counts and bytes of a holder are a
+// function of its messages.
+func (ns *Namespace) checkHolder(h *holder) error {
+	var count [classes]int64
+	var bytes int64
+	var expiring, pending []alarm
+	ready := 0
+	for m := range h.order.from(0) {
+		if err := ns.checkMessage(h, m); err != nil {
+			return err
+		}
+		c := classOf(m.Message)
+		count[c]++
+		bytes += m.size()
+		if m.ready() {
+			if ready++; ready == 1 && h.order.first() != m {
+				return broken(h.path, "#%d is the first that is ready, not %v", m.Seq, h.order.first())
+			}
+		}
+		if c != classActive && h.apart[c].at(m.Seq) != m {
+			return broken(h.path, "#%d is missing in its list apart", m.Seq)
+		}
+		switch a := (alarm{m.alarm, m.Seq}); {
+		case m.alarm == 0:
+		case h.alarmsFor(m.Message) == &h.pending:
+			pending = append(pending, a)
+		default:
+			expiring = append(expiring, a)
+		}
+	}
+	if count != h.count || bytes != h.bytes || ready != h.order.ready() {
+		return broken(h.path, "counts %v, bytes %d, ready %d; there are %v, %d, %d", h.count, h.bytes, h.order.ready(), count, bytes, ready)
+	}
+	for c := range classes {
+		if n := int64(h.apart[c].len()); c != classActive && n != count[c] || c == classActive && n != 0 {
+			return broken(h.path, "list apart %d has %d messages, not %d", c, n, count[c])
+		}
+	}
+	for _, o := range []*order{&h.order, &h.apart[classLocked], &h.apart[classDeferred], &h.apart[classScheduled]} {
+		if err := o.fault(); err != nil {
+			return broken(h.path, "%v", err)
+		}
+	}
+	for k := range h.lockBy { // INVARIANT: lockBy names only locked messages
+		if m := ns.messages[k]; m == nil || m.Holder != h.id || !m.Locked() {
+			return broken(h.path, "a holder of the lock of %d is known, which is not locked here", k)
+		}
+	}
+	if err := h.expiring.fault(expiring); err != nil {
+		return broken(h.path, "expiring %v", err)
+	}
+	if err := h.pending.fault(pending); err != nil {
+		return broken(h.path, "pending %v", err)
+	}
+	return nil
+}
+
+func (ns *Namespace) checkMessage(h *holder, m *message) error {
+	switch {
+	case m.Holder != h.id || ns.messages[m.Key] != m || h.order.at(m.Seq) != m:
+		return broken(h.path, "#%d leads elsewhere: holder %d, key %d", m.Seq, m.Holder, m.Key)
+	case m.Seq < 1 || m.Seq >= h.entity.main.meter.NextSeq: // INVARIANT: NextSeq is above every number
+		return broken(h.path, "#%d is not below the next number, %d", m.Seq, h.entity.main.meter.NextSeq)
+	case m.Content != m.content.key:
+		return broken(h.path, "#%d has content %d and refers to %d", m.Seq, m.content.key, m.Content)
+	case (m.State == Scheduled) != (m.ScheduledFor != 0) || m.State == Scheduled && (h.dead || m.Locked()):
+		return broken(h.path, "#%d is %v for %d, locked until %d", m.Seq, m.State, m.ScheduledFor, m.LockedUntil)
+	case h.entity.Kind == Topic && m.State != Scheduled:
+		return broken(h.path, "#%d is at a topic, %v", m.Seq, m.State)
+	case h.dead != (m.Extra != nil && m.Extra.DeadLettered):
+		return broken(h.path, "#%d is dead-lettered: %v", m.Seq, !h.dead)
+	case m.alarm != h.terms.NextLook(m.Message) && (h.rejudge == 0 || m.Seq < h.rejudge):
+		return broken(h.path, "the alarm of #%d is at %d and should be at %d", m.Seq, m.alarm, h.terms.NextLook(m.Message))
+	}
+	return nil
+}
+
+// fault tells where o breaks its invariants.
+func (o *order) fault() error {
+	total, able := 0, 0
+	if o.root != nil {
+		var err error
+		if total, able, err = o.root.fault(o.level); err != nil {
+			return err
+		}
+	}
+	if total != o.total || able != o.able || (o.root == nil) != (o.total == 0) || o.root != nil && o.level > 0 && o.root.there == 1 {
+		return fmt.Errorf("an order of level %d counts %d, %d ready; there are %d and %d", o.level, o.total, o.able, total, able)
+	}
+	return nil
+}
+
+func (p *page) fault(level uint) (total, able int, err error) {
+	n := bits.OnesCount64(p.there)
+	if p.there == 0 || p.ready&^p.there != 0 || level == 0 && len(p.msgs) != n || level > 0 && len(p.pages) != n {
+		return 0, 0, fmt.Errorf("a page of level %d has there %b, ready %b, %d messages, %d pages", level, p.there, p.ready, len(p.msgs), len(p.pages))
+	}
+	if level == 0 {
+		for _, m := range p.msgs {
+			if !p.has(digit(m.Seq, 0)) || p.msgs[p.place(digit(m.Seq, 0))] != m {
+				return 0, 0, fmt.Errorf("#%d is out of place", m.Seq)
+			}
+		}
+		return n, bits.OnesCount64(p.ready), nil
+	}
+	for i := range uint(64) {
+		if !p.has(i) {
+			continue
+		}
+		below := p.pages[p.place(i)]
+		if (below.ready != 0) != (p.ready>>i&1 != 0) {
+			return 0, 0, fmt.Errorf("a page of level %d has ready %b, the one under %d %b", level, p.ready, i, below.ready)
+		}
+		t, a, err := below.fault(level - 1)
+		if err != nil {
+			return 0, 0, err
+		}
+		total, able = total+t, able+a
+	}
+	return total, able, nil
+}
+
+// fault tells where s breaks its invariants or is not what it should hold.
+func (s *alarms) fault(want []alarm) error {
+	slices.SortFunc(want, alarm.compare)
+	var have []alarm
+	for i, c := range s.chunks {
+		if len(c) == 0 || len(c) > chunkSize || i >= len(s.last) || s.last[i] != c[len(c)-1] {
+			return fmt.Errorf("alarms: chunk %d of %d has %d", i, len(s.chunks), len(c))
+		}
+		have = append(have, c...)
+	}
+	if len(s.last) != len(s.chunks) || s.n != len(have) || !slices.Equal(have, want) {
+		return fmt.Errorf("alarms are %v, counted %d, and should be %v", have, s.n, want)
+	}
+	return nil
+}
+
+// INVARIANT: a link is at the place it names, credit is counted at the entity
+// and its topic, and a place with a ready message and a link with credit is
+// hungry.
+func (ns *Namespace) checkLinks() error {
+	n := 0
+	credit := map[*entity]int{}
+	for _, h := range ns.holders {
+		waiting := false
+		for _, l := range h.links {
+			if ns.links[l.ID] != l || l.holder != h || l.credit < 0 {
+				return broken(h.path, "link %d with credit %d is at %q", l.ID, l.credit, l.holder.path)
+			}
+			n++
+			if l.credit > 0 {
+				waiting = true
+				for e := h.entity; e != nil; e = e.topic {
+					credit[e]++
+				}
+			}
+		}
+		if waiting && h.order.ready() > 0 && !h.hungry {
+			return broken(h.path, "%d messages are ready, a link has credit, and nothing will bring them together", h.order.ready())
+		}
+		if h.hungry != slices.Contains(ns.hungry, h) {
+			return broken(h.path, "hungry is %v", h.hungry)
+		}
+	}
+	if n != len(ns.links) {
+		return fmt.Errorf("%d links are known and %d are at a place", len(ns.links), n)
+	}
+	for _, e := range ns.entities {
+		if e.credit != credit[e] {
+			return broken(e.Path, "%d links with credit are counted, %d are there", e.credit, credit[e])
+		}
+	}
+	return nil
+}
+
+// INVARIANT: a holder with something due is in turn, or in the heap where its
+// next alarm wants it; an entity's idle alarm is never late.
+func (ns *Namespace) checkDue() error {
+	for i, h := range ns.due {
+		if h.place != i || ns.holders[h.id] != h || h.at <= 0 || i > 0 && ns.due[(i-1)/2].at > h.at {
+			return broken(h.path, "it is at place %d of the heap, due at %d, and says %d", i, h.at, h.place)
+		}
+	}
+	for _, h := range ns.holders {
+		turns := 0
+		for _, o := range ns.turn {
+			if o == h {
+				turns++
+			}
+		}
+		switch at := h.next(); {
+		case h.inTurn && (turns != 1 || h.place >= 0), !h.inTurn && turns != 0:
+			return broken(h.path, "in turn is %v, but it is there %d times and at place %d of the heap", h.inTurn, turns, h.place)
+		case !h.inTurn && (h.at != at || (at != 0) != (h.place >= 0)):
+			return broken(h.path, "it is due at %d and stands in the heap for %d, at place %d", at, h.at, h.place)
+		}
+	}
+	for _, e := range ns.entities {
+		idle, a := e.Config.AutoDeleteOnIdle, e.activity()
+		switch {
+		case idle == 0 || e.Config.ForwardTo != "" || a.Receivers == 0 && a.Scheduled > 0:
+		case e.idleAt == 0, a.Receivers == 0 && e.idleAt > a.LastUsed.Add(idle):
+			return broken(e.Path, "last used at %d, it will be looked at only at %d", a.LastUsed, e.idleAt)
+		}
+	}
+	return nil
+}
+
+// INVARIANT: messages are those of the places there are and of places deleted
+// but not let go yet; contents count who refers to them.
+func (ns *Namespace) checkMessages() error {
+	n := 0
+	refs := map[*content]int32{}
+	places := slices.Concat(slices.Collect(maps.Values(ns.holders)), ns.dying, ns.changes.deleted)
+	for _, h := range places {
+		for m := range h.order.from(0) {
+			if ns.messages[m.Key] != m {
+				return broken(h.path, "#%d cannot be found by its key", m.Seq)
+			}
+			n++
+			refs[m.content]++
+		}
+	}
+	if n != len(ns.messages) {
+		return fmt.Errorf("%d messages are known by key and %d are at a place", len(ns.messages), n)
+	}
+	for c, n := range refs {
+		if c.refs != n || c.pins < 0 {
+			return fmt.Errorf("content %d counts %d messages and %d readers; %d messages refer to it", c.key, c.refs, c.pins, n)
+		}
+	}
+	return nil
+}
+
+// INVARIANT: what the store has, changed by what is pending, is what is here.
+// Of what the store has, the engine knows only that a message is stored and not
+// dirty; enginetest compares the rest.
+func (ns *Namespace) checkChanges() error {
+	c := &ns.changes
+	listed, meters := map[*message]bool{}, map[*holder]bool{}
+	for _, m := range c.messages {
+		if !m.dirty || listed[m] {
+			return fmt.Errorf("message %d waits for the store twice, or is not dirty", m.Key)
+		}
+		listed[m] = true
+	}
+	for _, h := range c.meters {
+		if !h.meterDirty || meters[h] {
+			return broken(h.path, "its meter waits for the store twice, or is not dirty")
+		}
+		meters[h] = true
+	}
+	fresh := map[*content]bool{}
+	for _, k := range c.contents {
+		fresh[k] = true
+	}
+	for k, m := range ns.messages {
+		_, dropped := c.dropped[k]
+		switch {
+		case m.dirty != listed[m] || !m.dirty && !m.stored || dropped:
+			return fmt.Errorf("message %d: stored %v, dirty %v, listed %v, dropped %v", k, m.stored, m.dirty, listed[m], dropped)
+		case !m.content.stored && !fresh[m.content]:
+			return fmt.Errorf("message %d: its content %d is not in the store and not on the way", k, m.content.key)
+		}
+	}
+	for id, h := range ns.holders {
+		if h.meterDirty != meters[h] {
+			return broken(h.path, "meter dirty is %v, listed %v", h.meterDirty, meters[h])
+		}
+		if e, ok := c.entities[id]; ok && e != h.entity {
+			return broken(h.path, "another %q waits for the store", e.Path)
+		}
+	}
+	return ns.batch(0).fault()
+}
+
+// fault tells whether b names an identity twice.
+func (b *Batch) fault() error {
+	seen := map[any]bool{}
+	var twice any
+	note := func(id any) {
+		if seen[id] {
+			twice = id
+		}
+		seen[id] = true
+	}
+	type meter HolderID
+	type message Key
+	type content Key
+	type body Key
+	for _, e := range b.Entities {
+		note(e.ID)
+	}
+	for _, id := range b.DropHolders {
+		note(id)
+	}
+	for _, r := range b.Rules {
+		note(r.id())
+	}
+	for _, id := range b.DropRules {
+		note(id)
+	}
+	for _, m := range b.Meters {
+		note(meter(m.Holder))
+	}
+	for _, m := range b.Messages {
+		note(message(m.Key))
+	}
+	for _, k := range b.DropMessages {
+		note(message(k))
+	}
+	for _, k := range b.Contents {
+		note(content(k.Key))
+	}
+	for _, k := range b.DropContents {
+		note(content(k.Key))
+	}
+	for _, k := range b.Bodies {
+		note(body(k.Key))
+	}
+	if twice != nil {
+		return fmt.Errorf("a batch names %T %v twice", twice, twice)
+	}
+	return nil
+}
