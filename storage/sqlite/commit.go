@@ -27,16 +27,18 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 	}
 	defer s.leave()
 	staged := s.loose.stagedFor(b.Contents)
-	large := 0
-	err := s.write(b.Hard, func(w *writer) (err error) {
-		large, err = w.apply(b, staged)
+	loosened := 0
+	err := s.write(b.Hard, func(w *writer) error {
+		before := w.loosened
+		err := w.apply(b, staged)
+		loosened = w.loosened - before
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	s.loose.taken(staged)
-	if large > 0 || len(b.DropHolders) > 0 {
+	if loosened > 0 || len(b.DropHolders) > 0 {
 		wake(s.toSweep)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -66,6 +67,7 @@ type Store struct {
 	stop     context.CancelFunc
 	tending  sync.WaitGroup
 	logLong  chan struct{} // the log is due to be moved into the file; holds one
+	moved    atomic.Int64  // pages of the log that are in the file already
 	toSweep  chan struct{} // there is something to sweep; holds one
 	sweeping sync.Mutex    // one sweep at a time
 }

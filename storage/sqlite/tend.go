@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	// longLog is the length in pages from which the log is moved into the file.
+	// longLog pages that came to the log are moved into the file beside the
+	// commits. From fullLog on commits wait while the rest is moved, so that
+	// the log begins anew.
 	longLog = 1000
+	fullLog = 3 * longLog
 
 	sweptMessages = 256 // in one transaction
 	sweptRules    = 256
@@ -33,8 +36,14 @@ func wake(c chan struct{}) {
 	}
 }
 
+// logGrew is called after every commit, by the writer.
 func (s *Store) logGrew(pages int) {
-	if pages >= longLog {
+	moved := int(s.moved.Load())
+	if pages < moved { // it has begun anew
+		s.moved.Store(0)
+		moved = 0
+	}
+	if pages-moved >= longLog {
 		wake(s.logLong)
 	}
 }
@@ -69,15 +78,20 @@ func (s *Store) moveLog(ctx context.Context, c *sqlite3.Conn) {
 	}
 }
 
-// moveLogOnce moves most of the log while commits go on, then the little that
-// came meanwhile while they wait, so that the next one begins it anew.
+// moveLogOnce moves the log while commits go on. They are always ahead, so
+// when it has become long they wait for the little that is left.
 func (s *Store) moveLogOnce(c *sqlite3.Conn) error {
-	if _, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE); err != nil {
+	pages, moved, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
+	if err != nil {
 		return err
+	}
+	s.moved.Store(int64(moved))
+	if pages < fullLog {
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_RESTART)
+	_, _, err = c.WALCheckpoint("main", sqlite3.CHECKPOINT_RESTART)
 	if errors.Is(err, sqlite3.BUSY) {
 		return nil // somebody reads what is in the log: the next time, then
 	}
@@ -167,10 +181,8 @@ func (s *Store) sweepBody(ctx context.Context, k engine.Key) error {
 		if err != nil || !loose || !s.loose.sweepable(k) {
 			return false, err
 		}
-		for _, drop := range []*sqlite3.Stmt{w.dropBody, w.dropLarge} {
-			if err := w.run(drop, int64(k)); err != nil {
-				return false, err
-			}
+		if err := errors.Join(w.between(w.dropBodies, int64(k), int64(k)), w.run(w.dropLarge, int64(k))); err != nil {
+			return false, err
 		}
 		r := into(w.sweepChunks)
 		r.putInt(int64(k))

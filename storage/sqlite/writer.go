@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/ncruces/go-sqlite3"
@@ -14,17 +15,21 @@ import (
 // It is not safe for concurrent use.
 type writer struct {
 	c       *sqlite3.Conn
-	flushes bool   // every commit flushes the log: synchronous is FULL
-	scratch []byte // for what must be bytes and is a string
+	flushes bool    // every commit flushes the log: synchronous is FULL
+	scratch []byte  // for what must be bytes and is a string
+	dropped []int64 // keys in order
+
+	loosened int // large bodies that batches have dropped, since open
 
 	begin, commit, rollback, full, normal *sqlite3.Stmt
 
 	putEntity, putRule, putMeter, putPlain, putExtra, putContent *sqlite3.Stmt
 	putBody, putLarge, putChunk, putLoose, putDropped            *sqlite3.Stmt
 
-	dropEntity, dropRule, dropMeter, dropMessage, dropContent *sqlite3.Stmt
-	dropBody, dropLarge, dropLoose, isLoose                   *sqlite3.Stmt
-	sweepChunks, sweepMessages, sweepRules, sweepDropped      *sqlite3.Stmt
+	dropEntity, dropRule, dropMeter                      *sqlite3.Stmt
+	dropMessages, dropContents, dropBodies               *sqlite3.Stmt // from one key to another
+	dropLarge, dropLoose, isLoose                        *sqlite3.Stmt
+	sweepChunks, sweepMessages, sweepRules, sweepDropped *sqlite3.Stmt
 }
 
 // newWriter takes c over. grew is called after each commit with the length of
@@ -57,9 +62,9 @@ func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 		{&w.dropEntity, "DELETE FROM entity WHERE id = ?"},
 		{&w.dropRule, "DELETE FROM rule WHERE subscription = ? AND folded = ?"},
 		{&w.dropMeter, "DELETE FROM meter WHERE holder = ?"},
-		{&w.dropMessage, "DELETE FROM message WHERE key = ?"},
-		{&w.dropContent, "DELETE FROM content WHERE key = ?"},
-		{&w.dropBody, "DELETE FROM body WHERE key = ?"},
+		{&w.dropMessages, "DELETE FROM message WHERE key BETWEEN ? AND ?"},
+		{&w.dropContents, "DELETE FROM content WHERE key BETWEEN ? AND ?"},
+		{&w.dropBodies, "DELETE FROM body WHERE key BETWEEN ? AND ?"},
 		{&w.dropLarge, "DELETE FROM large WHERE key = ?"},
 		{&w.dropLoose, "DELETE FROM loose WHERE key = ?"},
 		{&w.isLoose, "SELECT 1 FROM loose WHERE key = ?"},
@@ -143,47 +148,38 @@ func (w *writer) run(st *sqlite3.Stmt, id int64) error {
 	return st.Exec()
 }
 
-// apply makes every change of b. It returns the large bodies among what was
-// dropped, which are left to be swept.
-func (w *writer) apply(b *engine.Batch, staged map[engine.Key]bool) (large int, err error) {
+// apply makes every change of b. Of the contents, the bodies of some were
+// staged.
+func (w *writer) apply(b *engine.Batch, staged map[engine.Key]bool) error {
 	r := into(w.putMeter)
 	r.putMeter(engine.Meter{LastUsed: b.Now}) // the broker's own row
 	if err := r.run(); err != nil {
-		return 0, err
+		return err
 	}
 	for i := range b.Messages {
 		if err := w.message(&b.Messages[i]); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	for _, c := range b.Contents {
 		if err := w.content(c); err != nil {
-			return 0, err
+			return err
 		}
 		if len(staged) > 0 && staged[c.Key] {
 			if err := w.run(w.dropLoose, int64(c.Key)); err != nil {
-				return 0, err
+				return err
 			}
 		}
 	}
 	for _, body := range b.Bodies {
 		if err := w.body(body.Key, body.Bytes); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	for _, k := range b.DropMessages {
-		if err := w.run(w.dropMessage, int64(k)); err != nil {
-			return 0, err
-		}
+	if err := w.applyDrops(b); err != nil {
+		return err
 	}
-	for _, c := range b.DropContents {
-		n, err := w.drop(c)
-		if err != nil {
-			return 0, err
-		}
-		large += n
-	}
-	return large, w.applyRare(b)
+	return w.applyRare(b)
 }
 
 // applyRare is apply for what a busy broker seldom changes.
@@ -247,17 +243,83 @@ func (w *writer) content(c engine.StoredContent) error {
 	return r.run()
 }
 
-// drop forgets a content and its body. It tells how many large bodies are now
-// to be swept: none or one.
-func (w *writer) drop(c engine.DroppedContent) (large int, err error) {
-	if err := w.run(w.dropContent, int64(c.Key)); err != nil || !c.HasBody {
-		return 0, err
+// applyDrops forgets messages and contents. Those that went first in came
+// first out: their keys are neighbours, and one statement deletes them all.
+func (w *writer) applyDrops(b *engine.Batch) error {
+	w.dropped = w.dropped[:0]
+	for _, k := range b.DropMessages {
+		w.dropped = append(w.dropped, int64(k))
 	}
-	if err := w.run(w.dropBody, int64(c.Key)); err != nil || w.c.Changes() > 0 {
-		return 0, err
+	for from, to := range runs(w.dropped) {
+		if err := w.between(w.dropMessages, from, to); err != nil {
+			return err
+		}
 	}
-	if err := w.run(w.dropLarge, int64(c.Key)); err != nil || w.c.Changes() == 0 {
-		return 0, err
+	w.dropped = w.dropped[:0]
+	for _, c := range b.DropContents {
+		w.dropped = append(w.dropped, int64(c.Key))
 	}
-	return 1, w.run(w.putLoose, int64(c.Key))
+	for from, to := range runs(w.dropped) {
+		if err := w.between(w.dropContents, from, to); err != nil {
+			return err
+		}
+	}
+	w.dropped = w.dropped[:0]
+	for _, c := range b.DropContents {
+		if c.HasBody {
+			w.dropped = append(w.dropped, int64(c.Key))
+		}
+	}
+	for from, to := range runs(w.dropped) {
+		if err := w.between(w.dropBodies, from, to); err != nil {
+			return err
+		}
+		if w.c.Changes() == to-from+1 {
+			continue
+		}
+		if err := w.dropLargeBodies(from, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropLargeBodies leaves those among the keys to the sweep.
+func (w *writer) dropLargeBodies(from, to int64) error {
+	for k := from; ; k++ {
+		if err := w.run(w.dropLarge, k); err != nil {
+			return err
+		}
+		if w.c.Changes() > 0 {
+			w.loosened++
+			if err := w.run(w.putLoose, k); err != nil {
+				return err
+			}
+		}
+		if k == to {
+			return nil
+		}
+	}
+}
+
+func (w *writer) between(st *sqlite3.Stmt, from, to int64) error {
+	r := into(st)
+	r.putInt(from)
+	r.putInt(to)
+	return r.run()
+}
+
+// runs sorts ids and yields the first and last of each unbroken run in them.
+func runs(ids []int64) iter.Seq2[int64, int64] {
+	slices.Sort(ids)
+	return func(yield func(int64, int64) bool) {
+		for i := 0; i < len(ids); {
+			from := i
+			for i++; i < len(ids) && ids[i] == ids[i-1]+1; i++ {
+			}
+			if !yield(ids[from], ids[i-1]) {
+				return
+			}
+		}
+	}
 }
