@@ -18,10 +18,11 @@ type changes struct {
 	entities map[HolderID]*entity // nil value: dropped
 	holders  map[HolderID]struct{}
 	rules    map[RuleID]struct{}
-	contents []*content // new ones
-	garbage  []*content // ones whose last reference went since the last commit
-	pinned   []*content // ones whose last reference went before; some are still being read
-	deleted  []*holder  // gone with their entity; their messages are let go after Seal
+	contents []*content          // new ones
+	bodies   map[*content][]byte // of new ones, unless staged or empty
+	garbage  []*content          // ones whose last reference went since the last commit
+	ripe     []*content          // ones whose last reference went before and that nobody reads any more
+	deleted  []*holder           // gone with their entity; their messages are let go after Seal
 }
 
 type undoKind uint8
@@ -53,7 +54,7 @@ type undo struct {
 func newChanges() changes {
 	return changes{
 		dropped: map[Key]struct{}{}, entities: map[HolderID]*entity{},
-		holders: map[HolderID]struct{}{}, rules: map[RuleID]struct{}{},
+		holders: map[HolderID]struct{}{}, rules: map[RuleID]struct{}{}, bodies: map[*content][]byte{},
 	}
 }
 
@@ -102,7 +103,7 @@ func (ns *Namespace) undo() {
 			u.m.Message = u.before
 			ns.link(u.m)
 		case undoMeter:
-			u.h.meter = u.meter
+			u.h.meter, u.h.usedAt = u.meter, 0 // what the store has is to be written again
 			ns.changes.markMeter(u.h)
 		case undoCredit:
 			u.link.served = u.served
@@ -129,7 +130,7 @@ type Effects struct {
 // (hard), or may wait (soft).
 func (ns *Namespace) Pending() (hard, soft bool) {
 	c := &ns.changes
-	soft = len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.pinned) > 0
+	soft = len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.ripe) > 0
 	return c.hard, soft
 }
 
@@ -183,8 +184,8 @@ func (ns *Namespace) batch(now Instant) *Batch {
 	for _, k := range c.contents {
 		if k.refs > 0 {
 			b.Contents = append(b.Contents, StoredContent{k.key, k.packed})
-			if k.body != nil {
-				b.Bodies = append(b.Bodies, Body{k.key, k.body})
+			if body := c.bodies[k]; body != nil {
+				b.Bodies = append(b.Bodies, Body{k.key, body})
 			}
 		}
 	}
@@ -196,8 +197,8 @@ func (ns *Namespace) batch(now Instant) *Batch {
 // reads any more. Those of this batch wait for the next one, so that a
 // delivery can still find the body it is about to hand out.
 func (ns *Namespace) collect(b *Batch) {
-	for _, k := range ns.changes.pinned {
-		if k.pins == 0 && (k.stored || k.staged) {
+	for _, k := range ns.changes.ripe {
+		if k.stored || k.staged {
 			b.DropContents = append(b.DropContents, DroppedContent{k.key, k.bodySize > 0})
 		}
 	}
@@ -221,13 +222,15 @@ func (ns *Namespace) Seal(committed bool) {
 	}
 	for _, k := range c.contents {
 		if k.refs > 0 {
-			k.stored, k.body = true, nil
+			k.stored = true
 		}
 	}
-	c.pinned = slices.DeleteFunc(c.pinned, func(k *content) bool { return k.pins == 0 }) // this batch dropped it
+	clear(c.ripe) // this batch dropped them
+	c.ripe = c.ripe[:0]
 	for _, k := range c.garbage {
-		if k.litter = k.refs == 0; k.litter {
-			c.pinned = append(c.pinned, k)
+		k.litter = k.refs == 0
+		if k.orphan = k.litter; k.orphan && k.pins == 0 {
+			c.ripe = append(c.ripe, k)
 		}
 	}
 	clear(c.messages)
@@ -237,6 +240,7 @@ func (ns *Namespace) Seal(committed bool) {
 	clear(c.entities)
 	clear(c.holders)
 	clear(c.rules)
+	clear(c.bodies)
 	c.hard = false
 }
 
@@ -257,7 +261,11 @@ func (ns *Namespace) Rollback() {
 }
 
 // Taken says that the body of a delivery has been read or given up.
-func (ns *Namespace) Taken(c Pin) { c.content.pins-- }
+func (ns *Namespace) Taken(p Pin) {
+	if p.content.pins--; p.content.pins == 0 && p.content.orphan {
+		ns.changes.ripe = append(ns.changes.ripe, p.content)
+	}
+}
 
 // A Pin keeps the body of a delivered message in the store until it is read.
 type Pin struct{ content *content }

@@ -14,12 +14,12 @@ type content struct {
 	key      Key
 	packed   Packed
 	bodySize int64
-	body     []byte // until it is committed; nil if staged or empty
-	refs     int32  // messages that refer to it
-	pins     int32  // deliveries whose body has not been read yet
+	refs     int32 // messages that refer to it
+	pins     int32 // deliveries whose body has not been read yet
 	stored   bool
+	orphan   bool // nothing refers to it, for good
 	staged   bool // its body went ahead of it
-	litter   bool // it is in changes.garbage or changes.pinned
+	litter   bool // it is in changes.garbage, or gone
 }
 
 func (c *content) size() int64 { return int64(len(c.packed)) + c.bodySize }

@@ -84,8 +84,11 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 	}
 	seqs := make([]Seq, 0, len(batch))
 	for _, s := range batch {
-		c := &content{key: s.Key, packed: s.Content, bodySize: s.BodySize, body: s.Body, staged: s.Staged}
+		c := &content{key: s.Key, packed: s.Content, bodySize: s.BodySize, staged: s.Staged}
 		ns.changes.contents = append(ns.changes.contents, c)
+		if s.Body != nil {
+			ns.changes.bodies[c] = s.Body
+		}
 		seqs = append(seqs, ns.accept(now, e, s, c, actor))
 	}
 	ns.changes.hard = true
