@@ -178,7 +178,7 @@ func (e *entity) messages() (n int64) {
 // (TTL-7), and has every message's alarm set anew if that changed.
 func (ns *Namespace) setTerms(e *entity) {
 	t := Terms{
-		TTL: e.Config.DefaultMessageTimeToLive, Deliveries: e.Config.Deliveries(),
+		TTL: effectiveTTL(e.Config.DefaultMessageTimeToLive, ns.limits.MaxTTL), Deliveries: e.Config.Deliveries(),
 		KeepExpired: e.Config.DeadLetteringOnMessageExpiration,
 	}
 	if e.topic != nil {

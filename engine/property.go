@@ -56,8 +56,9 @@ func LookupProperty(kind EntityKind, name string) (Property, bool) {
 	return Property{}, false
 }
 
-// Set reads text into c. Text that means the default, and only that, leaves a
-// zero field. Errors are *PropertyError.
+// Set reads text into c. An empty text, and never where that is the default,
+// leaves a zero field, which means the default. Errors are *PropertyError, and
+// leave c as it was.
 func (p Property) Set(c *Config, l Limits, kind EntityKind, text string) error {
 	if err := p.set(c, l, kind, strings.TrimSpace(text)); err != nil {
 		return err
@@ -130,7 +131,7 @@ func durationProperty(name string, kinds []EntityKind, def string, field func(*C
 			*field(c) = 0
 			return nil
 		}
-		if never || d < least || most > 0 && d > most {
+		if never || d < least || d == 0 || most > 0 && d > most { // a zero field means the default
 			return p.refuse(text, ErrOutOfRange, "%s", outOfBounds(name, never, d, least, most))
 		}
 		*field(c) = d
@@ -237,15 +238,16 @@ func statusProperty(kinds []EntityKind) Property {
 func entityProperty(name string, kinds []EntityKind, field func(*Config) *string) Property {
 	p := Property{Name: name, Type: EntityProperty, Kinds: kinds}
 	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
+		path := text
 		if _, rest, ok := strings.Cut(text, "://"); ok {
-			_, text, _ = strings.Cut(rest, "/")
+			_, path, _ = strings.Cut(rest, "/")
 		}
 		if text != "" {
-			if err := CheckName(Queue, text, l); err != nil {
+			if err := CheckName(Queue, path, l); err != nil {
 				return p.refuse(text, ErrArgument, "The value for '%s' is not the path of a queue or topic: %v", name, err)
 			}
 		}
-		*field(c) = text
+		*field(c) = path
 		return nil
 	}
 	p.text = func(c Config) string { return *field(&c) }

@@ -1,0 +1,349 @@
+package engine_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+)
+
+const never = engine.MaxDurationText
+
+// TestPropertyDefaults has every property of §1.2, who has it and its default.
+func TestPropertyDefaults(t *testing.T) {
+	q, top, sub := engine.Queue, engine.Topic, engine.Subscription
+	all := []engine.EntityKind{q, top, sub}
+	type who = map[engine.EntityKind]string
+	want := map[string]who{
+		"DefaultMessageTimeToLive":                  {q: never, top: never, sub: never}, // TTL-3
+		"DeadLetteringOnMessageExpiration":          {q: "false", sub: "false"},
+		"LockDuration":                              {q: "PT1M", sub: "PT1M"},
+		"MaxDeliveryCount":                          {q: "10", sub: "10"},
+		"AutoDeleteOnIdle":                          {q: never, top: never, sub: never}, // IDLE-1
+		"Status":                                    {q: "Active", top: "Active", sub: "Active"},
+		"RequiresSession":                           {q: "false", sub: "false"},
+		"RequiresDuplicateDetection":                {q: "false", top: "false"},
+		"DuplicateDetectionHistoryTimeWindow":       {q: "PT10M", top: "PT10M"},
+		"ForwardTo":                                 {q: "", sub: ""},
+		"ForwardDeadLetteredMessagesTo":             {q: "", sub: ""},
+		"DeadLetteringOnFilterEvaluationExceptions": {sub: "true"},
+		"MaxSizeInMegabytes":                        {q: "1024", top: "1024"},
+		"MaxMessageSizeInKilobytes":                 {q: "0", top: "0"},
+		"EnableBatchedOperations":                   {q: "true", top: "true", sub: "true"},
+		"EnableExpress":                             {q: "false", top: "false"},
+		"SupportOrdering":                           {q: "false", top: "false"},
+		"EnablePartitioning":                        {q: "false", top: "false"},
+		"UserMetadata":                              {q: "", top: "", sub: ""},
+	}
+	for _, kind := range all {
+		seen := 0
+		for _, p := range engine.Properties(kind) {
+			def, ok := want[p.Name][kind]
+			if got := p.Text(engine.Config{}); !ok || got != def || p.Default != def {
+				t.Errorf("%s of a %s is %q, its default %q; want %q", p.Name, kind, got, p.Default, def)
+			}
+			seen++
+		}
+		for name, kinds := range want {
+			if _, ok := kinds[kind]; ok {
+				seen--
+				if p, ok := engine.LookupProperty(kind, strings.ToUpper(name)); !ok || p.Name != name {
+					t.Errorf("a %s has no %s", kind, name)
+				}
+			} else if _, ok := engine.LookupProperty(kind, name); ok {
+				t.Errorf("a %s has %s", kind, name)
+			}
+		}
+		if seen != 0 {
+			t.Errorf("a %s has %d properties too many", kind, seen)
+		}
+	}
+	if p, ok := engine.LookupProperty(q, "EnableDeadLetteringOnMessageExpiration"); !ok || p.Name != "DeadLetteringOnMessageExpiration" {
+		t.Errorf("CONF-13: the older name gives %q", p.Name)
+	}
+}
+
+// TestPropertySet has every property at its limits and one past, and what it
+// reads back.
+func TestPropertySet(t *testing.T) {
+	const q, top, sub = engine.Queue, engine.Topic, engine.Subscription
+	outOfRange, argument := engine.ErrOutOfRange, engine.ErrArgument
+	for _, tc := range []struct {
+		rule, name string
+		kind       engine.EntityKind
+		in, out    string
+		err        error
+		text       string // that the error has
+	}{
+		{"PROP-3 shortest", "LockDuration", q, "PT5S", "PT5S", nil, ""},
+		{"PROP-3 shorter", "LockDuration", q, "PT4.999S", "", outOfRange, "between PT5S and PT5M"},
+		{"PROP-3 longest", "LockDuration", sub, "PT5M", "PT5M", nil, ""},
+		{"PROP-3 longer", "LockDuration", sub, "PT5M1S", "", outOfRange, "The supplied lock time exceeds the allowed maximum of '5' minutes."},
+		{"PROP-3 never", "LockDuration", q, never, "", outOfRange, "The supplied lock time exceeds the allowed maximum of '5' minutes."},
+		{"PROP-3 nothing", "LockDuration", q, "PT0S", "", outOfRange, "between"},
+		{"PROP-3 negative", "LockDuration", q, "-PT1M", "", argument, "not a duration"},
+		{"PROP-4 shortest", "DefaultMessageTimeToLive", q, "PT1S", "PT1S", nil, ""},
+		{"PROP-4 shorter", "DefaultMessageTimeToLive", top, "PT0.5S", "", outOfRange, "at least PT1S"},
+		{"PROP-4 nothing", "DefaultMessageTimeToLive", sub, "0s", "", outOfRange, "at least PT1S"},
+		{"PROP-4 never", "DefaultMessageTimeToLive", q, "never", never, nil, ""},
+		{"TTL-10", "DefaultMessageTimeToLive", q, never, never, nil, ""},
+		{"PROP-5 shortest", "AutoDeleteOnIdle", q, "PT5M", "PT5M", nil, ""},
+		{"PROP-5 shorter", "AutoDeleteOnIdle", q, "PT4M59S", "", outOfRange, "at least PT5M, or never"},
+		{"PROP-5 by a moment", "AutoDeleteOnIdle", sub, "PT4M59.999S", "", outOfRange, ""},
+		{"PROP-5 never", "AutoDeleteOnIdle", top, never, never, nil, ""},
+		{"IDLE-5", "AutoDeleteOnIdle", q, "5m", "PT5M", nil, ""},
+		{"PROP-6 fewest", "MaxDeliveryCount", q, "1", "1", nil, ""},
+		{"PROP-6 fewer", "MaxDeliveryCount", q, "0", "", outOfRange, ""},
+		{"PROP-6 negative", "MaxDeliveryCount", q, "-1", "", outOfRange, ""},
+		{"PROP-6 most", "MaxDeliveryCount", sub, "2147483647", "2147483647", nil, ""},
+		{"PROP-6 more", "MaxDeliveryCount", sub, "2147483648", "", outOfRange, ""},
+		{"PROP-6 far more", "MaxDeliveryCount", sub, "99999999999999999999", "", argument, ""},
+		{"PROP-6 not a number", "MaxDeliveryCount", q, "ten", "", argument, "whole number"},
+		{"PROP-7 shortest", "DuplicateDetectionHistoryTimeWindow", q, "PT20S", "PT20S", nil, ""},
+		{"PROP-7 shorter", "DuplicateDetectionHistoryTimeWindow", q, "PT19S", "", outOfRange, "between PT20S and P7D"},
+		{"PROP-7 longest", "DuplicateDetectionHistoryTimeWindow", top, "P7D", "P7D", nil, ""},
+		{"PROP-7 longer", "DuplicateDetectionHistoryTimeWindow", top, "P7DT1S", "", outOfRange, ""},
+		{"PROP-8 longest", "UserMetadata", q, strings.Repeat("é", 1024), strings.Repeat("é", 1024), nil, ""},
+		{"PROP-8 longer", "UserMetadata", q, strings.Repeat("é", 1025), "", outOfRange, "1024"},
+		{"SEQ-2", "EnablePartitioning", q, "true", "", argument, "Partitioned entities are not offered"},
+		{"SEQ-2 off", "EnablePartitioning", top, "False", "false", nil, ""},
+		{"status", "Status", q, "receivedisabled", "ReceiveDisabled", nil, ""},
+		{"status of a topic", "Status", top, "SendDisabled", "SendDisabled", nil, ""},
+		{"status not of a topic", "Status", top, "ReceiveDisabled", "", argument, "A topic cannot be ReceiveDisabled."},
+		{"status not of a subscription", "Status", sub, "SendDisabled", "", argument, "A subscription cannot be SendDisabled."},
+		{"status unknown", "Status", q, "Restoring", "", argument, "one of Active, Disabled"},
+		{"switch", "RequiresSession", sub, "TRUE", "true", nil, ""},
+		{"switch by number", "RequiresSession", sub, "1", "true", nil, ""},
+		{"switch wrong", "RequiresSession", sub, "yes", "", argument, "true or false"},
+		{"switch that is on", "EnableBatchedOperations", q, "false", "false", nil, ""},
+		{"switch that is on, wrong", "EnableBatchedOperations", q, "no", "", argument, "true or false"},
+		{"filter exceptions", "DeadLetteringOnFilterEvaluationExceptions", sub, "false", "false", nil, ""},
+		{"size smallest", "MaxSizeInMegabytes", q, "1", "1", nil, ""},
+		{"size none", "MaxSizeInMegabytes", q, "0", "", outOfRange, ""},
+		{"size largest", "MaxSizeInMegabytes", q, "81920", "81920", nil, ""},
+		{"size too large", "MaxSizeInMegabytes", q, "81921", "", outOfRange, ""},
+		{"message largest", "MaxMessageSizeInKilobytes", q, "102400", "102400", nil, ""},
+		{"message too large", "MaxMessageSizeInKilobytes", q, "102401", "", outOfRange, ""},
+		{"forward", "ForwardTo", q, "a/b", "a/b", nil, ""},
+		{"forward by address", "ForwardTo", q, "sb://bus.example.net/a/b", "a/b", nil, ""},
+		{"forward by address alone", "ForwardTo", q, "sb://bus.example.net", "", argument, "not the path"},
+		{"forward nowhere", "ForwardDeadLetteredMessagesTo", sub, "", "", nil, ""},
+		{"forward badly", "ForwardTo", q, "a//b", "", argument, "not the path"},
+		{"idle nothing", "AutoDeleteOnIdle", q, "0s", "", outOfRange, ""},
+	} {
+		t.Run(tc.rule, func(t *testing.T) {
+			p, ok := engine.LookupProperty(tc.kind, tc.name)
+			if !ok {
+				t.Fatalf("a %s has no %s", tc.kind, tc.name)
+			}
+			var c engine.Config
+			err := p.Set(&c, engine.DefaultLimits(), tc.kind, tc.in)
+			if tc.err != nil {
+				wrong, ok := errors.AsType[*engine.PropertyError](err)
+				if !ok || !errors.Is(err, tc.err) || wrong.Property != tc.name || !strings.Contains(err.Error(), tc.text) {
+					t.Fatalf("got %v", err)
+				}
+				if c != (engine.Config{}) {
+					t.Fatalf("refused, it is %+v", c)
+				}
+				return
+			}
+			if err != nil || p.Text(c) != tc.out {
+				t.Fatalf("got %q, %v", p.Text(c), err)
+			}
+			var again engine.Config
+			if err := p.Set(&again, engine.DefaultLimits(), tc.kind, p.Text(c)); err != nil || again != c {
+				t.Errorf("read back it is %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// An empty text is the default, and leaves the field zero.
+func TestPropertySetEmpty(t *testing.T) {
+	for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
+		for _, p := range engine.Properties(kind) {
+			c := engine.Config{
+				LockDuration: time.Second, MaxSizeInMegabytes: 7, MaxMessageSizeInKilobytes: 7, DefaultMessageTimeToLive: 7, AutoDeleteOnIdle: 7,
+				DuplicateDetectionHistoryTimeWindow: 7, MaxDeliveryCount: 7, Status: engine.StatusDisabled, DeadLetteringOnMessageExpiration: true,
+				IgnoreFilterExceptions: true, UnbatchedOperations: true, EnableExpress: true, SupportOrdering: true,
+				RequiresDuplicateDetection: true, RequiresSession: true, ForwardTo: "a", ForwardDeadLetteredMessagesTo: "a", UserMetadata: "a",
+			}
+			if err := p.Set(&c, engine.DefaultLimits(), kind, ""); err != nil || p.Text(c) != p.Default {
+				t.Errorf("%s of a %s: %q, %v", p.Name, kind, p.Text(c), err)
+			}
+		}
+	}
+}
+
+func FuzzPropertySet(f *testing.F) {
+	for _, s := range []string{"PT1M", "never", "10", "true", "Active", "sb://h/q", "", "\xff", "0s"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
+			for _, p := range engine.Properties(kind) {
+				var c, again engine.Config
+				if err := p.Set(&c, engine.DefaultLimits(), kind, s); err != nil {
+					if _, ok := errors.AsType[*engine.PropertyError](err); !ok || c != again {
+						t.Fatalf("%s %q: %+v, %v", p.Name, s, c, err)
+					}
+					continue
+				}
+				if err := p.Set(&again, engine.DefaultLimits(), kind, p.Text(c)); err != nil || p.Text(again) != p.Text(c) {
+					t.Fatalf("%s %q is %q, and that is %q, %v", p.Name, s, p.Text(c), p.Text(again), err)
+				}
+			}
+		}
+	})
+}
+
+func TestDescriptions(t *testing.T) {
+	run(t, rules{
+		"PROP-1": func(c *clocked) {
+			c.topic("t", engine.Config{RequiresDuplicateDetection: true})
+			c.sub("t", "s", engine.Config{RequiresSession: true})
+			c.queue("q", engine.Config{MaxDeliveryCount: 3})
+			for p, cfg := range map[engine.Path]engine.Config{
+				"q": {RequiresSession: true}, "Q": {RequiresDuplicateDetection: true}, "t": {}, "t/Subscriptions/s": {},
+			} {
+				c.refused(engine.ErrArgument, func() error {
+					_, err := c.ns.Update(c.now, p, cfg, "")
+					if err == nil || !strings.HasPrefix(err.Error(), "The value for the 'requires") || !strings.HasSuffix(err.Error(), "property of an existing Queue(or Topic) can't be changed.") {
+						c.Errorf("the text is %v", err)
+					}
+					return err
+				})
+			}
+			c.update("t", func(cfg *engine.Config) { cfg.UserMetadata = "else" }) // the rest can be
+		},
+		"PROP-2": func(c *clocked) { // what is left out is the default again
+			c.queue("q", engine.Config{MaxDeliveryCount: 3, LockDuration: time.Second, DefaultMessageTimeToLive: time.Hour, UserMetadata: "a"})
+			_, err := c.ns.Update(c.now, "q", engine.Config{UserMetadata: "b"}, "")
+			c.must(err)
+			c.step()
+			c.pass(time.Second)
+			c.equal(c.state("q").Config, engine.Config{UserMetadata: "b"})
+		},
+		"PROP-9": func(c *clocked) {
+			for _, cfg := range []engine.Config{{ForwardTo: "Q"}, {ForwardDeadLetteredMessagesTo: "q"}} {
+				c.refused(engine.ErrArgument, func() error {
+					_, err := c.ns.Create(c.now, engine.Queue, "q", cfg, "")
+					if err == nil || err.Error() != "Entity cannot have auto-forwarding policy to itself." {
+						c.Errorf("the text is %v", err)
+					}
+					return err
+				})
+			}
+			c.queue("q", engine.Config{})
+			c.refused(engine.ErrArgument, func() error { _, err := c.ns.Update(c.now, "q", engine.Config{ForwardTo: "q"}, ""); return err })
+		},
+		"PROP-10": func(c *clocked) { // new terms are for new locks
+			c.queue("q", engine.Config{LockDuration: time.Minute})
+			c.sends("q", "a", "b")
+			a := c.receive("q")
+			c.update("q", func(cfg *engine.Config) { cfg.LockDuration = 5 * time.Second })
+			b := c.receive("q")
+			c.equal(b.Message.LockedUntil, c.now.Add(5*time.Second))
+			c.at(time.Minute - time.Millisecond)
+			c.wantLockLost(c.settle(b, engine.Complete))
+			c.complete(a)
+		},
+		"PROP-11": func(c *clocked) { // N below the count: at the next failure
+			c.queue("q", engine.Config{MaxDeliveryCount: 10})
+			c.sends("q", "m")
+			for range 2 {
+				c.abandon(c.receive("q"))
+			}
+			d := c.receive("q")
+			c.update("q", func(cfg *engine.Config) { cfg.MaxDeliveryCount = 2 })
+			c.wantCounts("q", engine.Counts{Locked: 1})
+			c.abandon(d)
+			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 2 delivery attempts.")
+		},
+		"PROP-11 next receive": func(c *clocked) {
+			c.queue("q", engine.Config{MaxDeliveryCount: 10})
+			c.sends("q", "worn", "new")
+			for range 2 {
+				c.abandon(c.receive("q"))
+			}
+			c.update("q", func(cfg *engine.Config) { cfg.MaxDeliveryCount = 2 })
+			c.wantCounts("q", engine.Counts{Active: 2})
+			c.equal(c.receive("q").Content.MessageID(), "new")
+			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 2 delivery attempts.")
+		},
+		"PROP-12": func(c *clocked) { // the flag counts when the expiry is processed
+			c.queue("q", engine.Config{})
+			c.send("q", engine.Content{TTL: time.Second})
+			c.update("q", func(cfg *engine.Config) { cfg.DeadLetteringOnMessageExpiration = true })
+			c.at(time.Second)
+			c.nothing("q")
+			c.wantDead("q", engine.ReasonExpired, "The message expired and was dead lettered.")
+			c.send("q", engine.Content{TTL: time.Second})
+			c.update("q", func(cfg *engine.Config) { cfg.DeadLetteringOnMessageExpiration = false })
+			c.at(2 * time.Second)
+			c.nothing("q")
+			c.wantCounts("q", engine.Counts{DeadLetter: 1})
+		},
+		"PROP-13": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.refused(engine.ErrExists, func() error { _, err := c.ns.Create(c.now, engine.Queue, "Q", engine.Config{}, ""); return err })
+			c.remove("q")
+			for _, p := range []engine.Path{"q", "t/Subscriptions/s", "q/$DeadLetterQueue"} {
+				if err := c.ns.Delete(c.now, p, ""); !errors.Is(err, engine.ErrNotFound) && !p.IsDeadLetter() {
+					c.Errorf("deleting %s: %v", p, err)
+				}
+			}
+			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.Update(c.now, "q", engine.Config{}, ""); return err })
+		},
+		"PROP-14": func(c *clocked) { // everything in it goes, and receivers are told
+			c.queue("q", engine.Config{})
+			c.sends("q", "dead", "deferred", "locked", "active")
+			c.send("q", engine.Content{MessageID: "scheduled", ScheduledFor: c.now + 1000})
+			c.kill(c.receive("q"), "", "")
+			c.setAside(c.receive("q"))
+			held := c.receive("q")
+			open, dead := c.attach("q", 0), c.attach("q/$DeadLetterQueue", 0)
+			c.remove("q")
+			for _, id := range []engine.LinkID{open, dead} {
+				if i := len(c.ended) - 1; !errors.Is(c.ended[i].Err, engine.ErrNotFound) || c.ended[i].ID != open && c.ended[i].ID != dead {
+					c.Errorf("receiver %d: %+v", id, c.ended)
+				}
+			}
+			c.wantLockLost(c.settle(held, engine.Complete))
+			ev := c.events[len(c.events)-1]
+			if ev.Kind != engine.EventEntityDeleted || ev.Count != 5 {
+				c.Errorf("the last event is %v of %d", ev.Kind, ev.Count)
+			}
+			c.sweep()
+			c.step()
+			c.equal(len(c.store.messages)+len(c.store.contents)+len(c.store.bodies)+len(c.store.entities)+len(c.store.meters), 0)
+			c.queue("q", engine.Config{}) // and nothing comes back with its name
+			c.wantCounts("q", engine.Counts{})
+			c.equal(c.send("q", engine.Content{}), engine.Seq(1))
+		},
+		"PROP-14 topic": func(c *clocked) {
+			c.topic("t", engine.Config{})
+			s := c.sub("t", "s", engine.Config{})
+			c.sends("t", "m")
+			c.send("t", engine.Content{ScheduledFor: c.now + 1000})
+			c.remove("t")
+			for _, p := range []engine.Path{"t", s, s.DeadLetter()} {
+				if _, err := c.ns.Browse(engine.Browse{Path: p}); !errors.Is(err, engine.ErrNotFound) {
+					c.Errorf("%s: %v", p, err)
+				}
+			}
+			c.sweep()
+			c.step()
+			c.equal(len(c.store.messages)+len(c.store.contents)+len(c.store.bodies)+len(c.store.entities)+len(c.store.rules), 0)
+		},
+		"express and duplicates": func(c *clocked) {
+			c.refused(engine.ErrArgument, func() error {
+				_, err := c.ns.Create(c.now, engine.Queue, "q", engine.Config{EnableExpress: true, RequiresDuplicateDetection: true}, "")
+				return err
+			})
+		},
+	})
+}
