@@ -1,0 +1,50 @@
+package show
+
+import (
+	"time"
+
+	"mayfly/engine"
+	"mayfly/views/component"
+)
+
+// ttlClock is a message's time to live.
+func ttlClock(r engine.Row, now engine.Instant) component.Clock {
+	if r.Expires == 0 {
+		return component.Clock{Now: now.Time()}
+	}
+	return component.Clock{At: r.Expires.Time(), Of: max(r.Expires.Sub(r.Message.EnqueuedAt), time.Millisecond), Now: now.Time()}
+}
+
+// dueClock is the time until a scheduled message becomes active.
+func dueClock(m engine.Message, now engine.Instant) component.Clock {
+	if m.State != engine.Scheduled {
+		return component.Clock{}
+	}
+	return component.Clock{At: m.ScheduledFor.Time(), Of: m.ScheduledFor.Sub(m.EnqueuedAt), Now: now.Time()}
+}
+
+// hold is the lock on a message; lockFor is what a lock lasts there.
+func hold(m engine.Message, now engine.Instant, lockFor time.Duration) component.Hold {
+	if m.LockedUntil == 0 || m.LockedUntil.Passed(now) {
+		return component.Hold{}
+	}
+	return component.Hold{Until: m.LockedUntil.Time(), Of: max(lockFor, m.LockedUntil.Sub(now))}
+}
+
+// fate is what becomes of a message that runs out.
+func fate(path engine.Path, keepsDead bool) component.Fate {
+	if keepsDead {
+		return component.Fate{To: Shown(path.Entity().DeadLetter())}
+	}
+	return component.Fate{}
+}
+
+// outOfTime tells whether a message's time ran out though it is still there: a
+// deferred one waits to be asked for (DEF-9), a locked one for its lock
+// (TTL-20).
+func outOfTime(r engine.Row, now engine.Instant) bool { return r.Expires.Passed(now) }
+
+// ticking is a countdown in a sentence, which stays in its colour.
+func ticking(at engine.Instant, of time.Duration, now engine.Instant) component.Text {
+	return component.Text{Clock: &component.Clock{At: at.Time(), Of: max(of, time.Second), Now: now.Time(), As: component.Plenty}}
+}

@@ -1,0 +1,208 @@
+package show
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/views/view"
+)
+
+// TypeNameOver is the number of messages from which what destroys them asks for
+// the name of their entity.
+const TypeNameOver = 20
+
+// sampled is how many of several messages are named.
+const sampled = 5
+
+func (p *Pages) confirm(ctx context.Context, at Place, e entitySight, t Typed, verb page.Verb) page.Confirm {
+	at.Entity, at.Path = e.Kind, e.Path
+	return page.Confirm{
+		Shell: p.still(ctx, at, Shown(e.Path)), Verb: verb, To: p.URL(at), Cancel: p.cancel(at, t), In: p.placeOf(e.Kind, e.Path),
+		Values: t.first(), Errors: t.Errors, TypeError: t.Errors[page.AskConfirm], Refused: t.Refused,
+	}
+}
+
+func (p *Pages) see(ctx context.Context, path engine.Path, more func(broker.Reader, *entitySight) error) (entitySight, error) {
+	var e entitySight
+	_, err := p.look(ctx, func(r broker.Reader) (err error) {
+		if e, err = seeEntity(r, path); err != nil || more == nil {
+			return err
+		}
+		return more(r, &e)
+	})
+	return e, err
+}
+
+// askDelete asks before an entity goes, with everything that goes with it
+// (PROP-14).
+func (p *Pages) askDelete(ctx context.Context, at Place, t Typed) (view.Page, error) {
+	e, err := p.see(ctx, at.Path, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := p.confirm(ctx, at, e, t, page.DeleteEntity)
+	c := e.counts()
+	m.N = c.Active + c.Locked + c.Deferred + c.Scheduled + c.Dead
+	for _, s := range []page.StateLine{
+		{State: page.Active, N: c.Active}, {State: page.Locked, N: c.Locked}, {State: page.Parking, N: c.Deferred},
+		{State: page.Scheduled, N: c.Scheduled}, {State: page.DeadLetter, N: c.Dead},
+	} {
+		if s.N > 0 {
+			m.States = append(m.States, s)
+		}
+	}
+	if n := len(e.subs); n > 0 {
+		m.Goes = append(m.Goes, locale.N(ctx, "goes.subscriptions", n))
+	}
+	rules := len(e.Rules)
+	for _, s := range e.subs {
+		rules += len(s.Rules)
+	}
+	if rules > 0 {
+		m.Goes = append(m.Goes, locale.N(ctx, "goes.rules", rules))
+	}
+	m.Type = e.Path.Name()
+	return m, nil
+}
+
+// Purgeable are the states a purge can be asked for, in order.
+func Purgeable() []page.State {
+	return []page.State{page.Active, page.Parking, page.Scheduled, page.DeadLetter}
+}
+
+// askPurge asks which messages go, by their state (OPS-7).
+func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, error) {
+	e, err := p.see(ctx, at.Path, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := p.confirm(ctx, at, e, t, page.Purge)
+	m.Left = int(e.Counts.Locked + e.Counts.DeadLocked)
+	picked := t.Values[page.AskState]
+	if t.Values == nil {
+		picked = at.Query["state"]
+	}
+	if t.Values == nil && len(picked) == 0 {
+		picked = []string{string(page.Active)}
+		if e.Counts.Active == 0 && e.Counts.DeadLetter > 0 {
+			picked = []string{string(page.DeadLetter)}
+		}
+	}
+	for _, s := range Purgeable() {
+		line := page.StateLine{State: s, N: purgeable(e.Counts, s), Picked: slices.Contains(picked, string(s))}
+		if m.States = append(m.States, line); line.Picked {
+			m.N += line.N
+		}
+	}
+	if m.N > TypeNameOver || t.Errors[page.AskConfirm] != "" {
+		m.Type = e.Path.Name()
+	}
+	return m, nil
+}
+
+func purgeable(c engine.Counts, s page.State) int {
+	switch s {
+	case page.Parking:
+		return int(c.Deferred)
+	case page.Scheduled:
+		return int(c.Scheduled)
+	case page.DeadLetter:
+		return int(c.DeadLetter - c.DeadLocked)
+	default:
+		return int(c.Active)
+	}
+}
+
+// askResubmit asks before every dead letter goes back.
+func (p *Pages) askResubmit(ctx context.Context, at Place, t Typed) (view.Page, error) {
+	e, err := p.see(ctx, at.Path, func(r broker.Reader, e *entitySight) (err error) {
+		if e.Kind == engine.Topic {
+			return ErrNoPage
+		}
+		e.rows, err = r.Browse(engine.Browse{Path: e.Path.DeadLetter(), From: 1, Limit: sampled})
+		return err //nolint:wrapcheck // the caller asked for just this
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := p.confirm(ctx, at, e, t, page.Resubmit)
+	m.N, m.Left = int(e.Counts.DeadLetter-e.Counts.DeadLocked), int(e.Counts.DeadLocked)
+	m.Sample = names(e.rows)
+	return m, nil
+}
+
+func names(rows []engine.Row) (out []string) {
+	for _, r := range rows {
+		out = append(out, calledBriefly(r.Content, r.Message.Seq))
+	}
+	return out
+}
+
+// askBulk asks before something is done to the messages that were chosen in a
+// table.
+func (p *Pages) askBulk(ctx context.Context, at Place, t Typed) (view.Page, error) {
+	keys := t.Values[page.AskKey]
+	e, err := p.see(ctx, at.Path, func(r broker.Reader, e *entitySight) error {
+		for _, k := range keys[:min(len(keys), sampled)] {
+			n, _ := number(k)
+			if row, err := r.Message(engine.Key(n)); err == nil {
+				e.rows = append(e.rows, row)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	verb := map[string]page.Verb{
+		"bulk/delete": page.DeleteMessages, "bulk/dead-letter": page.MoveToDead, "bulk/extend": page.Extend, "bulk/resubmit": page.Resubmit,
+	}[at.Do]
+	m := p.confirm(ctx, at, e, t, verb)
+	m.N, m.Sample = len(keys), names(e.rows)
+	for _, k := range keys {
+		m.Hidden = append(m.Hidden, page.HiddenField{Name: page.AskKey, Value: k})
+	}
+	return m, nil
+}
+
+// askMessage asks before something is done to one message, and for what it
+// needs to know.
+func (p *Pages) askMessage(ctx context.Context, at Place, t Typed) (view.Page, error) {
+	verb, ok := map[string]page.Verb{
+		"delete": page.DeleteMessages, "dead-letter": page.MoveToDead, "cancel": page.CancelSchedule,
+		"reschedule": page.Reschedule, "extend": page.Extend, "resubmit": page.Resubmit,
+	}[at.Do]
+	if !ok {
+		return nil, ErrNoPage
+	}
+	var s messageSight
+	_, err := p.look(ctx, func(r broker.Reader) (err error) {
+		s, err = seeMessage(r, at.Key)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	lock := at.Query.Get(page.AskToken)
+	if lock == "" {
+		lock = t.Values.Get(page.AskToken)
+	}
+	at.Query = nil
+	m := page.Confirm{
+		Shell: p.still(ctx, at, calledBriefly(s.Content, s.Message.Seq)), Verb: verb, To: p.URL(at), Cancel: p.cancel(at, t),
+		In: p.placeOf(s.in.Kind, s.Path), N: 1, Subject: calledBriefly(s.Content, s.Message.Seq),
+		Values: t.first(), Errors: t.Errors, Refused: t.Refused,
+	}
+	if lock != "" {
+		m.Hidden = append(m.Hidden, page.HiddenField{Name: page.AskToken, Value: cut(lock, 64)})
+		if t.Cancel == "" {
+			m.Cancel += "?lock=" + url.QueryEscape(cut(lock, 64))
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,327 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/views/view"
+)
+
+const (
+	messagesOnPage = 50
+	// reasonsScanned is how many dead letters are looked at to tell what they
+	// died of, and to find those of one reason.
+	reasonsScanned = 5000
+)
+
+// An entitySight is what an entity's page sees of the broker.
+type entitySight struct {
+	member
+	topic  engine.EntityState // of a subscription
+	rows   []engine.Row       // one more than are shown
+	dead   []engine.Row       // of the tab of dead letters, for their reasons
+	minute engine.Span        // what runs out within a minute
+}
+
+func (p *Pages) entity(ctx context.Context, at Place) (view.Page, uint64, error) {
+	var e entitySight
+	tab := page.Tab(at.Query.Get("tab"))
+	from, _ := number(at.Query.Get("from")) // anything else is the beginning
+	s, err := p.look(ctx, func(r broker.Reader) (err error) {
+		e, err = seeEntity(r, at.Path)
+		if err != nil {
+			return err
+		}
+		tab = tabOf(e.Kind, tab)
+		return e.seeRows(r, tab, engine.Seq(from), at.Query.Get("reason"))
+	})
+	if errors.Is(err, engine.ErrNotFound) {
+		return p.gravePage(ctx, at, err)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	m := p.entityModel(ctx, at, e, s)
+	m.Tab = tab
+	p.fillTab(ctx, at, &m, e, s.now)
+	if tab == page.Parked || tab == page.Held || tab == page.Messages { // what runs out there is not gone at once
+		return Refreshing{m, time.Second}, s.n, nil
+	}
+	return m, s.n, nil
+}
+
+func seeEntity(r broker.Reader, path engine.Path) (e entitySight, err error) {
+	if e.EntityState, err = r.State(path); err != nil {
+		return e, err //nolint:wrapcheck // the caller asked for just this
+	}
+	switch e.Kind {
+	case engine.Topic:
+		for _, s := range r.States(engine.Subscription) {
+			if topic, _, _ := s.Path.Subscription(); engine.Path(topic).Fold() == e.Path.Fold() {
+				e.subs = append(e.subs, s)
+			}
+		}
+	case engine.Subscription:
+		topic, _, _ := e.Path.Subscription()
+		if e.topic, err = r.State(engine.Path(topic)); err != nil {
+			return e, err //nolint:wrapcheck // it was there in this very turn
+		}
+	}
+	return e, nil
+}
+
+// seeRows takes the messages that a tab shows.
+func (e *entitySight) seeRows(r broker.Reader, tab page.Tab, from engine.Seq, reason string) (err error) {
+	b := engine.Browse{Path: e.Path, From: max(1, from), Limit: messagesOnPage + 1}
+	switch tab {
+	case page.Messages:
+		if spans := r.Horizon(e.Path, []engine.Instant{r.Now.Add(time.Minute)}); len(spans) > 0 {
+			e.minute = spans[0]
+		}
+	case page.Waiting:
+		b.Class = engine.ClassScheduled
+	case page.Parked:
+		b.Class = engine.ClassDeferred
+	case page.Held:
+		b.Class = engine.ClassLocked
+	case page.DeadLetters:
+		return e.seeDead(r, b, reason)
+	default:
+		return nil
+	}
+	e.rows, err = r.Browse(b)
+	return err //nolint:wrapcheck // the caller asked for just this
+}
+
+func (e *entitySight) seeDead(r broker.Reader, b engine.Browse, reason string) (err error) {
+	b.Path = e.Path.DeadLetter()
+	all := b
+	all.From, all.Limit = 1, reasonsScanned
+	if e.dead, err = r.Browse(all); err != nil {
+		return err //nolint:wrapcheck // the caller asked for just this
+	}
+	if reason != "" {
+		for _, row := range e.dead {
+			if row.Message.Seq >= b.From && len(e.rows) <= messagesOnPage && reasonOf(row) == reason {
+				e.rows = append(e.rows, row)
+			}
+		}
+		return nil
+	}
+	e.rows, err = r.Browse(b)
+	return err //nolint:wrapcheck // the caller asked for just this
+}
+
+// noReason stands in addresses for dead letters that nobody gave a reason.
+const noReason = "-"
+
+func reasonOf(r engine.Row) string {
+	if x := r.Message.Extra; x != nil && x.Reason != "" {
+		return x.Reason
+	}
+	return noReason
+}
+
+// tabOf is the tab that an entity shows when asked for one.
+func tabOf(kind engine.EntityKind, asked page.Tab) page.Tab {
+	tabs := []page.Tab{page.Messages, page.Waiting, page.Parked, page.Held, page.DeadLetters, page.Settled}
+	switch kind {
+	case engine.Topic:
+		tabs = []page.Tab{page.Subscribers, page.Waiting, page.Settled}
+	case engine.Subscription:
+		tabs = []page.Tab{page.Messages, page.Parked, page.Held, page.DeadLetters, page.Ruling, page.Settled}
+	}
+	if slices.Contains(tabs, asked) {
+		return asked
+	}
+	return tabs[0]
+}
+
+// ttl is the entity's default time to live, its topic's ceiling included
+// (TTL-7).
+func (e entitySight) ttl() time.Duration {
+	own, above := e.Config.DefaultMessageTimeToLive, e.topic.Config.DefaultMessageTimeToLive
+	if own == 0 || above != 0 && above < own {
+		return above
+	}
+	return own
+}
+
+// entityModel is what every tab shows.
+func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sight) page.Entity {
+	at.Entity, at.Path = e.Kind, e.Path // as it was created, whatever case it was asked for in
+	c := e.counts()
+	m := page.Entity{
+		Shell: p.shell(ctx, at, s, Shown(e.Path)), Kind: pageKind(e.Kind), Name: e.Path.Name(),
+		Href: p.EntityURL(e.Kind, e.Path), Path: e.Path.Fold(),
+		Status: page.Status(e.Config.Status.String()), NotActive: e.NotActiveYet,
+		Counts: c, Total: c.Active + c.Locked + c.Scheduled + c.Deferred + c.Dead,
+		TTL: e.ttl(), Size: e.Bytes,
+	}
+	if e.Kind != engine.Topic {
+		m.Fate = fate(e.Path, e.Config.DeadLetteringOnMessageExpiration)
+		m.Lock, m.Tries = e.Config.LockFor(), int(e.Config.Deliveries())
+	} else {
+		m.Size = e.SizeInBytes
+	}
+	if topic, _, ok := e.Path.Subscription(); ok {
+		m.Topic, m.TopicHref = topic, p.EntityURL(engine.Topic, engine.Path(topic))
+	}
+	if e.Config.AutoDeleteOnIdle != 0 || e.Unpinned != 0 {
+		m.Idle = p.sitter(ctx, e.EntityState, s.now)
+	}
+	for _, sub := range e.subs {
+		m.Subscriptions = append(m.Subscriptions, p.entityRow(member{EntityState: sub}, s.now))
+	}
+	for _, r := range e.Rules {
+		m.Rules = append(m.Rules, p.rule(e.Path, r))
+	}
+	return m
+}
+
+// fillTab adds what only the open tab shows.
+func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entitySight, now engine.Instant) {
+	switch m.Tab {
+	case page.Settled:
+		m.Settings = settings(ctx, e.Kind, e.Config)
+		return
+	case page.Subscribers, page.Ruling:
+		return
+	}
+	for _, r := range e.rows[:min(len(e.rows), messagesOnPage)] {
+		m.Rows = append(m.Rows, p.messageRow(ctx, r, now, e.Config.LockFor()))
+	}
+	from, _ := number(at.Query.Get("from"))
+	m.From = int64(from)
+	all := map[page.Tab]int{
+		page.Messages: m.Total - m.Counts.Dead, page.Waiting: m.Counts.Scheduled, page.Parked: m.Counts.Deferred,
+		page.Held: m.Counts.Locked, page.DeadLetters: m.Counts.Dead,
+	}[m.Tab]
+	if m.Tab == page.DeadLetters {
+		m.Reason = at.Query.Get("reason")
+		m.Reasons = p.reasons(at, e.dead, now)
+		for _, r := range m.Reasons {
+			if m.Reason != "" && (r.Reason == m.Reason || r.Reason == "" && m.Reason == noReason) {
+				all = r.N
+			}
+		}
+	}
+	m.Lede = p.tabLede(ctx, m, e)
+	m.Pages = component.Pages{Note: locale.N(ctx, "pager.note", all, locale.Args{"Shown": locale.Number(ctx, len(m.Rows))})}
+	if from > 1 {
+		m.Pages.First = p.URL(at.with("from", ""))
+	}
+	if len(e.rows) > messagesOnPage {
+		m.Pages.Next = p.URL(at.with("from", strconv.FormatInt(int64(e.rows[messagesOnPage].Message.Seq), 10)))
+	}
+}
+
+// tabLede is one sentence about the open tab.
+func (p *Pages) tabLede(ctx context.Context, m *page.Entity, e entitySight) []component.Text {
+	switch m.Tab {
+	case page.Messages:
+		dead, lost := int(e.minute.DeadLettered), int(e.minute.Lost)
+		if dead+lost == 0 {
+			return nil
+		}
+		return []component.Text{strong(locale.N(ctx, "overview.lede.minute", dead+lost)), say(" " + fates(ctx, dead, lost))}
+	case page.DeadLetters:
+		if len(e.dead) == reasonsScanned {
+			return []component.Text{say(locale.N(ctx, "dead.lede.scanned", reasonsScanned))}
+		}
+	}
+	return nil
+}
+
+// reasons sums up what dead letters died of, the most frequent first.
+func (p *Pages) reasons(at Place, dead []engine.Row, now engine.Instant) []page.Reason {
+	by := map[string]int{}
+	var out []page.Reason
+	for _, r := range dead {
+		x := r.Message.Extra
+		if x == nil {
+			x = &engine.Extra{}
+		}
+		i, ok := by[x.Reason]
+		if !ok {
+			i = len(out)
+			by[x.Reason] = i
+			out = append(out, page.Reason{Reason: x.Reason, First: x.DeadAt.Time(), Now: now.Time(), Href: p.URL(at.with("reason", reasonOf(r), "from", "", "tab", string(page.DeadLetters)))})
+		}
+		o := &out[i]
+		o.N++
+		if died := x.DeadAt.Time(); !died.Before(o.Last) {
+			o.Last, o.Description = died, cut(x.Description, 300)
+		}
+		if died := x.DeadAt.Time(); died.Before(o.First) {
+			o.First = died
+		}
+	}
+	slices.SortStableFunc(out, func(a, b page.Reason) int { return b.N - a.N })
+	return out
+}
+
+func (p *Pages) rule(sub engine.Path, r engine.Rule) page.Rule {
+	out := page.Rule{
+		Name: r.Name, Filter: r.Filter.Text, Action: r.Action, NotActive: !r.Active(),
+		Always: r.Filter.Kind == engine.TrueFilter,
+		Remove: p.URL(Place{Namespace: p.b.Name(), Kind: Entity, Entity: engine.Subscription, Path: sub, Do: "rules/remove"}.with("rule", r.Name)),
+	}
+	switch r.Filter.Kind {
+	case engine.TrueFilter:
+		out.Filter = "1=1"
+	case engine.FalseFilter:
+		out.Filter = "1=0"
+	}
+	return out
+}
+
+// settings are the properties of an entity, to be read.
+func settings(ctx context.Context, kind engine.EntityKind, c engine.Config) (out []page.Setting) {
+	pending := c.NotActiveYet()
+	for _, prop := range engine.Properties(kind) {
+		text := prop.Text(c)
+		out = append(out, page.Setting{
+			Name: prop.Name, Value: propertyWord(ctx, prop, text), Default: text == prop.Default,
+			Fixed: prop.CreateOnly, NotActive: slices.Contains(pending, prop.Name),
+		})
+	}
+	return out
+}
+
+// gravePage is the page of an entity that is no more; missing is what to answer
+// if nothing is remembered of it.
+func (p *Pages) gravePage(ctx context.Context, at Place, missing error) (view.Page, uint64, error) {
+	g, ok := p.recent.grave(at.Path)
+	if !ok {
+		return nil, 0, missing
+	}
+	s, err := p.look(ctx, func(broker.Reader) error { return nil })
+	if err != nil {
+		return nil, 0, err
+	}
+	at.Entity, at.Path = g.Entity.Kind, g.Path
+	m := page.Entity{
+		Shell: p.shell(ctx, at, s, Shown(g.Path)), Kind: pageKind(g.Entity.Kind), Name: g.Path.Name(),
+		Href: p.EntityURL(g.Entity.Kind, g.Path), Path: g.Path.Fold(), Status: page.Status(g.Entity.Config.Status.String()),
+		Tab: tabOf(g.Entity.Kind, page.Tab(at.Query.Get("tab"))), Gone: p.stone(ctx, g),
+	}
+	if topic, _, ok := g.Path.Subscription(); ok {
+		m.Topic, m.TopicHref = topic, p.EntityURL(engine.Topic, engine.Path(topic))
+	}
+	if g.Kind == engine.EventEntityDeleted {
+		m.By = locale.T(ctx, "grave.deleted")
+		if by := hand(ctx, g.Actor); by != "" {
+			m.By = locale.T(ctx, "grave.deleted.by", locale.Args{"By": by})
+		}
+	}
+	return m, s.n, nil
+}

@@ -1,0 +1,82 @@
+package show
+
+import (
+	"slices"
+
+	"mayfly/engine"
+)
+
+// lives keeps what happened to messages, the latest entries of all of them
+// together: a ring in which each entry knows the one before it of the same
+// message. Not safe for concurrent use.
+type lives struct {
+	ring   []lived // entry i, from 1, stands at (i-1) % most
+	most   uint64
+	n      uint64 // the latest entry
+	latest map[engine.Key]uint64
+}
+
+type lived struct {
+	trace
+	before uint64 // the message's entry before; zero: none that was kept then
+}
+
+func newLives(most int) lives {
+	return lives{most: uint64(most), latest: map[engine.Key]uint64{}}
+}
+
+func (l *lives) add(t trace) {
+	l.n++
+	e := lived{t, l.latest[t.key]}
+	l.latest[t.key] = l.n
+	if l.n <= l.most {
+		l.ring = append(l.ring, e)
+		return
+	}
+	slot := &l.ring[(l.n-1)%l.most]
+	if l.latest[slot.key] == l.n-l.most {
+		delete(l.latest, slot.key)
+	}
+	*slot = e
+}
+
+// of is what happened to one message, oldest first.
+func (l *lives) of(k engine.Key) (out []trace) {
+	for i := l.latest[k]; i > 0 && i+l.most > l.n; {
+		e := l.ring[(i-1)%l.most]
+		out = append(out, e.trace)
+		i = e.before
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// departedOnes keeps the last events of messages that are no more, so that
+// their pages survive them for a while; bounded by number and bytes.
+type departedOnes struct {
+	byKey map[engine.Key]engine.Event
+	order []engine.Key // oldest first
+	bytes int
+}
+
+func newDepartedOnes() departedOnes {
+	return departedOnes{byKey: map[engine.Key]engine.Event{}}
+}
+
+func (d *departedOnes) add(e engine.Event) {
+	k := e.Message.Key
+	if _, ok := d.byKey[k]; ok {
+		return
+	}
+	d.byKey[k], d.order, d.bytes = e, append(d.order, k), d.bytes+len(e.Content)
+	for len(d.order) > goneMessages || d.bytes > goneBytes {
+		d.bytes -= len(d.byKey[d.order[0]].Content)
+		delete(d.byKey, d.order[0])
+		d.order = d.order[1:]
+	}
+}
+
+func (d *departedOnes) get(k engine.Key) (engine.Event, bool) {
+	e, ok := d.byKey[k]
+	return e, ok
+}

@@ -1,0 +1,225 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/value"
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/views/view"
+)
+
+const (
+	bodyShown = 1 << 20 // of a body up to this size all is looked at
+	bodyHead  = 4 << 10 // of a larger one its beginning
+)
+
+// A messageSight is what a message's page sees of the broker.
+type messageSight struct {
+	engine.Row
+	in      entitySight
+	content engine.Content
+}
+
+func (p *Pages) message(ctx context.Context, at Place) (view.Page, uint64, error) {
+	var m messageSight
+	s, err := p.look(ctx, func(r broker.Reader) (err error) {
+		m, err = seeMessage(r, at.Key)
+		return err
+	})
+	if errors.Is(err, engine.ErrMessageNotFound) {
+		return p.endedPage(ctx, at)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	out := p.messageModel(ctx, at, m, s)
+	out.Why = p.why(ctx, m)
+	out.Life = p.life(ctx, m, s.now)
+	if lock := at.Query.Get("lock"); lock != "" && !out.Hold.Until.IsZero() && m.Message.Token().String() == lock {
+		out.Token = lock
+	}
+	if !view.IsStill(ctx) { // a body is not live: it never changes
+		if out.Body.Content, err = p.body(ctx, m.Message.Content, m.content.BodySize); err != nil && !errors.Is(err, engine.ErrMessageNotFound) {
+			return nil, 0, err
+		}
+	}
+	if out.Expired || out.Clock.At.IsZero() {
+		return out, s.n, nil
+	}
+	return Refreshing{out, time.Second}, s.n, nil
+}
+
+func seeMessage(r broker.Reader, k engine.Key) (m messageSight, err error) {
+	if m.Row, err = r.Message(k); err != nil {
+		return m, err //nolint:wrapcheck // the caller asked for just this
+	}
+	if m.in, err = seeEntity(r, m.Path.Entity()); err != nil {
+		return m, err
+	}
+	if m.content, err = m.Content.Content(); err != nil {
+		return m, fmt.Errorf("message %d: %w", k, err)
+	}
+	return m, nil
+}
+
+// placeOf is the entity that a message is in.
+func (p *Pages) placeOf(kind engine.EntityKind, path engine.Path) page.Place {
+	return page.Place{Kind: pageKind(kind), Name: Shown(path.Entity()), Href: p.EntityURL(kind, path.Entity()), Dead: path.IsDeadLetter()}
+}
+
+// messageModel is a message that is there, but for its story.
+func (p *Pages) messageModel(ctx context.Context, at Place, m messageSight, s sight) page.Message {
+	title := calledBriefly(m.Content, m.Message.Seq)
+	out := page.Message{
+		Shell: p.shell(ctx, at, s, title), Key: keyText(m.Message.Key), Href: p.MessageURL(m.Message.Key),
+		In: p.placeOf(m.in.Kind, m.Path), Path: m.Path.Entity().Fold(),
+		State: stateOf(m.Row, s.now), Number: int64(m.Message.Seq),
+		Subject: cut(m.content.Subject, 400), ID: cut(m.content.MessageID, 128), Type: cut(m.content.ContentType, 200),
+		Size: int64(len(m.Content)) + m.content.BodySize, Tries: int(m.Message.DeliveryCount), Max: int(m.Deliveries),
+		Clock: ttlClock(m.Row, s.now), Expired: outOfTime(m.Row, s.now), Hold: hold(m.Message, s.now, m.in.Config.LockFor()),
+		Holder: hand(ctx, m.LockedBy), Due: dueClock(m.Message, s.now), Fate: fate(m.Path, m.KeepsDead),
+		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView), string(page.HeadersView))),
+		Body: page.Body{Size: m.content.BodySize, Form: bodyForm(m.content.BodyKind), Download: p.MessageURL(m.Message.Key) + "/body"},
+	}
+	if m.content.BodySize == 0 {
+		out.Body.Download = ""
+	}
+	if x := m.Message.Extra; x != nil && m.Path.IsDeadLetter() {
+		died := x.DeadAt.Time()
+		out.Reason = page.Reason{Reason: x.Reason, Description: x.Description, First: died, Last: died, Now: s.now.Time()}
+	}
+	out.Headers = headers(m.Row, m.content)
+	out.Application = properties(m.Message.Properties(m.content))
+	return out
+}
+
+func bodyForm(k engine.BodyKind) string {
+	switch k {
+	case engine.ValueBody:
+		return "value"
+	case engine.SequenceBody:
+		return "sequence"
+	default:
+		return "data"
+	}
+}
+
+// longestValue is how much of one property is shown.
+const longestValue = 2000
+
+func properties(all value.Properties) []component.Property {
+	out := make([]component.Property, 0, len(all))
+	for _, q := range all {
+		out = append(out, component.Property{Name: cut(q.Name, 200), Value: cut(q.Value.String(), longestValue), Type: q.Value.Kind().String()})
+	}
+	return out
+}
+
+// headers are the system properties of §2.1 that are set.
+func headers(r engine.Row, c engine.Content) (out []page.Header) {
+	m := r.Message
+	add := func(name, amqp, v string) {
+		if v != "" {
+			out = append(out, page.Header{Name: name, AMQP: amqp, Value: cut(v, longestValue)})
+		}
+	}
+	instant := func(name, amqp string, at engine.Instant) {
+		if at != 0 {
+			out = append(out, page.Header{Name: name, AMQP: amqp, At: at.Time()})
+		}
+	}
+	n := func(n int64) string { return strconv.FormatInt(n, 10) }
+	add("MessageId", "properties · message-id", c.MessageID)
+	add("Subject", "properties · subject", c.Subject)
+	add("ContentType", "properties · content-type", c.ContentType)
+	add("CorrelationId", "properties · correlation-id", c.CorrelationID)
+	add("SessionId", "properties · group-id", c.SessionID)
+	add("To", "properties · to", c.To)
+	add("ReplyTo", "properties · reply-to", c.ReplyTo)
+	add("ReplyToSessionId", "properties · reply-to-group-id", c.ReplyToSessionID)
+	add("PartitionKey", "message-annotations · x-opt-partition-key", c.PartitionKey)
+	add("TransactionPartitionKey", "message-annotations · x-opt-via-partition-key", c.ViaPartitionKey)
+	if c.TTL > 0 {
+		add("TimeToLive", "header · ttl", engine.FormatDuration(c.TTL))
+	}
+	add("SequenceNumber", "message-annotations · x-opt-sequence-number", n(int64(m.Seq)))
+	add("EnqueuedSequenceNumber", "message-annotations · x-opt-enqueue-sequence-number", n(int64(m.EnqueuedSeq)))
+	instant("EnqueuedTime", "message-annotations · x-opt-enqueued-time", m.EnqueuedAt)
+	instant("ExpiresAt", "properties · absolute-expiry-time", r.Expires)
+	instant("ScheduledEnqueueTime", "message-annotations · x-opt-scheduled-enqueue-time", m.ScheduledFor)
+	instant("LockedUntil", "message-annotations · x-opt-locked-until", m.LockedUntil)
+	add("DeliveryCount", "header · delivery-count", n(int64(m.DeliveryCount)))
+	add("State", "message-annotations · x-opt-message-state", m.State.String())
+	if x := m.Extra; x != nil {
+		add("DeadLetterReason", "application-properties · DeadLetterReason", x.Reason)
+		add("DeadLetterErrorDescription", "application-properties · DeadLetterErrorDescription", x.Description)
+		add("DeadLetterSource", "message-annotations · x-opt-deadletter-source", x.Source)
+	}
+	return out
+}
+
+// body reads as much of a body as is looked at.
+func (p *Pages) body(ctx context.Context, k engine.Key, size int64) ([]byte, error) {
+	in, err := p.b.Body(ctx, k, size)
+	if err != nil {
+		return nil, fmt.Errorf("open the body of content %d: %w", k, err)
+	}
+	defer func() { _ = in.Close() }() //nolint:errcheck // it was only read
+	most := int64(bodyShown)
+	if size > bodyShown {
+		most = bodyHead
+	}
+	b, err := io.ReadAll(io.LimitReader(in, most))
+	if err != nil {
+		return nil, fmt.Errorf("read the body of content %d: %w", k, err)
+	}
+	return b, nil
+}
+
+// endedPage is the page of a message that is no more, for as long as something
+// is remembered of it.
+func (p *Pages) endedPage(ctx context.Context, at Place) (view.Page, uint64, error) {
+	s, err := p.look(ctx, func(broker.Reader) error { return nil })
+	if err != nil {
+		return nil, 0, err
+	}
+	out := page.Message{Key: keyText(at.Key), Href: p.MessageURL(at.Key)}
+	life := p.recent.life(at.Key)
+	e, ok := p.recent.departure(at.Key)
+	if !ok && len(life) == 0 {
+		out.Shell, out.Missing = p.shell(ctx, at, s, locale.T(ctx, "message.title.missing")), true
+		return out, s.n, nil
+	}
+	last := e.Path
+	if ok {
+		if c, err := e.Content.Content(); err == nil {
+			row := engine.Row{Message: e.Message, Content: e.Content, Path: e.Path}
+			row.Message.LockedUntil = 0
+			m := messageSight{Row: row, content: c}
+			m.in.Kind = engine.Queue
+			out = p.messageModel(ctx, at, m, s)
+			out.Body.Download = ""
+		}
+	} else {
+		last = life[len(life)-1].path
+		out.In, out.Path = p.placeOf(engine.Queue, last), last.Entity().Fold()
+	}
+	out.Shell = p.shell(ctx, at, s, called(e.Content, e.Message.Seq))
+	out.Life = p.entries(ctx, life)
+	out.Ended = component.Entry{Icon: "lost", Tone: component.Lost, Title: locale.T(ctx, "message.ended.with", locale.Args{"Entity": Shown(last)})}
+	if n := len(life); n > 0 && (departed(life[n-1].kind) || life[n-1].kind == engine.EventMoved) {
+		out.Ended = p.entry(ctx, life[n-1])
+	} else if ok {
+		out.Ended = p.entry(ctx, traceOf(e))
+	}
+	return out, s.n, nil
+}

@@ -1,0 +1,186 @@
+package show
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/views/view"
+)
+
+const (
+	nextToGo       = 7   // of the overview's board
+	sittersShown   = 6   // of its list of temporary entities
+	sampledForLede = 100 // messages about to run out whose queues are named
+)
+
+func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, error) {
+	var (
+		counts   engine.Counts
+		entities int
+		spans    []engine.Span
+		parts    int
+		next     []engine.Row
+		idle     []engine.EntityState
+		sitting  int
+		queue    = engine.Path(StarterQueue)
+	)
+	s, err := p.look(ctx, func(r broker.Reader) error {
+		counts, entities = r.Totals()
+		var at []engine.Instant
+		at, parts = edges(r.Now, entities)
+		spans = r.Horizon("", at)
+		next = r.Expiring(sampledForLede)
+		all := r.States(0)
+		if i := slices.IndexFunc(all, func(e engine.EntityState) bool { return e.Kind == engine.Queue }); i >= 0 {
+			queue = all[i].Path
+		}
+		idle = temporaries(all)
+		sitting = len(idle)
+		return withUses(r, idle[:min(sitting, sittersShown)])
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	m := page.Overview{
+		Shell:   p.shell(ctx, at, s, locale.T(ctx, "overview.title")),
+		Welcome: entities == 0,
+		Connect: p.connect(ctx, queue),
+		Horizon: horizon(ctx, spans, parts, func(key string) string {
+			return p.URL(Place{Namespace: at.Namespace, Kind: Expirations}.with("within", key))
+		}),
+		Messages: int(counts.MessageCount()),
+		Next:     p.departures(next[:min(len(next), nextToGo)], s.now),
+		Sitting:  sitting,
+	}
+	dead, lost := ending(m.Horizon, len(m.Horizon.Buckets))
+	m.Ending = dead + lost
+	m.Lede = p.overviewLede(ctx, m, next, s.now)
+	for _, e := range idle[:min(sitting, sittersShown)] {
+		m.Temporary = append(m.Temporary, p.sitter(ctx, e, s.now))
+	}
+	p.figures(ctx, &m, counts, s.now)
+	lines, more := p.recent.ticker()
+	m.More = more
+	for _, l := range lines {
+		m.Events = append(m.Events, p.tickerLine(ctx, l))
+	}
+	return Refreshing{m, time.Second}, s.n, nil
+}
+
+// figures fills in the tiles.
+func (p *Pages) figures(ctx context.Context, m *page.Overview, c engine.Counts, now engine.Instant) {
+	rate := func(met meter) page.Figure {
+		return page.Figure{N: float64(p.recent.sum(now, 10, met)) / 10, Line: p.recent.line(now, met)}
+	}
+	m.In, m.Out = rate(metIn), rate(metOut)
+	m.Expired = page.Figure{N: float64(p.recent.sum(now, 60, metExpired)), Line: p.recent.line(now, metExpired)}
+	if n := p.recent.sum(now, 600, metExpired); n > 0 {
+		m.Expired.Note = []component.Text{say(locale.N(ctx, "overview.expired.note", n))}
+	}
+	gauge := func(kind int, n int64) page.Figure {
+		return page.Figure{N: float64(n), Line: append(p.recent.gauge(kind), float64(n))}
+	}
+	m.DeadLetters = gauge(gaugeDead, c.DeadLetter)
+	if n := p.recent.sum(now, 600, metDead); n > 0 {
+		m.DeadLetters.Note = []component.Text{{S: "+" + locale.Number(ctx, n), Tone: component.Dead}, say(" " + locale.T(ctx, "overview.dead.note"))}
+	}
+	m.Locked = gauge(gaugeLocked, c.Locked+c.DeadLocked)
+	m.Scheduled = gauge(gaugeScheduled, c.Scheduled)
+}
+
+// overviewLede says what is going on: what runs out within a minute, and where.
+func (p *Pages) overviewLede(ctx context.Context, m page.Overview, next []engine.Row, now engine.Instant) []component.Text {
+	dead, lost := ending(m.Horizon, 2)
+	switch {
+	case m.Messages == 0:
+		return []component.Text{strong(locale.T(ctx, "overview.lede.none")), say(" " + locale.T(ctx, "overview.lede.none.more"))}
+	case dead+lost == 0:
+		return []component.Text{
+			strong(locale.T(ctx, "overview.lede.calm")), say(" "),
+			say(locale.N(ctx, "overview.lede.ending", m.Ending, locale.Args{"All": locale.Number(ctx, m.Messages)})),
+		}
+	}
+	lede := []component.Text{strong(locale.N(ctx, "overview.lede.minute", dead+lost)), say(" ")}
+	lede = append(lede, say(fates(ctx, dead, lost)))
+	if len(next) < sampledForLede || !next[len(next)-1].Expires.Passed(now.Add(time.Minute)) {
+		return append(lede, p.mostOfThem(ctx, next, dead+lost, now)...)
+	}
+	return lede
+}
+
+// fates says how many of several are kept and lost.
+func fates(ctx context.Context, dead, lost int) string {
+	switch {
+	case lost == 0:
+		return locale.N(ctx, "fates.dead", dead)
+	case dead == 0:
+		return locale.N(ctx, "fates.lost", lost)
+	default:
+		return locale.T(ctx, "fates.both", locale.Args{"Dead": locale.Number(ctx, dead), "Lost": locale.Number(ctx, lost)})
+	}
+}
+
+// mostOfThem names the entity that holds more than half of what runs out within
+// a minute; it says nothing about a single message.
+func (p *Pages) mostOfThem(ctx context.Context, next []engine.Row, of int, now engine.Instant) []component.Text {
+	by := map[engine.Path]int{}
+	for _, r := range next {
+		if !r.Expires.Passed(now.Add(time.Minute)) {
+			break
+		}
+		if by[r.Path]++; by[r.Path]*2 > of && of > 1 {
+			return append([]component.Text{say(" ")},
+				tell(ctx, "overview.lede.most", component.Text{S: Shown(r.Path), Href: p.EntityURL(engine.Queue, r.Path)}, nil)...)
+		}
+	}
+	return nil
+}
+
+// StarterQueue is what a first start can be given to look at.
+const StarterQueue = "starter"
+
+// connect is how to talk to the broker, with a line that sends to a queue.
+func (p *Pages) connect(ctx context.Context, queue engine.Path) page.Connect {
+	c := page.Connect{REST: p.o.REST, Data: locale.T(ctx, "connect.memory")}
+	if p.o.Data != "" {
+		c.Data = locale.T(ctx, "connect.kept", locale.Args{"Where": p.o.Data})
+	}
+	if p.o.REST != "" {
+		c.Curl = "curl " + p.o.REST + "/" + string(queue) + "/messages \\\n  -H 'BrokerProperties: {\"TimeToLive\":60}' \\\n  -d 'hello'"
+	}
+	return c
+}
+
+// temporaries are those of the entities that delete themselves, or are pinned:
+// soonest first, then held ones, then pinned ones.
+func temporaries(all []engine.EntityState) []engine.EntityState {
+	idle := slices.DeleteFunc(all, func(e engine.EntityState) bool {
+		return e.Config.AutoDeleteOnIdle == 0 && e.Unpinned == 0
+	})
+	rank := func(e engine.EntityState) int {
+		return map[component.GlassState]int{component.Running: 0, component.Held: 1, component.Pinned: 2}[glass(e)]
+	}
+	slices.SortStableFunc(idle, func(a, b engine.EntityState) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.DeletesAt, b.DeletesAt))
+	})
+	return idle
+}
+
+// withUses completes states with their idle ledgers.
+func withUses(r broker.Reader, all []engine.EntityState) error {
+	for i := range all {
+		s, err := r.State(all[i].Path)
+		if err != nil {
+			return err //nolint:wrapcheck // it was there in this very turn
+		}
+		all[i].Uses = s.Uses
+	}
+	return nil
+}

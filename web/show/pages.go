@@ -1,0 +1,191 @@
+// Package show turns the state of the broker into the pages of the dashboard:
+// view models with every number, sentence and address in them, for the handler
+// that serves a page and the hub that pushes its parts alike. It also remembers
+// a little of what happened since the start: see Recent.
+//
+// A page is made in one turn of the broker, so that its numbers agree with each
+// other and with the event number it carries. Looking never counts as use of an
+// entity (DEC-6).
+package show
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/view"
+)
+
+// Options are what pages say beside the broker's state.
+type Options struct {
+	Base   string // the path the dashboard is served under; empty: the root
+	Build  string // of the program, for the script
+	Data   string // where messages are kept, for people; empty: in memory
+	REST   string // the address of the REST door, without a slash at the end; empty: no lines for the shell
+	Logger *slog.Logger
+}
+
+// Pages makes the dashboard's pages. It is safe for concurrent use.
+type Pages struct {
+	b      *broker.Broker
+	o      Options
+	recent *Recent
+}
+
+// Start begins to remember what happens. Close ends it.
+func Start(b *broker.Broker, o Options) *Pages {
+	return &Pages{b: b, o: o, recent: follow(b, cmp.Or(o.Logger, slog.Default()))}
+}
+
+// Close ends the following of events and waits for it. Pages can still be
+// opened; they learn of nothing new.
+func (p *Pages) Close() { p.recent.close() }
+
+// A Visitor is who a page is made for, beside the language, which the context
+// carries as package locale does.
+type Visitor struct {
+	CSRF   string
+	Theme  string // "light", "dark"; empty: as the system has it
+	Notice component.Notice
+}
+
+type visitorKey struct{}
+
+// WithVisitor returns a context that pages are opened for v with. Pages opened
+// without a visitor are nobody's, and can be shared.
+func WithVisitor(ctx context.Context, v Visitor) context.Context {
+	return context.WithValue(ctx, visitorKey{}, v)
+}
+
+// Open makes the page at an address without the base path. The page includes
+// every event up to n. It is ErrNoPage if the address names nothing there could
+// be, engine.ErrNotFound or engine.ErrMessageNotFound if the thing is not there
+// and nothing is remembered of it.
+func (p *Pages) Open(ctx context.Context, raw string) (page view.Page, n uint64, err error) {
+	at, err := p.Parse(raw)
+	if err != nil {
+		return nil, 0, err
+	}
+	return p.At(ctx, at)
+}
+
+// Parse is Parse for this broker's namespace.
+func (p *Pages) Parse(raw string) (Place, error) {
+	at, err := Parse(raw, p.b.Limits())
+	if err == nil && at.Namespace != p.b.Name() {
+		return Place{}, fmt.Errorf("%w: the namespace here is %q", ErrNoPage, p.b.Name())
+	}
+	return at, err
+}
+
+// At makes the page at a place.
+func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
+	if at.Do != "" {
+		return p.form(ctx, at)
+	}
+	switch at.Kind {
+	case Overview:
+		return p.overview(ctx, at)
+	case Expirations:
+		return p.expirations(ctx, at)
+	case Queues, Topics:
+		return p.entities(ctx, at)
+	case Temporary:
+		return p.temporary(ctx, at)
+	case Deferred:
+		return p.deferred(ctx, at)
+	case Entity:
+		return p.entity(ctx, at)
+	case Message:
+		return p.message(ctx, at)
+	default:
+		return nil, 0, ErrNoPage
+	}
+}
+
+// URL is the address of a place, base path included.
+func (p *Pages) URL(at Place) string { return p.o.Base + at.String() }
+
+// Home is the address of the overview, base path included.
+func (p *Pages) Home() string { return p.o.Base + "/n/" + url.PathEscape(p.b.Name()) }
+
+// EntityURL is the address of an entity's page, base path included; of a
+// dead-letter queue, that tab of its entity.
+func (p *Pages) EntityURL(kind engine.EntityKind, path engine.Path) string {
+	if path.IsDeadLetter() {
+		return p.Home() + entityAddress(kind, path.Entity()) + "?tab=dead-letter"
+	}
+	return p.Home() + entityAddress(kind, path)
+}
+
+// MessageURL is the address of a message's page, base path included.
+func (p *Pages) MessageURL(k engine.Key) string { return p.Home() + "/m/" + keyText(k) }
+
+// A sight is what every page learns from the broker when it looks.
+type sight struct {
+	n   uint64
+	now engine.Instant
+}
+
+// look reads the broker in one turn, and waits until what happened up to then
+// is remembered too.
+func (p *Pages) look(ctx context.Context, see func(broker.Reader) error) (sight, error) {
+	var s sight
+	err := p.b.Read(ctx, func(r broker.Reader) error {
+		s = sight{r.N, r.Now}
+		return see(r)
+	})
+	if err != nil {
+		return s, err //nolint:wrapcheck // the caller asked for just this
+	}
+	p.recent.reach(ctx, s.n)
+	return s, nil
+}
+
+// shell is what stands around a live page.
+func (p *Pages) shell(ctx context.Context, at Place, s sight, title string) layout.Shell {
+	sh := p.still(ctx, at, title)
+	sh.Live = layout.Live{URL: at.String(), N: s.n, Epoch: p.b.Epoch(), Now: s.now.Time(), Build: p.o.Build}
+	return sh
+}
+
+// still is what stands around a page that does not change by itself.
+func (p *Pages) still(ctx context.Context, at Place, title string) layout.Shell {
+	who, _ := ctx.Value(visitorKey{}).(Visitor)
+	return layout.Shell{
+		Namespace: p.b.Name(), Home: p.Home(), Title: title, Active: at.section(),
+		Theme: who.Theme, CSRF: who.CSRF, Notice: who.Notice,
+		Back: p.URL(at), Banner: p.banner(ctx),
+	}
+}
+
+// section is where the rail stands.
+func (p Place) section() layout.Section {
+	switch p.Kind {
+	case Overview:
+		return layout.Overview
+	case Expirations:
+		return layout.Expirations
+	case Queues:
+		return layout.Queues
+	case Topics:
+		return layout.Topics
+	case Temporary:
+		return layout.Temporary
+	case Deferred:
+		return layout.Deferred
+	case Entity:
+		if p.Entity == engine.Queue {
+			return layout.Queues
+		}
+		return layout.Topics
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,266 @@
+package show
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mayfly/engine"
+)
+
+// ErrNoPage says that an address names nothing the dashboard could have.
+var ErrNoPage = errors.New("there is no such page")
+
+// A Kind is what sort of thing an address names.
+type Kind uint8
+
+// The kinds of places.
+const (
+	Overview Kind = iota + 1
+	Expirations
+	Queues
+	Topics
+	Temporary
+	Deferred
+	Entity    // a queue, topic or subscription
+	Message   // one message, wherever it is
+	Tombstone // what deleted itself
+	Starter   // the queue that a first start can be given
+)
+
+// A Place is what an address of the dashboard names: a thing, and what is done
+// to it. Names in addresses are escaped, so a queue called a/b is a%2Fb there.
+type Place struct {
+	Namespace string
+	Kind      Kind
+	Entity    engine.EntityKind // of an Entity
+	Path      engine.Path       // of an Entity, as it stands in the address
+	Key       engine.Key        // of a Message
+	ID        uint64            // of a Tombstone
+	Do        string            // "edit", "delete", "bulk/delete", …; empty: it is looked at
+	Query     url.Values        // only what the page knows; never nil
+}
+
+// longestAddress is how many bytes of an address are read.
+const longestAddress = 4096
+
+// asked is what pages want to know beside their path.
+func asked() []string {
+	return []string{"agreed", "by", "dir", "dlq", "fate", "from", "lock", "page", "q", "reason", "rule", "sort", "state", "tab", "temporary", "top", "view", "within"}
+}
+
+// Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.
+// It checks names as the engine does, but not whether the things exist. The
+// error is ErrNoPage.
+func Parse(raw string, limits engine.Limits) (Place, error) {
+	if len(raw) > longestAddress {
+		return Place{}, ErrNoPage
+	}
+	u, err := url.ParseRequestURI(raw)
+	if err != nil || u.Host != "" || u.Scheme != "" {
+		return Place{}, fmt.Errorf("%w: %q", ErrNoPage, cut(raw, 80))
+	}
+	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
+	for i := range parts {
+		if parts[i], err = url.PathUnescape(parts[i]); err != nil || parts[i] == "" {
+			return Place{}, fmt.Errorf("%w: %q", ErrNoPage, cut(raw, 80))
+		}
+	}
+	if len(parts) < 2 || parts[0] != "n" {
+		return Place{}, fmt.Errorf("%w: %q", ErrNoPage, cut(raw, 80))
+	}
+	p := Place{Namespace: parts[1], Query: url.Values{}}
+	if !p.read(parts[2:], limits) {
+		return Place{}, fmt.Errorf("%w: %q", ErrNoPage, cut(raw, 80))
+	}
+	query := u.Query()
+	for _, name := range asked() {
+		if v := query[name]; len(v) > 0 {
+			p.Query[name] = v
+		}
+	}
+	return p, nil
+}
+
+// read takes what follows the namespace.
+func (p *Place) read(parts []string, limits engine.Limits) bool {
+	if len(parts) == 0 {
+		p.Kind = Overview
+		return true
+	}
+	rest := parts[1:]
+	switch parts[0] {
+	case "expirations":
+		p.Kind = Expirations
+		return len(rest) == 0
+	case "temporary":
+		p.Kind = Temporary
+		return len(rest) == 0
+	case "deferred":
+		p.Kind = Deferred
+		return len(rest) == 0
+	case "starter":
+		p.Kind = Starter
+		return len(rest) == 0
+	case "queues":
+		p.Kind = Queues
+		return p.deed(rest, "new")
+	case "topics":
+		p.Kind = Topics
+		return p.deed(rest, "new")
+	case "m":
+		return p.readMessage(rest)
+	case "tombstones":
+		return p.readTombstone(rest)
+	case "q", "t":
+		return p.readEntity(parts[0], rest, limits)
+	default:
+		return false
+	}
+}
+
+func (p *Place) readMessage(rest []string) bool {
+	p.Kind = Message
+	if len(rest) == 0 {
+		return false
+	}
+	n, ok := number(rest[0])
+	p.Key = engine.Key(n)
+	return ok && p.deed(rest[1:], messageDeeds...)
+}
+
+func (p *Place) readTombstone(rest []string) (ok bool) {
+	p.Kind = Tombstone
+	if len(rest) != 2 {
+		return false
+	}
+	p.ID, ok = number(rest[0])
+	return ok && p.deed(rest[1:], "restore")
+}
+
+func (p *Place) readEntity(kind string, rest []string, limits engine.Limits) bool {
+	if len(rest) == 0 {
+		return false
+	}
+	p.Kind, p.Entity = Entity, engine.Queue
+	if kind == "t" {
+		p.Entity = engine.Topic
+	}
+	if engine.CheckName(p.Entity, rest[0], limits) != nil {
+		return false
+	}
+	p.Path, rest = engine.Path(rest[0]), rest[1:]
+	if kind == "t" && len(rest) > 1 && rest[0] == "s" {
+		if engine.CheckName(engine.Subscription, rest[1], limits) != nil {
+			return false
+		}
+		p.Entity = engine.Subscription
+		p.Path, rest = engine.SubscriptionPath(string(p.Path), rest[1]), rest[2:]
+	}
+	deeds := entityDeeds
+	if p.Entity == engine.Topic {
+		deeds = append([]string{"new"}, deeds...)
+	}
+	return p.deed(rest, deeds...)
+}
+
+var (
+	messageDeeds = []string{
+		"body", "complete", "abandon", "defer", "dead-letter", "delete", "resubmit", "resubmit-copy", "cancel",
+		"send-now", "reschedule", "extend", "return", "fetch", "break-lock", "renew",
+	}
+	entityDeeds = []string{
+		"edit", "delete", "send", "receive", "purge", "touch", "pin", "unpin", "resubmit",
+		"bulk/delete", "bulk/dead-letter", "bulk/resubmit", "bulk/extend", "rules/add", "rules/remove",
+	}
+)
+
+// deed takes what is done, one of the deeds there are.
+func (p *Place) deed(rest []string, deeds ...string) bool {
+	if len(rest) == 0 {
+		return true
+	}
+	p.Do = strings.Join(rest, "/")
+	return slices.Contains(deeds, p.Do)
+}
+
+func number(s string) (uint64, bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil && n > 0 && strconv.FormatUint(n, 10) == s
+}
+
+// String is the address of p, without the base path.
+func (p Place) String() string {
+	s := p.bare()
+	if p.Do != "" {
+		s += "/" + p.Do
+	}
+	if len(p.Query) > 0 {
+		s += "?" + p.Query.Encode()
+	}
+	return s
+}
+
+// bare is the address of the thing itself.
+func (p Place) bare() string {
+	home := "/n/" + url.PathEscape(p.Namespace)
+	switch p.Kind {
+	case Expirations:
+		return home + "/expirations"
+	case Queues:
+		return home + "/queues"
+	case Topics:
+		return home + "/topics"
+	case Temporary:
+		return home + "/temporary"
+	case Deferred:
+		return home + "/deferred"
+	case Starter:
+		return home + "/starter"
+	case Message:
+		return home + "/m/" + strconv.FormatUint(uint64(p.Key), 10)
+	case Tombstone:
+		return home + "/tombstones/" + strconv.FormatUint(p.ID, 10)
+	case Entity:
+		return home + entityAddress(p.Entity, p.Path)
+	default:
+		return home
+	}
+}
+
+func entityAddress(kind engine.EntityKind, path engine.Path) string {
+	if topic, sub, ok := path.Subscription(); ok {
+		return "/t/" + url.PathEscape(topic) + "/s/" + url.PathEscape(sub)
+	}
+	if kind == engine.Topic {
+		return "/t/" + url.PathEscape(path.Name())
+	}
+	return "/q/" + url.PathEscape(path.Name())
+}
+
+// with is p asked for something else: pairs of name and value, where an empty
+// value takes the name away.
+func (p Place) with(pairs ...string) Place {
+	q := url.Values{}
+	for k, v := range p.Query {
+		q[k] = v
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if q.Del(pairs[i]); pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	p.Query = q
+	return p
+}
+
+// cut shortens what somebody typed.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

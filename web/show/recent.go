@@ -1,0 +1,386 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// How much is remembered of what happened since the start.
+const (
+	lifeEntries  = 50_000 // of all messages together
+	tickerLines  = 50
+	linesASecond = 20
+	expiredLines = 100 // messages whose time ran out
+	graveyard    = 100 // entities that deleted themselves
+	goneMessages = 2_000
+	goneBytes    = 8 << 20
+
+	sampleEvery = 10 * time.Second
+	samples     = 60 // ten minutes of them
+)
+
+// Recent remembers a little of what happened since the start, by following the
+// broker's events: rates, the ticker, what expired, who deleted itself, and the
+// lives of messages. It is bounded in memory and safe for concurrent use.
+type Recent struct {
+	b    *broker.Broker
+	log  *slog.Logger
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex // guards all below
+	followed uint64     // the last event noted
+	moved    chan struct{}
+	lost     uint64 // events that came and went too fast
+
+	all    *pulse
+	depths map[string]*tide // of entities, by folded path
+	gauges [gaugeKinds]gauge
+	lines  []line         // newest last
+	expiry []trace        // newest last
+	graves []engine.Event // what was deleted, or deleted itself; newest last
+	lives  lives
+	gone   departedOnes
+}
+
+// What is sampled rather than counted.
+const (
+	gaugeDead = iota
+	gaugeLocked
+	gaugeScheduled
+	gaugeKinds
+)
+
+// A line is one line of the ticker: an event, or several alike.
+type line struct {
+	trace
+	alike int
+}
+
+// follow starts a Recent; Close ends it.
+func follow(b *broker.Broker, log *slog.Logger) *Recent {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &Recent{
+		b: b, log: log, stop: stop, moved: make(chan struct{}),
+		all: newPulse(1000, 600), depths: map[string]*tide{},
+		lives: newLives(lifeEntries), gone: newDepartedOnes(),
+	}
+	for i := range r.gauges {
+		r.gauges[i].most = samples
+	}
+	r.wg.Go(func() { r.follow(ctx) })
+	r.wg.Go(func() { r.sample(ctx) })
+	return r
+}
+
+// close ends following and waits for it.
+func (r *Recent) close() {
+	r.stop()
+	r.wg.Wait()
+}
+
+func (r *Recent) follow(ctx context.Context) {
+	n := uint64(0)
+	for {
+		events, lost, err := r.b.Events().After(ctx, n)
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
+				r.log.Error("the history of pages stops", "err", err)
+			}
+			return
+		}
+		n = events[len(events)-1].N
+		r.note(events, lost)
+	}
+}
+
+// sample looks at the counts once in a while.
+func (r *Recent) sample(ctx context.Context) {
+	every := time.NewTicker(sampleEvery)
+	defer every.Stop()
+	for {
+		var c engine.Counts
+		err := r.b.Read(ctx, func(look broker.Reader) error {
+			c, _ = look.Totals()
+			return nil
+		})
+		if err == nil {
+			r.measure(c)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.b.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+func (r *Recent) measure(c engine.Counts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gauges[gaugeDead].add(float64(c.DeadLetter))
+	r.gauges[gaugeLocked].add(float64(c.Locked + c.DeadLocked))
+	r.gauges[gaugeScheduled].add(float64(c.Scheduled))
+}
+
+func (r *Recent) note(events []engine.Event, lost uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost += lost
+	for _, e := range events {
+		r.noteOne(e)
+	}
+	r.followed = events[len(events)-1].N
+	close(r.moved)
+	r.moved = make(chan struct{})
+}
+
+func (r *Recent) noteOne(e engine.Event) {
+	t := traceOf(e)
+	if m, ok := meterOf(e); ok {
+		r.all.add(e.At, m)
+	}
+	r.ebb(e)
+	if expired(e) {
+		if e.Kind == engine.EventDeadLettered {
+			r.all.add(e.At, metExpired)
+		}
+		r.expiry = append(trimmed(r.expiry, expiredLines), t.named(e))
+	}
+	switch e.Kind {
+	case engine.EventEntityAutoDeleted, engine.EventEntityDeleted:
+		r.bury(e)
+		delete(r.depths, e.Path.Fold())
+	case engine.EventEntityCreated:
+		r.graves = slices.DeleteFunc(r.graves, func(g engine.Event) bool { return g.Path.Fold() == e.Path.Fold() })
+	}
+	if e.Message.Key != 0 {
+		r.lives.add(t)
+		if departed(e.Kind) {
+			r.gone.add(e)
+		}
+	}
+	r.say(t.named(e))
+}
+
+// ebb keeps how the depth of queues and subscriptions changes.
+func (r *Recent) ebb(e engine.Event) {
+	if by := net(e); by != 0 {
+		r.turn(e.Path.Entity(), e.At, by)
+	}
+	if e.Kind == engine.EventMoved {
+		r.turn(e.To, e.At, 1)
+	}
+}
+
+func (r *Recent) turn(path engine.Path, at engine.Instant, by int64) {
+	p := path.Fold()
+	if r.depths[p] == nil {
+		r.depths[p] = &tide{}
+	}
+	r.depths[p].add(at, by)
+}
+
+// bury keeps what is no more: separately, so that a storm of deletions by hand
+// does not make room among what deleted itself. A subscription that went with
+// its topic lies in the topic's grave.
+func (r *Recent) bury(e engine.Event) {
+	if r.wentWithTopic(e) {
+		return
+	}
+	kept := 0
+	for _, g := range r.graves {
+		if g.Kind == e.Kind {
+			kept++
+		}
+	}
+	if kept >= graveyard {
+		oldest := slices.IndexFunc(r.graves, func(g engine.Event) bool { return g.Kind == e.Kind })
+		r.graves = slices.Delete(r.graves, oldest, oldest+1)
+	}
+	r.graves = append(r.graves, e)
+}
+
+// say puts an event in the ticker, together with those like it of the same
+// second.
+func (r *Recent) say(t trace) {
+	switch t.kind {
+	case engine.EventRenewed, engine.EventLocked, engine.EventReleased: // too much for too little
+		return
+	}
+	for i := len(r.lines) - 1; i >= 0 && r.lines[i].at/1000 == t.at/1000; i-- {
+		l := &r.lines[i]
+		if t.key != 0 && l.kind == t.kind && l.path == t.path && l.to == t.to && l.reason == t.reason {
+			l.alike++
+			return
+		}
+	}
+	r.lines = append(trimmed(r.lines, tickerLines), line{t, 1})
+}
+
+// trimmed makes room for one more in s.
+func trimmed[T any](s []T, most int) []T {
+	if len(s) < most {
+		return s
+	}
+	return append(s[:0], s[len(s)-most+1:]...)
+}
+
+// reach waits until event n was noted, so that a page that says it knows it
+// does. A log that does not come in a second is not waited for.
+func (r *Recent) reach(ctx context.Context, n uint64) {
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	for {
+		r.mu.Lock()
+		followed, moved := r.followed, r.moved
+		r.mu.Unlock()
+		if followed >= n {
+			return
+		}
+		select {
+		case <-moved:
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ticker is the latest lines, newest first, and how many events of the latest
+// second are not among them.
+func (r *Recent) ticker() (lines []line, more int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	second := engine.Instant(0)
+	inSecond := 0
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		l := r.lines[i]
+		if s := l.at / 1000; s != second {
+			second, inSecond = s, 0
+		}
+		if inSecond++; inSecond > linesASecond {
+			if second == r.lines[len(r.lines)-1].at/1000 {
+				more += l.alike
+			}
+			continue
+		}
+		lines = append(lines, l)
+	}
+	return lines, more
+}
+
+// ranOut is what expired at or after an instant, newest first.
+func (r *Recent) ranOut(since engine.Instant) (out []trace) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := len(r.expiry) - 1; i >= 0 && r.expiry[i].at >= since; i-- {
+		out = append(out, r.expiry[i])
+	}
+	return out
+}
+
+// sum is how many of m there were in the last seconds, of ten minutes at most.
+func (r *Recent) sum(now engine.Instant, seconds int, m meter) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all.sum(now, seconds, m)
+}
+
+// line is how m went in the last ten minutes.
+func (r *Recent) line(now engine.Instant, m meter) []float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all.line(now, 10, m)
+}
+
+// depth is how the number of messages in an entity went, of which there are n
+// now; nil if nothing happened to them.
+func (r *Recent) depth(now engine.Instant, path engine.Path, n int64) []float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.depths[path.Fold()]; t != nil {
+		return t.line(now, n)
+	}
+	return nil
+}
+
+// gauge is what a sampled number was, oldest first.
+func (r *Recent) gauge(kind int) []float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.gauges[kind].values)
+}
+
+// deletedItself are the entities that did since the start, latest first, at
+// most a hundred. Those that exist again are not among them.
+func (r *Recent) deletedItself() (out []engine.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range slices.Backward(r.graves) {
+		if g.Kind == engine.EventEntityAutoDeleted {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// wentWithTopic is called with mu held.
+func (r *Recent) wentWithTopic(e engine.Event) bool {
+	topic, _, ok := e.Path.Subscription()
+	return ok && slices.ContainsFunc(r.graves, func(g engine.Event) bool {
+		return g.At == e.At && g.Path.Fold() == engine.Path(topic).Fold()
+	})
+}
+
+// grave is the event with which an entity went that is no more.
+func (r *Recent) grave(p engine.Path) (engine.Event, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range slices.Backward(r.graves) {
+		if g.Path.Fold() == p.Fold() {
+			return g, true
+		}
+		for _, sub := range g.Subs {
+			if sub.Path.Fold() == p.Fold() {
+				return engine.Event{N: g.N, Kind: g.Kind, At: g.At, Path: sub.Path, Actor: g.Actor, Entity: &sub}, true
+			}
+		}
+	}
+	return engine.Event{}, false
+}
+
+// tombstone is the event, by its number, with which an entity deleted itself;
+// give it to the broker's Restore.
+func (r *Recent) tombstone(n uint64) (engine.Event, bool) {
+	for _, g := range r.deletedItself() {
+		if g.N == n {
+			return g, true
+		}
+	}
+	return engine.Event{}, false
+}
+
+// life is what is known of a message, oldest first.
+func (r *Recent) life(k engine.Key) []trace {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lives.of(k)
+}
+
+// departure is the event with which a message went, if it is remembered.
+func (r *Recent) departure(k engine.Key) (engine.Event, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gone.get(k)
+}

@@ -1,0 +1,83 @@
+package show
+
+import (
+	"strconv"
+	"strings"
+
+	"mayfly/engine"
+)
+
+// A trace is what is kept of an event: small, and sharing no memory with what
+// it tells of.
+type trace struct {
+	n      uint64
+	at     engine.Instant
+	until  engine.Instant // the end of a lock, the time of a schedule, the expiry that was set
+	key    engine.Key
+	seq    engine.Seq
+	count  int64
+	tries  uint32
+	kind   engine.EventKind
+	of     engine.EntityKind // of an entity's event
+	path   engine.Path
+	to     engine.Path
+	actor  string
+	reason string
+	name   string // of the message; empty in a life
+}
+
+func traceOf(e engine.Event) trace {
+	t := trace{
+		n: e.N, at: e.At, key: e.Message.Key, seq: e.Message.Seq, count: e.Count, tries: e.Message.DeliveryCount,
+		kind: e.Kind, path: e.Path, to: e.To, actor: e.Actor, reason: e.Reason,
+	}
+	if e.Entity != nil {
+		t.of = e.Entity.Kind
+	}
+	switch e.Kind {
+	case engine.EventLocked, engine.EventRenewed:
+		t.until = e.Message.LockedUntil
+	case engine.EventScheduled:
+		t.until = e.Message.ScheduledFor
+	case engine.EventExtended:
+		t.until = e.Message.ExpiresAt
+	}
+	return t
+}
+
+// named is t with what the message is called.
+func (t trace) named(e engine.Event) trace {
+	if e.Message.Key != 0 {
+		t.name = strings.Clone(calledBriefly(e.Content, e.Message.Seq))
+	}
+	return t
+}
+
+// expired tells whether the message's time ran out.
+func expired(e engine.Event) bool {
+	return e.Kind == engine.EventExpired || e.Kind == engine.EventDeadLettered && e.Reason == engine.ReasonExpired
+}
+
+// departed tells whether the message is no more after e.
+func departed(k engine.EventKind) bool {
+	switch k {
+	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled:
+		return true
+	default:
+		return false
+	}
+}
+
+// called is what a message goes by: its subject, else its id, else its number.
+func called(c engine.Packed, seq engine.Seq) string {
+	if s := c.Subject(); s != "" {
+		return s
+	}
+	if id := c.MessageID(); id != "" {
+		return id
+	}
+	return "#" + strconv.FormatInt(int64(seq), 10)
+}
+
+// calledBriefly is called for a line: bounded, since a subject is not.
+func calledBriefly(c engine.Packed, seq engine.Seq) string { return cut(called(c, seq), 80) }

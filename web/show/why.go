@@ -1,0 +1,101 @@
+package show
+
+import (
+	"context"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/views/component"
+	"mayfly/views/locale"
+)
+
+// why explains how a message came by its time to live: which of the times that
+// bear on it counts, when the clock started, and what comes after (TTL-4 …
+// TTL-7, TTL-12 … TTL-16). A dead letter has none (TTL-33).
+func (p *Pages) why(ctx context.Context, m messageSight) component.Why {
+	if m.Path.IsDeadLetter() {
+		return component.Why{Says: []component.Text{say(locale.T(ctx, "why.dead"))}}
+	}
+	w := component.Why{Terms: []component.Term{term(locale.T(ctx, "why.message"), "", max(0, m.content.TTL))}}
+	if m.in.Kind == engine.Subscription {
+		w.Terms = append(w.Terms,
+			term(locale.T(ctx, "why.topic"), p.EntityURL(engine.Topic, m.in.topic.Path)+"/edit", m.in.topic.Config.DefaultMessageTimeToLive),
+			term(locale.T(ctx, "why.subscription"), p.EntityURL(engine.Subscription, m.in.Path)+"/edit", m.in.Config.DefaultMessageTimeToLive))
+	} else {
+		name := locale.T(ctx, "why.queue")
+		if m.in.Kind == engine.Topic {
+			name = locale.T(ctx, "why.topic")
+		}
+		w.Terms = append(w.Terms, term(name, p.EntityURL(m.in.Kind, m.in.Path)+"/edit", m.in.Config.DefaultMessageTimeToLive))
+	}
+	shortest := shortestTerm(w.Terms)
+	if m.Message.State == engine.Scheduled {
+		if shortest >= 0 {
+			w.Terms[shortest].Wins = true
+		}
+		w.Says = []component.Text{say(locale.T(ctx, "why.scheduled"))}
+		return w
+	}
+	actual := time.Duration(0)
+	if m.Expires != 0 {
+		actual = m.Expires.Sub(m.Message.EnqueuedAt)
+	}
+	switch {
+	case shortest >= 0 && sameTTL(w.Terms[shortest].Of, actual), shortest < 0 && actual == 0:
+		if shortest >= 0 {
+			w.Terms[shortest].Wins = true
+		}
+	default: // an operator set it, or a ceiling was another one when it was stored
+		kept := term(locale.T(ctx, p.whyKept(m)), "", actual)
+		kept.Wins = true
+		w.Terms = append(w.Terms, kept)
+	}
+	w.Says = p.whySays(ctx, m, actual)
+	return w
+}
+
+// whyKept names the term that explains an expiry which follows from nothing
+// that is set now.
+func (p *Pages) whyKept(m messageSight) string {
+	for _, t := range p.recent.life(m.Message.Key) {
+		if t.kind == engine.EventExtended {
+			return "why.extended"
+		}
+	}
+	return "why.stored"
+}
+
+func (p *Pages) whySays(ctx context.Context, m messageSight, actual time.Duration) []component.Text {
+	if actual == 0 && m.Expires == 0 {
+		return []component.Text{say(locale.T(ctx, "why.never"))}
+	}
+	args := locale.Args{"TTL": component.Length(actual), "At": m.Message.EnqueuedAt.Time().Format("15:04:05")}
+	says := []component.Text{say(locale.T(ctx, "why.counts", args) + " ")}
+	if m.Message.State == engine.Deferred {
+		says = append(says, say(locale.T(ctx, "why.deferred")+" "))
+	}
+	if m.KeepsDead {
+		return append(says, say(locale.T(ctx, "why.fate.dead", locale.Args{"To": Shown(m.Path.DeadLetter()), "Reason": engine.ReasonExpired})))
+	}
+	return append(says, say(locale.T(ctx, "why.fate.lost")))
+}
+
+func term(name, href string, of time.Duration) component.Term {
+	return component.Term{Name: name, Href: href, Of: of, Show: Length(of)}
+}
+
+// shortestTerm is the place of the term that counts; -1 if all are never.
+func shortestTerm(terms []component.Term) int {
+	at := -1
+	for i, t := range terms {
+		if t.Of != 0 && (at < 0 || t.Of < terms[at].Of) {
+			at = i
+		}
+	}
+	return at
+}
+
+// sameTTL allows for what was rounded to a millisecond.
+func sameTTL(a, b time.Duration) bool {
+	return a.Round(time.Millisecond) == b || (a-b).Abs() <= time.Millisecond
+}

@@ -1,0 +1,91 @@
+package show
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+)
+
+// Shown is a path as people read it: orders, prices/eu, orders/$DLQ.
+func Shown(p engine.Path) string {
+	s := string(p.Entity())
+	if topic, sub, ok := p.Subscription(); ok {
+		s = topic + "/" + sub
+	}
+	if p.IsDeadLetter() {
+		s += "/$DLQ"
+	}
+	return s
+}
+
+// KindWord is what a kind of entity is called.
+func KindWord(ctx context.Context, k engine.EntityKind) string {
+	switch k {
+	case engine.Topic:
+		return locale.T(ctx, "kind.topic")
+	case engine.Subscription:
+		return locale.T(ctx, "kind.subscription")
+	default:
+		return locale.T(ctx, "kind.queue")
+	}
+}
+
+// pageKind is a kind of entity as pages know it.
+func pageKind(k engine.EntityKind) page.Kind {
+	switch k {
+	case engine.Topic:
+		return page.Topic
+	case engine.Subscription:
+		return page.Subscription
+	default:
+		return page.Queue
+	}
+}
+
+// Length is a time somebody chose, written so that a form reads it back: 90s,
+// 1h30m, never.
+func Length(d time.Duration) string {
+	if d <= 0 {
+		return "never"
+	}
+	return strings.ReplaceAll(component.Length(d), " ", "")
+}
+
+// Spaceless lets people write 1h 30m where a duration is read.
+func Spaceless(text string) string { return strings.Join(strings.Fields(text), "") }
+
+func keyText(k engine.Key) string { return strconv.FormatUint(uint64(k), 10) }
+
+func say(s string) component.Text { return component.Text{S: s} }
+
+func strong(s string) component.Text { return component.Text{S: s, Strong: true} }
+
+// tell is a sentence around a piece of its own, such as a link or a countdown:
+// the text with the id has {{.It}} where the piece goes.
+func tell(ctx context.Context, id string, it component.Text, args locale.Args) []component.Text {
+	const place = "\x00"
+	all := locale.Args{"It": place}
+	for k, v := range args {
+		all[k] = v
+	}
+	before, after, _ := strings.Cut(locale.T(ctx, id, all), place)
+	return []component.Text{say(before), it, say(after)}
+}
+
+// hand is how an actor is named; the broker itself has no name.
+func hand(ctx context.Context, actor string) string {
+	switch actor {
+	case "":
+		return ""
+	case "dashboard":
+		return locale.T(ctx, "actor.dashboard")
+	default:
+		return cut(actor, 60)
+	}
+}
