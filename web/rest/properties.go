@@ -162,6 +162,10 @@ func brokerProperties(m broker.Received, c engine.Content) string {
 	return asciiJSON(p)
 }
 
+// setBrokerProperties writes the header's name as the hosted service does; Go
+// would write it Brokerproperties.
+func setBrokerProperties(h http.Header, text string) { h["BrokerProperties"] = []string{text} }
+
 func httpTime(i engine.Instant) string { return i.Time().Format(http.TimeFormat) }
 
 func decimal(n engine.Seq) string { return strconv.FormatInt(int64(n), 10) }

@@ -63,7 +63,7 @@ func present(c echo.Context, m broker.Received) error {
 	w := c.Response()
 	h := w.Header()
 	writeHeader(h, m.Message.Properties(content))
-	h.Set("BrokerProperties", brokerProperties(m, content))
+	setBrokerProperties(h, brokerProperties(m, content))
 	h.Set(echo.HeaderContentType, cmp.Or(content.ContentType, defaultContentType))
 	h.Set("Date", httpTime(m.Message.EnqueuedAt))
 	h.Set(echo.HeaderContentLength, strconv.FormatInt(content.BodySize, 10))

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -45,7 +46,7 @@ func (d *door) renew(c echo.Context, t target) error {
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set("BrokerProperties", asciiJSON(map[string]string{"LockedUntilUtc": httpTime(until)}))
+	setBrokerProperties(c.Response().Header(), asciiJSON(map[string]string{"LockedUntilUtc": httpTime(until)}))
 	return c.NoContent(http.StatusOK)
 }
 
@@ -64,10 +65,10 @@ func (d *door) lock(ctx context.Context, t target) (engine.LockToken, error) {
 		row, err = r.Message(token.Key())
 		return err
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, engine.ErrMessageNotFound) {
 		return token, err
 	}
-	if t.id != strconv.FormatInt(int64(row.Message.Seq), 10) && t.id != row.Content.MessageID() {
+	if err != nil || t.id != strconv.FormatInt(int64(row.Message.Seq), 10) && t.id != row.Content.MessageID() {
 		return token, &engine.Refusal{Kind: engine.ErrLockLost, Text: engine.LockLostText}
 	}
 	return token, nil

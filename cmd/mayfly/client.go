@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"mayfly/web/api"
+)
+
+// client is the flags that every client command has, and how it asks.
+type client struct {
+	Server string `placeholder:"URL" env:"MAYFLY_SERVER" help:"Where the dashboard is. Default: the port of MAYFLY_HTTP, else http://127.0.0.1:8080."`
+	JSON   bool   `name:"json" help:"Print what the server answers."`
+}
+
+// patience is how long a server may take beyond what it was asked to wait.
+const patience = 30 * time.Second
+
+// base is the server's address without a slash at the end.
+func (c client) base() (string, error) {
+	if c.Server == "" {
+		_, port, err := net.SplitHostPort(os.Getenv("MAYFLY_HTTP"))
+		if err != nil || port == "0" {
+			port = "8080"
+		}
+		return "http://127.0.0.1:" + port, nil
+	}
+	u, err := url.Parse(c.Server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("--server is a URL such as http://127.0.0.1:8080, not %q", c.Server)
+	}
+	return strings.TrimSuffix(c.Server, "/"), nil
+}
+
+// path is an address of the API: what, then an entity whose slashes are kept
+// apart from the address's own.
+func path(what, entity string) string { return "/api/v1/" + what + "/" + url.PathEscape(entity) }
+
+// ask sends in, if there is any, and reads the answer into out, if that is
+// wanted; the answer's bytes are returned too. An error of the server's is an
+// *api.Problem.
+func (c client) ask(ctx context.Context, method, path string, in, out any, wait time.Duration) ([]byte, error) {
+	base, err := c.base()
+	if err != nil {
+		return nil, err
+	}
+	var body io.Reader = http.NoBody
+	if in != nil {
+		raw, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("write the request: %w", err)
+		}
+		body = bytes.NewReader(raw)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait+patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", base, err)
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, noAnswer(ctx, base, err)
+	}
+	defer w.Body.Close()
+	raw, err := io.ReadAll(w.Body)
+	if err != nil {
+		return nil, noAnswer(ctx, base, err)
+	}
+	if w.StatusCode >= http.StatusBadRequest {
+		return raw, refusal(base, w, raw)
+	}
+	if out != nil {
+		if err := json.Unmarshal(raw, out); err != nil {
+			return raw, fmt.Errorf("%s gave an answer that cannot be read: %w", base, err)
+		}
+	}
+	return raw, nil
+}
+
+// noAnswer says why nothing came, without the request that everybody knows.
+func noAnswer(ctx context.Context, base string, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
+		return cause
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		err = e.Err
+	}
+	return fmt.Errorf("%s does not answer: %w", base, err)
+}
+
+func refusal(base string, w *http.Response, raw []byte) error {
+	p := &api.Problem{}
+	if err := json.Unmarshal(raw, p); err != nil || p.Detail == "" {
+		return fmt.Errorf("%s answers %s: %s", base, w.Status, printable(string(raw), 200))
+	}
+	return p
+}
+
+// printable is text that a terminal shows and does not obey, on one line.
+func printable(s string, most int) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(s, "\ufffd") {
+		switch {
+		case b.Len() >= most:
+			return b.String() + "…"
+		case unicode.IsSpace(r):
+			b.WriteByte(' ')
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteRune('·')
+		}
+	}
+	return b.String()
+}
+
+// shown is a message's body on one line.
+func shown(m api.Message, most int) string {
+	switch {
+	case m.Body != nil:
+		return printable(*m.Body, most)
+	case m.BodyBase64 != nil:
+		return fmt.Sprintf("(%d bytes, not text)", m.Size)
+	default:
+		return ""
+	}
+}
+
+// until is how long there is from now, for people; "never" without an end.
+func until(now time.Time, t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	d := t.Sub(now)
+	switch {
+	case d <= 0:
+		return "now"
+	case d < time.Minute:
+		return d.Round(time.Second).String()
+	case d < 24*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	default:
+		return fmt.Sprintf("%dd", int(d/(24*time.Hour)))
+	}
+}
+
+// plural is n of something.
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// write passes on what the server said.
+func (s streams) write(raw []byte) error {
+	_, err := s.out.Write(raw)
+	return err
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"mayfly/engine"
+)
+
+// streams are where the program reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// commands is the command line.
+type commands struct {
+	Serve       serveCommand       `cmd:"" default:"withargs" help:"Start the broker. This is what happens without a command."`
+	Send        sendCommand        `cmd:"" help:"Send a message to a queue or topic."`
+	Peek        peekCommand        `cmd:"" help:"Look at messages without touching them."`
+	Receive     receiveCommand     `cmd:"" help:"Take messages."`
+	Purge       purgeCommand       `cmd:"" help:"Remove messages by state, after asking."`
+	Healthcheck healthcheckCommand `cmd:"" help:"Say whether a server answers, by the exit code."`
+
+	Version kong.VersionFlag `help:"Print the version and exit."`
+}
+
+const about = `A message broker you can look inside. It speaks the REST protocol of Azure Service Bus and shows in a browser what happens to every message.
+
+Every flag of serve is also a variable: --http is MAYFLY_HTTP, --allow-host is MAYFLY_ALLOW_HOST. Flags win.`
+
+// exited is how kong's wish to end the program, after --help, gets back here.
+type exited int
+
+// execute runs one command line and returns the exit code. Variables are read
+// from the environment; environ is looked through for those nobody knows.
+func execute(ctx context.Context, args, environ []string, s streams) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(exited)
+			if !ok {
+				panic(r)
+			}
+			code = int(e)
+		}
+	}()
+	var c commands
+	parser, err := kong.New(&c, kong.Name("mayfly"), kong.Description(about), kong.Writers(s.out, s.err),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
+		kong.Vars{"version": version(), "limits": strings.Join(engine.LimitNames(), ", "), "data": tilde(defaultData())})
+	if err != nil {
+		panic(err) // the struct above is wrong
+	}
+	if unknown := unknownVariables(parser.Model.Node, environ); len(unknown) > 0 {
+		return failed(s, exitUsage, fmt.Errorf("there is no variable %s; mayfly --help names those there are", strings.Join(unknown, ", ")))
+	}
+	chosen, err := parser.Parse(args)
+	if err != nil {
+		return failed(s, exitUsage, fmt.Errorf("%w; mayfly --help says how", err))
+	}
+	if err := chosen.Run(); err != nil {
+		return failed(s, exitFailed, err)
+	}
+	return exitOK
+}
+
+// failed says why, in one sentence. Several reasons, such as a configuration
+// may have, are a line each.
+func failed(s streams, code int, err error) int {
+	if errors.Is(err, errStopped) {
+		return exitInterrupted
+	}
+	fmt.Fprintln(s.err, "mayfly: "+err.Error())
+	return code
+}
+
+// unknownVariables are those that begin with MAYFLY_ and belong to no flag.
+func unknownVariables(root *kong.Node, environ []string) (unknown []string) {
+	known := map[string]bool{}
+	var learn func(*kong.Node)
+	learn = func(n *kong.Node) {
+		for _, f := range n.Flags {
+			for _, name := range f.Envs {
+				known[name] = true
+			}
+		}
+		for _, child := range n.Children {
+			learn(child)
+		}
+	}
+	learn(root)
+	for _, e := range environ {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, "MAYFLY_") && !known[name] {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return slices.Compact(unknown)
+}
+
+// version is what the program was built from, as far as it is known.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "mayfly (unknown version)"
+	}
+	out := "mayfly " + info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			out += " " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"text/tabwriter"
+	"time"
+
+	"mayfly/web/api"
+)
+
+// peekCommand lists messages.
+type peekCommand struct {
+	client
+	Entity string `arg:"" help:"Queue, topic/Subscriptions/name, or one of them with /$DeadLetterQueue."`
+	From   int64  `default:"1" help:"Sequence number to begin with."`
+	Count  int    `default:"20" help:"How many to list."`
+}
+
+// Run lists.
+func (c *peekCommand) Run(ctx context.Context, s streams) error {
+	var got api.Messages
+	raw, err := c.ask(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&count=%d", path("peek", c.Entity), c.From, c.Count), nil, &got, 0)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return s.write(raw)
+	}
+	if len(got.Messages) == 0 {
+		_, err := fmt.Fprintln(s.out, "There is no message.")
+		return err
+	}
+	now := time.Now()
+	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NUMBER\tSTATE\tENQUEUED\tEXPIRES IN\tBYTES\tBODY") //nolint:errcheck // Flush says it
+	for _, m := range got.Messages {
+		state := m.State
+		if m.LockedUntil != nil {
+			state += ", locked"
+		}
+		fmt.Fprintf(t, "#%d\t%s\t%s\t%s\t%d\t%s\n", m.SequenceNumber, state, //nolint:errcheck // Flush says it
+			m.EnqueuedTime.Local().Format(time.DateTime), until(now, m.ExpiresAt), m.Size, shown(m, 60))
+	}
+	return t.Flush()
+}
+
+// healthcheckCommand asks whether the process answers, no more: a server that
+// cannot write is not helped by a restart.
+type healthcheckCommand struct {
+	client
+}
+
+// Run asks.
+func (c *healthcheckCommand) Run(ctx context.Context, s streams) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if !c.JSON {
+		raw, err := c.ask(ctx, http.MethodGet, "/healthz", nil, nil, 0)
+		if err != nil {
+			return err
+		}
+		return s.write(raw)
+	}
+	raw, err := c.ask(ctx, http.MethodGet, "/api/v1/health", nil, nil, 0)
+	if err != nil {
+		return err
+	}
+	return s.write(raw)
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mayfly/web/api"
+)
+
+// purgeCommand removes messages by state.
+type purgeCommand struct {
+	client
+	Entity string   `arg:"" help:"Queue, topic, topic/Subscriptions/name, or one with /$DeadLetterQueue."`
+	State  []string `enum:"active,deferred,scheduled,dead-letter" default:"active" help:"What to remove: active, deferred, scheduled, dead-letter; may be repeated."`
+	Yes    bool     `short:"y" help:"Do not ask."`
+}
+
+// Run counts, asks and removes. If there are many more by then, the server
+// refuses.
+func (c *purgeCommand) Run(ctx context.Context, s streams) error {
+	in := api.Purge{States: slices.Compact(slices.Sorted(slices.Values(c.State)))}
+	var e api.Entity
+	entity, dead := strings.CutSuffix(strings.ToLower(c.Entity), strings.ToLower("/$DeadLetterQueue"))
+	if _, err := c.ask(ctx, http.MethodGet, path("entities", c.Entity[:len(entity)]), nil, &e, 0); err != nil {
+		return err
+	}
+	count, told := int64(0), ""
+	if dead {
+		in.States, count, told = nil, e.Counts.DeadLetter, "dead-letter"
+	}
+	for _, state := range in.States {
+		count += map[string]int64{
+			"active": e.Counts.Active, "deferred": e.Counts.Deferred, "scheduled": e.Counts.Scheduled, "dead-letter": e.Counts.DeadLetter,
+		}[state]
+	}
+	if !dead {
+		told = strings.Join(in.States, ", ")
+	}
+	if !c.Yes {
+		if err := confirm(s, count, told, c.Entity); err != nil {
+			return err
+		}
+	}
+	in.Count = &count
+	var done api.Purged
+	raw, err := c.ask(ctx, http.MethodPost, path("purge", c.Entity), in, &done, 0)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return s.write(raw)
+	}
+	skipped := ""
+	if done.Skipped > 0 {
+		skipped = fmt.Sprintf(" %s locked and stayed.", plural(done.Skipped, "message"))
+	}
+	_, err = fmt.Fprintf(s.out, "Removed %s from %s.%s\n", plural(done.Removed, "message"), c.Entity, skipped)
+	return err
+}
+
+// errUnconfirmed is returned when somebody was asked and did not agree.
+var errUnconfirmed = errors.New("nothing was removed: the number was not confirmed; --yes does not ask")
+
+// confirm has the number typed that is about to go.
+func confirm(s streams, count int64, states, entity string) error {
+	if _, err := fmt.Fprintf(s.err, "This removes %s (%s) from %s for good.\nType the number to go on: ", plural(count, "message"), states, entity); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(io.LimitReader(s.in, 64)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64); err != nil || n != count {
+		return errUnconfirmed
+	}
+	return nil
+}

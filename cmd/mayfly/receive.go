@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+	"mayfly/web/api"
+)
+
+// receiveCommand takes messages, prints them and settles them, in this order:
+// one that was not printed is not lost.
+type receiveCommand struct {
+	client
+	Entity   string  `arg:"" help:"Queue, topic/Subscriptions/name, or one of them with /$DeadLetterQueue."`
+	Max      int     `default:"1" help:"How many to take at most."`
+	Wait     string  `default:"0s" placeholder:"DURATION" help:"How long to wait for the first."`
+	Number   []int64 `placeholder:"N" help:"Sequence number of a deferred message to take instead; may be repeated."`
+	Then     string  `enum:"complete,abandon,defer,dead-letter,release,nothing" default:"complete" help:"What to do with them once they are printed: complete, abandon, defer, dead-letter, release, or nothing; then they stay locked and their lock tokens are printed."`
+	Reason   string  `help:"DeadLetterReason, for --then dead-letter."`
+	Describe string  `help:"DeadLetterErrorDescription, for --then dead-letter."`
+}
+
+// Run takes.
+func (c *receiveCommand) Run(ctx context.Context, s streams) error {
+	wait, never, err := engine.ParseDuration(c.Wait)
+	if err != nil || never {
+		return fmt.Errorf("--wait is a duration such as 10s, not %q", c.Wait)
+	}
+	var got api.Messages
+	raw, err := c.ask(ctx, http.MethodPost, path("receive", c.Entity), api.Receive{Max: c.Max, Wait: c.Wait, SequenceNumbers: c.Number}, &got, wait)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = s.write(raw)
+	} else {
+		err = c.print(s, got.Messages)
+	}
+	if err != nil || c.Then == "nothing" {
+		return err
+	}
+	for _, m := range got.Messages {
+		in := api.Settle{LockToken: m.LockToken, Outcome: c.Then, Reason: c.Reason, Description: c.Describe}
+		if _, err := c.ask(ctx, http.MethodPost, "/api/v1/settle", in, nil, 0); err != nil {
+			return fmt.Errorf("message #%d was printed, but not settled: %w", m.SequenceNumber, err)
+		}
+	}
+	return nil
+}
+
+func (c *receiveCommand) print(s streams, got []api.Message) error {
+	if len(got) == 0 {
+		_, err := fmt.Fprintln(s.out, "There is no message.")
+		return err
+	}
+	for _, m := range got {
+		line := fmt.Sprintf("#%d", m.SequenceNumber)
+		for _, part := range []struct{ name, text string }{{"id", m.MessageID}, {"subject", m.Subject}} {
+			if part.text != "" {
+				line += "  " + part.name + " " + printable(part.text, 60)
+			}
+		}
+		line += "  expires in " + until(time.Now(), m.ExpiresAt)
+		if c.Then == "nothing" {
+			line += "  lock token " + m.LockToken
+		}
+		if _, err := fmt.Fprintf(s.out, "%s\n%s%s\n", line, properties(m.Properties), shown(m, 1<<20)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// properties is a line for each.
+func properties(all value.Properties) (lines string) {
+	for _, p := range all {
+		lines += fmt.Sprintf("  %s = %s\n", printable(p.Name, 60), printable(p.Value.String(), 200))
+	}
+	return lines
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"encoding/base64"
+	"encoding/json"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+	"mayfly/web/api"
+)
+
+// sendCommand sends a message, or the same one several times.
+type sendCommand struct {
+	client
+	Entity string  `arg:"" help:"Queue or topic."`
+	Body   *string `arg:"" optional:"" help:"The message; standard input if absent."`
+
+	TTL           string   `name:"ttl" placeholder:"DURATION" help:"How long it lives, such as 30s or PT1M."`
+	At            string   `placeholder:"TIME" help:"When it becomes available: a time such as 2026-07-14T10:00:00Z, or a duration from now."`
+	Property      []string `short:"p" sep:"none" placeholder:"NAME=VALUE" help:"An application property; may be repeated. VALUE is text, or JSON: 5, true, {\"type\":\"int\",\"value\":\"5\"}."`
+	MessageID     string   `name:"message-id" help:"MessageId."`
+	CorrelationID string   `name:"correlation-id" help:"CorrelationId."`
+	SessionID     string   `name:"session-id" help:"SessionId."`
+	Subject       string   `help:"Subject, also called Label."`
+	ContentType   string   `name:"content-type" help:"ContentType."`
+	Count         int      `default:"1" help:"How many of it to send."`
+	Create        bool     `help:"Create the queue if it does not exist."`
+}
+
+// maxCount bounds --count: the server takes that many at once.
+const maxCount = 5000
+
+// Run sends.
+func (c *sendCommand) Run(ctx context.Context, s streams) error {
+	if c.Count < 1 || c.Count > maxCount {
+		return fmt.Errorf("--count is from 1 to %d, not %d", maxCount, c.Count)
+	}
+	m, err := c.message(s.in)
+	if err != nil {
+		return err
+	}
+	batch := make([]api.Outgoing, c.Count)
+	for i := range batch {
+		batch[i] = m
+	}
+	to := path("send", c.Entity)
+	if c.Create {
+		to += "?create=queue"
+	}
+	var sent api.Sent
+	raw, err := c.ask(ctx, http.MethodPost, to, batch, &sent, 0)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return s.write(raw)
+	}
+	numbers := ""
+	if n := len(sent.SequenceNumbers); n == 1 {
+		numbers = fmt.Sprintf(": #%d", sent.SequenceNumbers[0])
+	} else if n > 1 {
+		numbers = fmt.Sprintf(": #%d to #%d", sent.SequenceNumbers[0], sent.SequenceNumbers[n-1])
+	}
+	_, err = fmt.Fprintf(s.out, "Sent %s to %s%s.\n", plural(int64(len(sent.SequenceNumbers)), "message"), c.Entity, numbers)
+	return err
+}
+
+func (c *sendCommand) message(in io.Reader) (api.Outgoing, error) {
+	m := api.Outgoing{
+		MessageID: c.MessageID, CorrelationID: c.CorrelationID, SessionID: c.SessionID, Subject: c.Subject,
+		ContentType: c.ContentType, TimeToLive: c.TTL, Body: c.Body,
+	}
+	if c.Body == nil {
+		raw, err := io.ReadAll(in)
+		if err != nil {
+			return m, fmt.Errorf("read standard input: %w", err)
+		}
+		text := string(raw)
+		if m.Body = &text; !utf8.Valid(raw) {
+			encoded := base64.StdEncoding.EncodeToString(raw)
+			m.Body, m.BodyBase64 = nil, &encoded
+		}
+	}
+	if c.At != "" {
+		at, err := parseAt(c.At, time.Now())
+		if err != nil {
+			return m, err
+		}
+		m.ScheduledEnqueueTime = at.UTC().Format(time.RFC3339Nano)
+	}
+	for _, p := range c.Property {
+		property, err := parseProperty(p)
+		if err != nil {
+			return m, err
+		}
+		m.Properties = append(m.Properties, property)
+	}
+	return m, nil
+}
+
+// parseAt reads a time, or a duration from now.
+func parseAt(text string, now time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)); err == nil {
+		return t, nil
+	}
+	d, never, err := engine.ParseDuration(text)
+	if err != nil || never {
+		return time.Time{}, fmt.Errorf("--at is a time such as 2026-07-14T10:00:00Z, or a duration such as 5m, not %q", text)
+	}
+	return now.Add(d), nil
+}
+
+// parseProperty reads NAME=VALUE. A value that is no JSON is a text.
+func parseProperty(text string) (value.Property, error) {
+	name, written, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return value.Property{}, fmt.Errorf("--property is written NAME=VALUE, not %q", text)
+	}
+	p := value.Property{Name: name, Value: value.OfString(written)}
+	if json.Valid([]byte(written)) {
+		if err := p.Value.UnmarshalJSON([]byte(written)); err != nil {
+			return p, fmt.Errorf("--property %s: %w", name, err)
+		}
+	}
+	return p, nil
+}

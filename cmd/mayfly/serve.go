@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"mayfly/engine"
+)
+
+// serveCommand is the flags of the server.
+type serveCommand struct {
+	HTTP      string   `name:"http" placeholder:"ADDRESS" default:"127.0.0.1:8080" env:"MAYFLY_HTTP" help:"Dashboard and JSON API. Port 0 picks a free one."`
+	Admin     string   `placeholder:"ADDRESS" default:"127.0.0.1:5300" env:"MAYFLY_ADMIN" help:"Service Bus REST and /health."`
+	AMQP      string   `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"Reserved for AMQP: nothing listens there yet."`
+	Store     string   `placeholder:"URL" env:"MAYFLY_STORE" help:"Where messages are kept: sqlite:PATH, or memory: for a broker that forgets. Default: sqlite:${data}."`
+	Config    string   `placeholder:"FILE" type:"path" env:"MAYFLY_CONFIG" help:"A Config.json of the Service Bus emulator: what it names is created or updated, nothing is deleted."`
+	Namespace string   `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Name of the namespace; wins over the one in --config. Default: the file's, or default."`
+	Limit     []string `placeholder:"NAME=VALUE" env:"MAYFLY_LIMIT" help:"A quota or a minimum; may be repeated. There are ${limits}."`
+	Insecure  bool     `env:"MAYFLY_INSECURE" help:"Permit addresses beyond loopback. There is no authentication: whoever reaches a port may do everything."`
+	AllowHost []string `placeholder:"NAME" env:"MAYFLY_ALLOW_HOST" help:"A further name by which requests may call the server, beside loopback's and the addresses above; may be repeated."`
+	ReadyJSON bool     `name:"ready-json" env:"MAYFLY_READY_JSON" help:"Print the block at the start as one line of JSON."`
+	LogLevel  string   `enum:"debug,info,warn,error" default:"info" env:"MAYFLY_LOG_LEVEL" help:"What to log on standard error: debug, info, warn or error. Requests are logged at debug."`
+}
+
+// Run starts the server and returns when it has stopped.
+func (c *serveCommand) Run(ctx context.Context, s streams) error {
+	limits, err := parseLimits(c.Limit)
+	if err != nil {
+		return err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		panic(err) // the flag's enum has let it through
+	}
+	err = run(ctx, Config{
+		HTTP: c.HTTP, Admin: c.Admin, AMQP: c.AMQP, Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits,
+		Insecure: c.Insecure, AllowHosts: c.AllowHost, ReadyJSON: c.ReadyJSON,
+		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),
+	}, s.out)
+	return err
+}
+
+// parseLimits reads --limit flags over the defaults.
+func parseLimits(given []string) (engine.Limits, error) {
+	limits := engine.DefaultLimits()
+	for _, g := range given {
+		name, value, ok := strings.Cut(g, "=")
+		if !ok {
+			return limits, fmt.Errorf("--limit is written NAME=VALUE, such as min-auto-delete=5s, not %q", g)
+		}
+		if err := limits.Set(strings.TrimSpace(name), strings.TrimSpace(value)); err != nil {
+			return limits, fmt.Errorf("--limit %s: %w", g, err)
+		}
+	}
+	return limits, nil
+}
