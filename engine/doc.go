@@ -1,0 +1,62 @@
+// Package engine is the words and rules of a message broker: queues, topics and
+// subscriptions, what may be done with their messages, and what time does to
+// them. It is pure: it reads no clock, starts no goroutine and does no I/O, so
+// that every rule can be tested at a boundary and a moment to either side of it.
+//
+//	Path, Entity, Config, Message, Content   what there is, in words
+//	Judge, Idle                              what time does, decided in one place each
+//	Namespace                                the state; its methods are steps, each all or nothing
+//	insert, put, drop                        the mutators that every step uses, with before-images
+//	Attach, Credit, Match                    receivers are state, because the rules ask for them
+//	Sweep, NextDue                           what is due and nobody asks for; no rule needs it
+//	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
+//
+// Rules carry the ids of the specification (TTL-5, DEF-9). Not here: forwarding,
+// sessions, duplicate detection and transactions (§5.4, §11 to §13), and of §14
+// all filters but the true one, and actions. What asks for them is refused with
+// ErrNotImplemented and never ignored.
+//
+// # Invariants
+//
+// Check rebuilds everything below from the records and compares; tests call it
+// after each step.
+//
+// INVARIANT: an entity is found by its folded path, its places by their ids,
+// and a subscription through its topic, in the order of paths; queues and topics
+// are counted.
+//
+// INVARIANT: a place's terms follow from its entity's description and its
+// topic's.
+//
+// INVARIANT: order, ready bits, lists apart, counts and bytes of a place are a
+// function of its messages; bytes are summed at the root entity.
+//
+// INVARIANT: a message has one alarm, where its terms want it, in the set of its
+// kind; after a change of terms, those not yet gone over may be elsewhere.
+//
+// INVARIANT: NextSeq is above every number in the place and in its dead-letter
+// queue.
+//
+// INVARIANT: a topic holds scheduled messages alone, a dead-letter queue dead
+// letters alone, and no scheduled message is locked.
+//
+// INVARIANT: every key leads to the message that has it; besides those in places
+// there are only those of deleted places that have not been let go.
+//
+// INVARIANT: lockBy names only locked messages.
+//
+// INVARIANT: a content counts the messages that refer to it.
+//
+// INVARIANT: a link is at the place it names; links with credit are counted at
+// their entity and its topic.
+//
+// INVARIANT: a place with a ready message and a link with credit is hungry.
+//
+// INVARIANT: a place with something due is in turn, or in the heap where its next
+// alarm wants it; an entity's idle alarm is never late.
+//
+// INVARIANT: a message that the store does not have in this form is dirty and
+// waits for it, a dropped one is named, its content is stored or on the way, and
+// a batch names no identity twice. That what the store has, changed by a batch,
+// is what is here, engine/enginetest shows.
+package engine

@@ -1,0 +1,479 @@
+package enginetest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// This file and model_steps_test.go are the rules of a broker written a second
+// time: from the text of the specification, with plain lists that are searched
+// from end to end, and nothing of package engine. Times are milliseconds; zero
+// is never. Errors are words.
+//
+// The model settles what time has done to a message when a step touches it, as
+// the engine promises to: a receive looks at the locks and schedules of its
+// place that are over and then at the oldest messages until one can be had;
+// whoever asks for one message looks at that one; a sweep looks at all.
+
+// A model is a whole namespace.
+type model struct {
+	now      int64
+	entities []*entity
+	messages []*message
+	links    []*link
+	limits   limits
+}
+
+type limits struct {
+	entities, subscriptions, receivers, messageSize, peek, batchDelete, reason int
+	entitySize                                                                 int64
+}
+
+type entity struct {
+	kind    byte // 'q'ueue, 't'opic, 's'ubscription
+	path    string
+	topic   *entity
+	cfg     config
+	next    int64
+	created int64
+	updated int64
+	used    int64
+	pinned  int64
+	rules   map[string]bool // folded name; true: a true filter, false: a false one
+}
+
+type config struct {
+	lock, ttl, idle int64
+	deliveries      int
+	keep            bool // expired messages are dead-lettered
+	status          string
+	metadata        string
+}
+
+func (c config) sends() bool    { return c.status == "Active" || c.status == "ReceiveDisabled" }
+func (c config) receives() bool { return c.status == "Active" || c.status == "SendDisabled" }
+
+type message struct {
+	in   *entity
+	dead bool
+
+	tag        string // which submission it comes from
+	size       int64
+	ttl        int64 // as asked for; below zero: expired on arrival
+	key        uint64
+	seq, first int64
+	at         int64
+	own        int64 // the expiry it carries
+	due        int64 // scheduled for
+	until      int64 // locked until, whether or not that has passed
+	token      string
+	deferred   bool
+	count      int
+	reason     string
+	text       string
+	diedAt     int64
+	props      map[string]string
+}
+
+type link struct {
+	id           uint64
+	in           *entity
+	dead, remove bool
+	credit       int
+	once, noWait bool
+	served       bool
+}
+
+// clone is a copy that shares nothing that changes.
+func (w *model) clone() *model {
+	c := &model{now: w.now, limits: w.limits}
+	to := map[*entity]*entity{nil: nil}
+	for _, e := range w.entities { // a topic stands before its subscriptions
+		n := *e
+		n.topic, n.rules = to[e.topic], maps.Clone(e.rules)
+		to[e] = &n
+		c.entities = append(c.entities, &n)
+	}
+	for _, m := range w.messages {
+		n := *m
+		n.in, n.props = to[m.in], maps.Clone(m.props)
+		c.messages = append(c.messages, &n)
+	}
+	for _, l := range w.links {
+		n := *l
+		n.in = to[l.in]
+		c.links = append(c.links, &n)
+	}
+	return c
+}
+
+const dlq = "/$deadletterqueue"
+
+// find is the entity of a path, and whether the path is of its dead letters.
+func (w *model) find(path string) (e *entity, dead bool) {
+	path = strings.ToLower(path)
+	path, dead = strings.CutSuffix(path, dlq)
+	for _, e := range w.entities {
+		if strings.ToLower(e.path) == path {
+			return e, dead
+		}
+	}
+	return nil, dead
+}
+
+// place is find for places where messages are: a topic has no dead letters.
+func (w *model) place(path string) (*entity, bool, string) {
+	e, dead := w.find(path)
+	if e == nil || dead && e.kind == 't' {
+		return nil, false, "not found"
+	}
+	return e, dead, ""
+}
+
+func (w *model) subscriptions(topic *entity) (subs []*entity) {
+	for _, e := range w.entities {
+		if e.topic == topic && topic != nil {
+			subs = append(subs, e)
+		}
+	}
+	return subs
+}
+
+// at is the messages of a place by number.
+func (w *model) at(e *entity, dead bool) (ms []*message) {
+	for _, m := range w.messages {
+		if m.in == e && m.dead == dead {
+			ms = append(ms, m)
+		}
+	}
+	slices.SortFunc(ms, func(a, b *message) int { return int(a.seq - b.seq) })
+	return ms
+}
+
+func (w *model) numbered(e *entity, dead bool, seq int64) *message {
+	for _, m := range w.at(e, dead) {
+		if m.seq == seq {
+			return m
+		}
+	}
+	return nil
+}
+
+func (w *model) here(m *message) bool { return slices.Contains(w.messages, m) }
+
+func (w *model) remove(m *message) {
+	w.messages = slices.DeleteFunc(w.messages, func(o *message) bool { return o == m })
+}
+
+// use puts an idle clock back; what happens at a subscription is use of its
+// topic (IDLE-3).
+func (w *model) use(e *entity) {
+	for ; e != nil; e = e.topic {
+		e.used = max(e.used, w.now)
+	}
+}
+
+// --- time to live ---
+
+const lastInstant = 253402300799999 // the end of the year 9999
+
+func plus(at, d int64) int64 {
+	if d > lastInstant-at {
+		return lastInstant
+	}
+	return at + d
+}
+
+// shorter of two durations, of which zero is endless (TTL-7).
+func shorter(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// ceiling is the default in force for an entity's messages.
+func ceiling(e *entity) int64 {
+	if e.topic != nil {
+		return shorter(e.cfg.ttl, e.topic.cfg.ttl)
+	}
+	return e.cfg.ttl
+}
+
+// carried is the instant that a message with a TTL of its own carries (TTL-5,
+// TTL-8, TTL-13).
+func carried(e *entity, at, ttl int64) int64 {
+	switch {
+	case ttl < 0:
+		return at
+	case ttl == 0:
+		return 0
+	}
+	return plus(at, shorter(ttl, ceiling(e)))
+}
+
+// expires is when a message stops being deliverable (TTL-11, TTL-14, TTL-16).
+func expires(m *message) int64 {
+	if m.dead || m.due != 0 { // TTL-33, TTL-35
+		return 0
+	}
+	if m.own != 0 {
+		return m.own
+	}
+	if c := ceiling(m.in); c != 0 {
+		return plus(m.at, c)
+	}
+	return 0
+}
+
+func expiredAt(m *message, now int64) bool { return expires(m) != 0 && now >= expires(m) }
+
+// --- what time does to a message ---
+
+// look settles what time has done to m.
+func (w *model) look(m *message) {
+	if m.due != 0 {
+		if w.now >= m.due {
+			w.activate(m)
+		}
+		return
+	}
+	if m.until != 0 {
+		if w.now < m.until { // TTL-20
+			return
+		}
+		over := m.until
+		w.unlock(m, true)
+		// The limit counts at the moment of the failure (DC-4); expiry at that
+		// moment goes before it (TTL-26).
+		if !m.dead && m.count >= m.in.cfg.deliveries && !(!m.deferred && expiredAt(m, over) && m.in.cfg.keep) {
+			w.wornOut(m)
+			return
+		}
+	}
+	w.decide(m)
+}
+
+func (w *model) unlock(m *message, failed bool) {
+	m.until = 0
+	if failed && !m.dead { // DC-6
+		m.count++
+	}
+}
+
+// decide is what becomes of a message that nobody holds (DEC-3).
+func (w *model) decide(m *message) {
+	expired := !m.deferred && expiredAt(m, w.now) // DEC-4
+	switch {
+	case m.dead:
+	case expired && m.in.cfg.keep:
+		w.die(m, "TTLExpiredException", "The message expired and was dead lettered.")
+	case m.count >= m.in.cfg.deliveries:
+		w.wornOut(m)
+	case expired:
+		w.remove(m)
+	}
+}
+
+func (w *model) wornOut(m *message) {
+	w.die(m, "MaxDeliveryCountExceeded", "Message could not be consumed after "+itoa(m.in.cfg.deliveries)+" delivery attempts.")
+}
+
+func (w *model) die(m *message, reason, text string) {
+	m.dead, m.deferred, m.until = true, false, 0
+	m.reason, m.text, m.diedAt = reason, text, w.now
+}
+
+// activate is SCH-5 and TTL-12; at a topic it is distribution (SCH-10).
+func (w *model) activate(m *message) {
+	e := m.in
+	seq := e.next
+	e.next++
+	m.at, m.due = min(w.now, m.due), 0
+	m.seq, m.first = seq, seq
+	if e.kind == 't' {
+		w.remove(m)
+		w.distribute(e, *m)
+	} else {
+		m.own = carried(e, m.at, m.ttl)
+	}
+	w.use(e)
+}
+
+func (w *model) distribute(topic *entity, m message) {
+	for _, s := range w.subscriptions(topic) {
+		if !slices.Contains(slices.Collect(maps.Values(s.rules)), true) {
+			continue
+		}
+		c := m
+		c.in, c.seq, c.key = s, s.next, 0
+		c.props = maps.Clone(m.props)
+		s.next++
+		c.own = carried(s, m.at, m.ttl)
+		w.messages = append(w.messages, &c)
+	}
+}
+
+// over is when time alone has something to do with m next.
+func over(m *message) int64 {
+	switch {
+	case m.due != 0:
+		return m.due
+	case m.until != 0:
+		return m.until
+	case m.deferred:
+		return 0
+	}
+	return expires(m)
+}
+
+// lookAll looks at everything of ms whose time is over, the longest overdue first.
+func (w *model) lookAll(ms []*message) (any bool) {
+	ms = slices.DeleteFunc(slices.Clone(ms), func(m *message) bool { return over(m) == 0 || w.now < over(m) })
+	slices.SortFunc(ms, func(a, b *message) int {
+		if d := over(a) - over(b); d != 0 {
+			return int(d)
+		}
+		return int(a.seq - b.seq)
+	})
+	for _, m := range ms {
+		w.look(m)
+	}
+	return len(ms) > 0
+}
+
+// sweep does everything that is due; then entities that are idle go.
+func (w *model) sweep() {
+	for w.lookAll(w.messages) {
+	}
+	for _, e := range slices.Clone(w.entities) {
+		if slices.Contains(w.entities, e) && e.cfg.idle != 0 && !w.held(e) && w.now >= e.used+e.cfg.idle {
+			w.drop(e)
+		}
+	}
+}
+
+// held is IDLE-8 and IDLE-9.
+func (w *model) held(e *entity) bool {
+	for _, l := range w.links {
+		if l.credit > 0 && (l.in == e || l.in.topic == e) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.messages, func(m *message) bool { return m.in == e && m.due != 0 })
+}
+
+// drop is an entity's end, with all that is in it (IDLE-10, IDLE-11, PROP-14).
+func (w *model) drop(e *entity) {
+	for _, s := range w.subscriptions(e) {
+		w.drop(s)
+	}
+	w.messages = slices.DeleteFunc(w.messages, func(m *message) bool { return m.in == e })
+	w.links = slices.DeleteFunc(w.links, func(l *link) bool { return l.in == e })
+	w.entities = slices.DeleteFunc(w.entities, func(o *entity) bool { return o == e })
+}
+
+// --- receiving ---
+
+// head is the message that a receiver gets next, if any.
+func (w *model) head(e *entity, dead bool) *message {
+	if e.topic != nil {
+		w.lookAll(w.at(e.topic, false))
+	}
+	var waiting []*message
+	for _, m := range w.at(e, dead) {
+		if m.due != 0 || m.until != 0 {
+			waiting = append(waiting, m)
+		}
+	}
+	w.lookAll(waiting)
+	for _, m := range w.at(e, dead) {
+		if m.due != 0 || m.until != 0 || m.deferred {
+			continue
+		}
+		if w.look(m); w.here(m) && m.dead == dead {
+			return m
+		}
+	}
+	return nil
+}
+
+func (w *model) take(m *message, remove bool, token string) {
+	if remove {
+		w.remove(m)
+		return
+	}
+	m.until, m.token = plus(w.now, m.in.cfg.lock), token
+}
+
+// receivable is who may be received from (§1.4).
+func (w *model) receivable(path string) (*entity, bool, string) {
+	e, dead, err := w.place(path)
+	switch {
+	case err != "":
+		return nil, false, err
+	case e.kind == 't':
+		return nil, false, "not allowed"
+	case !e.cfg.receives():
+		return nil, false, "disabled"
+	}
+	return e, dead, ""
+}
+
+func (w *model) attach(path string, l link) string {
+	e, dead, err := w.receivable(path)
+	if err != "" {
+		return err
+	}
+	n := 0
+	for _, o := range w.links {
+		if root(o.in) == root(e) {
+			n++
+		}
+	}
+	if n >= w.limits.receivers {
+		return "busy"
+	}
+	l.in, l.dead = e, dead
+	w.links = append(w.links, &l)
+	w.use(e)
+	return ""
+}
+
+func root(e *entity) *entity {
+	if e.topic != nil {
+		return e.topic
+	}
+	return e
+}
+
+func (w *model) link(id uint64) *link {
+	for _, l := range w.links {
+		if l.id == id {
+			return l
+		}
+	}
+	return nil
+}
+
+func (w *model) credit(id uint64, n int) string {
+	l := w.link(id)
+	if l == nil {
+		return "not found"
+	}
+	l.credit += n
+	w.use(l.in)
+	return ""
+}
+
+func (w *model) detach(id uint64) {
+	l := w.link(id)
+	if l == nil {
+		return
+	}
+	w.links = slices.DeleteFunc(w.links, func(o *link) bool { return o == l })
+	if l.credit > 0 {
+		w.use(l.in)
+	}
+}

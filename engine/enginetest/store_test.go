@@ -1,0 +1,121 @@
+package enginetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"mayfly/engine"
+)
+
+// remembered is a store in maps: what batches said, and nothing else.
+type remembered struct {
+	now      engine.Instant
+	entities map[engine.HolderID]engine.Entity
+	rules    map[engine.RuleID]engine.Rule
+	meters   map[engine.HolderID]engine.Meter
+	messages map[engine.Key]engine.Message
+	contents map[engine.Key]engine.StoredContent
+	bodies   map[engine.Key]bool // staged ones too
+}
+
+func newRemembered() *remembered {
+	return &remembered{
+		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{}, meters: map[engine.HolderID]engine.Meter{},
+		messages: map[engine.Key]engine.Message{}, contents: map[engine.Key]engine.StoredContent{}, bodies: map[engine.Key]bool{},
+	}
+}
+
+// apply takes a batch in. It refuses what a store need not be able to do.
+func (s *remembered) apply(b *engine.Batch) error {
+	if b.Hard {
+		s.now = b.Now
+	}
+	for _, id := range b.DropHolders {
+		dead := s.entities[id].DeadLetterID
+		delete(s.entities, id)
+		delete(s.meters, id)
+		maps.DeleteFunc(s.rules, func(r engine.RuleID, _ engine.Rule) bool { return r.Subscription == id })
+		maps.DeleteFunc(s.messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id || dead != 0 && m.Holder == dead })
+	}
+	for _, e := range b.Entities {
+		s.entities[e.ID] = e
+	}
+	for _, id := range b.DropRules {
+		delete(s.rules, id)
+	}
+	for _, r := range b.Rules {
+		s.rules[engine.RuleID{Subscription: r.Subscription, Name: lower(r.Name)}] = r
+	}
+	for _, m := range b.Meters {
+		s.meters[m.Holder] = m
+	}
+	for _, k := range b.DropMessages {
+		delete(s.messages, k)
+	}
+	for _, m := range b.Messages {
+		s.messages[m.Key] = m
+	}
+	for _, c := range b.Contents {
+		s.contents[c.Key] = c
+	}
+	for _, y := range b.Bodies {
+		s.bodies[y.Key] = true
+	}
+	for _, d := range b.DropContents {
+		if _, ok := s.contents[d.Key]; !ok && !s.bodies[d.Key] {
+			return fmt.Errorf("content %d is dropped and was never stored, or dropped before", d.Key)
+		}
+		if d.HasBody != s.bodies[d.Key] {
+			return fmt.Errorf("content %d is dropped with body %v, and has %v", d.Key, d.HasBody, s.bodies[d.Key])
+		}
+		delete(s.contents, d.Key)
+		delete(s.bodies, d.Key)
+	}
+	for k, m := range s.messages {
+		if c, ok := s.contents[m.Content]; s.holds(m) && (!ok || (c.Content.BodySize() > 0) != s.bodies[m.Content]) {
+			return fmt.Errorf("message %d is stored without its content %d, or without the body", k, m.Content)
+		}
+	}
+	return nil
+}
+
+// holds tells whether an entity claims m; others are garbage that Load skips.
+func (s *remembered) holds(m engine.Message) bool {
+	for _, e := range s.entities {
+		if m.Holder == e.ID || m.Holder == e.DeadLetterID {
+			return true
+		}
+	}
+	return false
+}
+
+// load is a new namespace with all that is remembered, in Load's order.
+func (s *remembered) load(now engine.Instant, o engine.Options) (*engine.Namespace, error) {
+	ns := engine.New(o)
+	var all []engine.Record
+	for _, id := range slices.Sorted(maps.Keys(s.entities)) {
+		all = append(all, s.entities[id])
+	}
+	for _, r := range s.rules {
+		all = append(all, r)
+	}
+	for _, m := range s.meters {
+		all = append(all, m)
+	}
+	for _, c := range s.contents {
+		all = append(all, c)
+	}
+	for _, m := range s.messages {
+		if s.holds(m) {
+			all = append(all, m)
+		}
+	}
+	for _, r := range all {
+		if err := ns.Restore(r); err != nil {
+			return nil, fmt.Errorf("restore: %w", err)
+		}
+	}
+	ns.Restored(now)
+	return ns, nil
+}
