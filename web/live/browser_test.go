@@ -191,12 +191,14 @@ func (s *stage) send(frame any) {
 // asked waits for a command of the browser and checks it.
 func (s *stage) asked(op string, n uint64) {
 	s.t.Helper()
+	late := time.NewTimer(20 * time.Second) // less than the silence after which it connects anew
+	defer late.Stop()
 	select {
 	case c := <-s.did:
 		if c.Op != op || c.N != n || op == "sub" && c.Topic != "/page" {
 			s.t.Fatalf("the browser asks for %+v, want %s with n=%d", c, op, n)
 		}
-	case <-s.tab.Done():
+	case <-late.C:
 		s.t.Fatalf("the browser never asks for %s", op)
 	}
 }

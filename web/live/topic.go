@@ -177,7 +177,11 @@ func (h *Hub) render(ctx context.Context) {
 		}
 		last = time.Now()
 		for _, t := range h.begin() {
-			places <- struct{}{} // comes free within Patience
+			select {
+			case <-ctx.Done():
+				return
+			case places <- struct{}{}: // comes free within Patience
+			}
 			h.wg.Go(func() {
 				h.refresh(ctx, t)
 				h.finish(t)
