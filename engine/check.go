@@ -96,7 +96,7 @@ func (ns *Namespace) checkFamily(e *entity) error {
 func (ns *Namespace) checkHolders() error {
 	for _, e := range ns.sorted() {
 		terms := Terms{
-			TTL: e.Config.DefaultMessageTimeToLive, Deliveries: e.Config.Deliveries(),
+			TTL: effectiveTTL(e.Config.DefaultMessageTimeToLive, ns.limits.MaxTTL), Deliveries: e.Config.Deliveries(),
 			KeepExpired: e.Config.DeadLetteringOnMessageExpiration,
 		}
 		if e.topic != nil {
