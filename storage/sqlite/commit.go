@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -88,32 +87,19 @@ func (s *Store) stillThere() error {
 // unwritable tells whether err is about the file or the disk and may pass by
 // itself.
 func unwritable(err error) bool {
-	var code sqlite3.ExtendedErrorCode
-	if !errors.As(err, &code) {
-		return false
-	}
-	switch code.Code() {
-	case sqlite3.FULL, sqlite3.READONLY, sqlite3.PERM, sqlite3.CANTOPEN, sqlite3.BUSY, sqlite3.LOCKED:
-		return true
-	default:
-		return code == sqlite3.IOERR_WRITE || refusedBySystem(err)
-	}
-}
-
-// neverWritten tells of a commit that failed whether it is certain that its
-// last write, which would make it count, did not take place. A failed flush is
-// not certain: the write may be found there after a crash.
-func neverWritten(err error) bool {
-	return errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.READONLY) || errors.Is(err, sqlite3.BUSY) ||
-		errors.Is(err, sqlite3.IOERR_WRITE) && refusedBySystem(err)
-}
-
-// refusedBySystem tells whether the system refused to do anything at all.
-func refusedBySystem(err error) bool {
-	for _, e := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EFBIG, fs.ErrPermission} {
-		if errors.Is(err, e) {
+	for _, code := range []sqlite3.ErrorCode{
+		sqlite3.FULL, sqlite3.READONLY, sqlite3.PERM, sqlite3.CANTOPEN, sqlite3.BUSY, sqlite3.LOCKED,
+	} {
+		if errors.Is(err, code) {
 			return true
 		}
 	}
-	return false
+	return errors.Is(err, sqlite3.IOERR_WRITE)
+}
+
+// neverWritten tells of a commit that failed whether it is certain that its
+// last write, which would make it count, did not take place: it was refused.
+// Of a write or a flush that failed otherwise a crash may bring up all.
+func neverWritten(err error) bool {
+	return errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.READONLY) || errors.Is(err, sqlite3.BUSY)
 }

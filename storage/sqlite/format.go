@@ -30,9 +30,6 @@ func current() *format { return &format{version: 1, schema: schema} }
 // older one is migrated.
 func (f *format) prepare(c *sqlite3.Conn, s *Store) error {
 	id, err := number(c, "PRAGMA application_id")
-	if errors.Is(err, sqlite3.NOTADB) {
-		return fmt.Errorf("%s is not a Mayfly store: it is no SQLite file", s.path)
-	}
 	if err != nil {
 		return fmt.Errorf("the store %s cannot be read: %w", s.path, err)
 	}
@@ -63,11 +60,11 @@ func (f *format) prepare(c *sqlite3.Conn, s *Store) error {
 }
 
 func (f *format) create(c *sqlite3.Conn) error {
-	return errors.Join(
-		c.Exec("PRAGMA journal_mode=WAL"),
-		c.Exec(fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA application_id=%d; PRAGMA user_version=%d; INSERT INTO store VALUES (1, 0); COMMIT",
-			f.schema, applicationID, f.version)),
-	)
+	if err := c.Exec("PRAGMA journal_mode=WAL"); err != nil {
+		return err
+	}
+	return c.Exec(fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA application_id=%d; PRAGMA user_version=%d; INSERT INTO store VALUES (1, 0); COMMIT",
+		f.schema, applicationID, f.version))
 }
 
 // migrate copies the file as it is to a backup beside it, then takes every step

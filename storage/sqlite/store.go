@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -37,14 +38,14 @@ type Options struct {
 	Logger *slog.Logger
 
 	format *format // a format under test
-	vfs    string  // a file system under test, by its registered name
+	disk   string  // a disk under test, by its registered name
 }
 
 // A Store is a namespace in a file. All methods may be called by many
 // goroutines; commits wait for each other.
 type Store struct {
 	path  string // absolute, links resolved
-	vfs   string
+	disk  string // what SQLite calls it
 	log   *slog.Logger
 	epoch uint64
 	file  fs.FileInfo // of path when it was opened
@@ -82,8 +83,11 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open store %s: %w", path, context.Cause(ctx))
 	}
 	s := &Store{
-		vfs: o.vfs, log: o.Logger, lost: make(chan struct{}),
+		disk: o.disk, log: o.Logger, lost: make(chan struct{}),
 		logLong: make(chan struct{}, 1), toSweep: make(chan struct{}, 1),
+	}
+	if s.disk == "" {
+		s.disk = register()
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -128,6 +132,9 @@ func (s *Store) open(o Options) error {
 		f = current()
 	}
 	c, err := s.connect(writing)
+	if errors.Is(err, sqlite3.NOTADB) {
+		return fmt.Errorf("%s is not a Mayfly store: it is no SQLite file", s.path)
+	}
 	if err != nil {
 		return fmt.Errorf("the store %s cannot be opened: %w", s.path, err)
 	}
@@ -172,15 +179,12 @@ const (
 )
 
 func (s *Store) connect(p purpose) (*sqlite3.Conn, error) {
-	// The file is not named by a URI, so that any character may be in it.
-	name, flags := s.path, sqlite3.OPEN_READWRITE
+	flags := sqlite3.OPEN_READWRITE | sqlite3.OPEN_URI
 	if p == writing {
 		flags |= sqlite3.OPEN_CREATE
 	}
-	if s.vfs != "" {
-		name, flags = "file:"+filepath.ToSlash(s.path)+"?vfs="+s.vfs, flags|sqlite3.OPEN_URI
-	}
-	c, err := sqlite3.OpenFlags(name, flags)
+	escaped := (&url.URL{Path: filepath.ToSlash(s.path)}).EscapedPath()
+	c, err := sqlite3.OpenFlags("file:"+escaped+"?vfs="+s.disk, flags)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type writer struct {
 
 	loosened int // large bodies that batches have dropped, since open
 
-	begin, commit, rollback, full, normal *sqlite3.Stmt
+	begin, commit, rollback *sqlite3.Stmt
 
 	putEntity, putRule, putMeter, putPlain, putExtra, putContent *sqlite3.Stmt
 	putBody, putLarge, putChunk, putLoose, putDropped            *sqlite3.Stmt
@@ -35,8 +35,8 @@ type writer struct {
 // newWriter takes c over. grew is called after each commit with the length of
 // the log in pages.
 func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
-	w := &writer{c: c, flushes: true}
-	if err := c.Exec("PRAGMA synchronous=FULL"); err != nil {
+	w := &writer{c: c}
+	if err := w.flush(true); err != nil {
 		return nil, err
 	}
 	for _, s := range []struct {
@@ -46,8 +46,6 @@ func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 		{&w.begin, "BEGIN IMMEDIATE"},
 		{&w.commit, "COMMIT"},
 		{&w.rollback, "ROLLBACK"},
-		{&w.full, "PRAGMA synchronous=FULL"},
-		{&w.normal, "PRAGMA synchronous=NORMAL"},
 		{&w.putEntity, putEntity()},
 		{&w.putRule, putRule},
 		{&w.putMeter, putMeter},
@@ -105,14 +103,9 @@ const (
 // transact runs change in a transaction; hard ones are durable afterwards.
 func (w *writer) transact(hard bool, change func() error) (outcome, error) {
 	if w.flushes != hard {
-		st := w.normal
-		if hard {
-			st = w.full
-		}
-		if err := st.Exec(); err != nil {
+		if err := w.flush(hard); err != nil {
 			return certain, err
 		}
-		w.flushes = hard
 	}
 	if err := w.begin.Exec(); err != nil {
 		return certain, err
@@ -128,6 +121,17 @@ func (w *writer) transact(hard bool, change func() error) (outcome, error) {
 		return how, undone
 	}
 	return certain, nil
+}
+
+// flush sets whether commits flush the log. It is not a prepared statement,
+// because this one takes effect when it is prepared, not when it is run.
+func (w *writer) flush(on bool) error {
+	sql := "PRAGMA synchronous=NORMAL"
+	if on {
+		sql = "PRAGMA synchronous=FULL"
+	}
+	w.flushes = on
+	return w.c.Exec(sql)
 }
 
 // undo rolls back after err, unless SQLite has done so already.

@@ -1,0 +1,261 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"mayfly/engine"
+)
+
+func openAt(t *testing.T, path string, o Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func mustCommit(t *testing.T, s *Store, b *engine.Batch) {
+	t.Helper()
+	if err := s.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// held is how many messages Load yields, and the clock.
+func held(t *testing.T, s *Store) (n int, now engine.Instant) {
+	t.Helper()
+	for r, err := range s.Load(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch r := r.(type) {
+		case engine.Message:
+			n++
+		case engine.Clock:
+			now = r.Now
+		}
+	}
+	return n, now
+}
+
+// afterCrash is what another process would find now.
+func afterCrash(t *testing.T, s *Store) (n int, now engine.Instant) {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	for _, ext := range []string{"", "-wal"} {
+		b, err := os.ReadFile(s.path + ext)
+		if err == nil {
+			err = os.WriteFile(to+ext, b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return held(t, openAt(t, to, Options{}))
+}
+
+func TestFullDisk(t *testing.T) {
+	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
+	mustCommit(t, s, batchOf(1, 10))
+	if err := s.w.c.Exec("PRAGMA max_page_count=1"); err != nil { // as few as there are
+		t.Fatal(err)
+	}
+	large := batchOf(100, 2000)
+	for range 3 {
+		err := s.Commit(t.Context(), large)
+		if !errors.Is(err, engine.ErrUnwritable) || !strings.Contains(err.Error(), "full") {
+			t.Fatalf("Commit on a full disk: %v; want ErrUnwritable and the reason", err)
+		}
+	}
+	if n, now := held(t, s); n != 10 || now != 1 {
+		t.Errorf("%d messages at %d after a commit that failed; want 10 at 1", n, now)
+	}
+	err := s.Stage(t.Context(), 5000, strings.NewReader(strings.Repeat("x", 5_000_000)))
+	if !errors.Is(err, engine.ErrUnwritable) {
+		t.Errorf("Stage on a full disk: %v; want ErrUnwritable", err)
+	}
+	if err := s.w.c.Exec("PRAGMA max_page_count=1000000"); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, s, large)
+	if n, now := held(t, s); n != 2010 || now != 100 {
+		t.Errorf("%d messages at %d once there was room; want 2010 at 100", n, now)
+	}
+}
+
+// TestRefusedWrites fails every write of a commit in turn, as a full or
+// read-only disk does. Nothing of the batch may be there, now or after a
+// crash, and the same batch is good afterwards.
+func TestRefusedWrites(t *testing.T) {
+	fs := newFaultyFS(t)
+	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{disk: fs.name})
+	mustCommit(t, s, batchOf(1, 10))
+	want, writes := 10, 0
+	for i, reason := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES} {
+		b := batchOf(engine.Key(1000*(i+1)), 60)
+		for nth := 1; ; nth++ {
+			n := 0
+			fs.on(func(op operation) error {
+				if op.flush {
+					return nil
+				}
+				if n++; n >= nth {
+					return &os.PathError{Op: "write", Path: "store", Err: reason}
+				}
+				return nil
+			})
+			err := s.Commit(t.Context(), b)
+			fs.on(nil)
+			if err == nil {
+				writes += nth - 1
+				break
+			}
+			if !errors.Is(err, engine.ErrUnwritable) {
+				t.Fatalf("write %d fails with %v: %v; want ErrUnwritable", nth, reason, err)
+			}
+			if n, _ := held(t, s); n != want {
+				t.Fatalf("write %d fails with %v: %d messages; want %d", nth, reason, n, want)
+			}
+			if n, _ := afterCrash(t, s); n != want {
+				t.Fatalf("write %d fails with %v, then a crash: %d messages; want %d", nth, reason, n, want)
+			}
+		}
+		want += 60
+		if n, now := held(t, s); n != want || now != b.Now {
+			t.Fatalf("after the disk had room: %d messages at %d; want %d at %d", n, now, want, b.Now)
+		}
+	}
+	if writes < 20 {
+		t.Errorf("only %d writes were refused", writes)
+	}
+}
+
+// TestUncertain fails what leaves nobody knowing: the answer must not be that
+// nothing was applied, and the store must not go on.
+func TestUncertain(t *testing.T) {
+	for name, fails := range map[string]func(op operation) bool{
+		"the flush of a commit": func(op operation) bool { return op.flush && op.log },
+		"a write of a commit":   func(op operation) bool { return !op.flush && op.log && op.size > 1000 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := newFaultyFS(t)
+			path := filepath.Join(t.TempDir(), "store")
+			s := openAt(t, path, Options{disk: fs.name})
+			mustCommit(t, s, batchOf(1, 10))
+			fs.on(func(op operation) error {
+				if fails(op) {
+					return syscall.EIO
+				}
+				return nil
+			})
+			err := s.Commit(t.Context(), batchOf(100, 10))
+			fs.on(nil)
+			if err == nil || errors.Is(err, engine.ErrUnwritable) || errors.Is(err, engine.ErrFenced) {
+				t.Fatalf("Commit: %v; want an error that promises nothing", err)
+			}
+			if again := s.Commit(t.Context(), batchOf(200, 10)); again == nil || errors.Is(again, engine.ErrUnwritable) {
+				t.Errorf("the next Commit: %v; want an error", again)
+			}
+			s.Close()
+			s = openAt(t, path, Options{})
+			if n, _ := held(t, s); n != 10 && n != 20 {
+				t.Errorf("%d messages after opening again; want 10 or 20", n)
+			}
+			mustCommit(t, s, batchOf(300, 10))
+		})
+	}
+}
+
+// TestFlushes counts: one for a hard batch, none for a soft one.
+func TestFlushes(t *testing.T) {
+	fs := newFaultyFS(t)
+	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{disk: fs.name})
+	mustCommit(t, s, batchOf(1, 1)) // the first one of a log also flushes its head
+	flushes := 0
+	fs.on(func(op operation) error {
+		if op.flush {
+			flushes++
+		}
+		return nil
+	})
+	defer fs.on(nil)
+	for i, want := range []int{1, 0, 0, 1, 1, 0, 1} {
+		b := batchOf(engine.Key(10*(i+1)), 3)
+		b.Hard = want == 1
+		flushes = 0
+		mustCommit(t, s, b)
+		if flushes != want {
+			t.Errorf("a batch with Hard %v is flushed %d times", b.Hard, flushes)
+		}
+	}
+}
+
+// TestFileGone replaces and deletes the file under a store that is open.
+func TestFileGone(t *testing.T) {
+	for name, remove := range map[string]func(path string) error{
+		"deleted": os.Remove,
+		"moved":   func(path string) error { return os.Rename(path, path+".old") },
+		"replaced": func(path string) error {
+			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
+			mustCommit(t, s, batchOf(1, 10))
+			if err := remove(s.path); err != nil {
+				t.Skipf("this system does not let go of an open file: %v", err)
+			}
+			if err := s.Commit(t.Context(), batchOf(100, 1)); !errors.Is(err, engine.ErrFenced) {
+				t.Errorf("Commit: %v; want ErrFenced", err)
+			}
+			select {
+			case <-s.Lost():
+			default:
+				t.Error("Lost is not closed")
+			}
+		})
+	}
+}
+
+func TestFilesThatCannotBeOpened(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, tc := range map[string]struct{ path, want string }{
+		"a text":                     {write("text", strings.Repeat("To whom it may concern. ", 100)), "is not a Mayfly store: it is no SQLite file"},
+		"a directory":                {dir, "cannot be opened"},
+		"a directory that is a file": {filepath.Join(write("file", "x"), "store"), "cannot be opened"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(t.Context(), tc.path, Options{})
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("Open: %v; want one sentence with %q", err, tc.want)
+			}
+		})
+	}
+	t.Run("a directory without room", func(t *testing.T) {
+		fs := newFaultyFS(t)
+		fs.on(func(operation) error { return syscall.ENOSPC })
+		path := filepath.Join(dir, "new")
+		if _, err := Open(t.Context(), path, Options{disk: fs.name}); err == nil || !strings.Contains(err.Error(), "disk is full") {
+			t.Errorf("Open: %v; want it to say why", err)
+		}
+		s := openAt(t, path, Options{}) // the lock was let go
+		if s.Epoch() != 1 {
+			t.Error(fmt.Sprint("epoch ", s.Epoch()))
+		}
+	})
+}
