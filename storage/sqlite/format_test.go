@@ -1,0 +1,244 @@
+package sqlite
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ncruces/go-sqlite3"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+)
+
+// writeTestdata makes TestFormats write a store of the current format instead
+// of reading it. Do so once for each format, before it is released.
+const writeTestdata = "MAYFLY_WRITE_TESTDATA"
+
+// formatOne is what testdata/format-1.gz holds, in the order of Load. Fields
+// that come later are zero in it.
+func formatOne() []engine.Record {
+	content := engine.Content{MessageID: "order-17", Subject: "paid", ContentType: "text/plain", TTL: time.Hour,
+		Properties: value.Properties{{Name: "euros", Value: value.OfInt(42)}}, BodySize: 5}
+	return []engine.Record{
+		engine.Clock{Now: 1784000000123},
+		engine.Entity{ID: 1<<40 | 1, DeadLetterID: 1<<40 | 2, Kind: engine.Queue, Path: "orders",
+			CreatedAt: 1784000000000, UpdatedAt: 1784000000001, Unpinned: 5 * time.Minute,
+			Config: engine.Config{
+				LockDuration: 30 * time.Second, MaxSizeInMegabytes: 2048, MaxMessageSizeInKilobytes: 256,
+				DefaultMessageTimeToLive: time.Hour, AutoDeleteOnIdle: 6 * time.Minute,
+				DuplicateDetectionHistoryTimeWindow: time.Minute, MaxDeliveryCount: 3, Status: engine.StatusSendDisabled,
+				DeadLetteringOnMessageExpiration: true, IgnoreFilterExceptions: true, UnbatchedOperations: true,
+				EnableExpress: true, SupportOrdering: true, RequiresDuplicateDetection: true, RequiresSession: true,
+				ForwardTo: "audit", ForwardDeadLetteredMessagesTo: "dead", UserMetadata: "für Menschen",
+			}},
+		engine.Entity{ID: 1<<40 | 3, Kind: engine.Topic, Path: "Prices", CreatedAt: 1784000000002},
+		engine.Entity{ID: 1<<40 | 4, DeadLetterID: 1<<40 | 5, Kind: engine.Subscription, Path: "Prices/Subscriptions/eu"},
+		engine.Rule{Subscription: 1<<40 | 4, Name: "$Default", Filter: engine.Filter{Kind: engine.SQLFilter, Text: "a = 1"},
+			Action: "SET b = 2", CreatedAt: 1784000000003},
+		engine.Meter{Holder: 1<<40 | 1, NextSeq: 9, LastUsed: 1784000000004, AccessedAt: 1784000000005},
+		engine.StoredContent{Key: 1<<40 | 6, Content: content.Pack()},
+		engine.StoredContent{Key: 1<<40 | 7, Content: engine.Content{BodySize: 600_000}.Pack()},
+		engine.Message{Key: 1<<40 | 6, Content: 1<<40 | 6, Holder: 1<<40 | 1, Seq: 7, EnqueuedSeq: 7,
+			EnqueuedAt: 1784000000006, ExpiresAt: 1784003600006, ScheduledFor: 1784000000007, LockedUntil: 1784000030007,
+			Nonce: 1<<63 | 5, DeliveryCount: 2, State: engine.Deferred},
+		engine.Message{Key: 1<<40 | 7, Content: 1<<40 | 7, Holder: 1<<40 | 2, Seq: 8, EnqueuedSeq: 3,
+			Extra: &engine.Extra{DeadLettered: true, Reason: "TTLExpiredException", Description: "The message expired.",
+				Source: "orders", DeadAt: 1784000000008, DeferredAt: 1784000000009, By: "somebody",
+				Properties: value.Properties{{Name: "retry", Value: value.OfBool(true)}}}},
+	}
+}
+
+var largeBodyOfFormatOne = bytes.Repeat([]byte("0123456789"), 60_000)
+
+func batchFrom(records []engine.Record) *engine.Batch {
+	b := &engine.Batch{Hard: true}
+	for _, r := range records {
+		switch r := r.(type) {
+		case engine.Clock:
+			b.Now = r.Now
+		case engine.Entity:
+			b.Entities = append(b.Entities, r)
+		case engine.Rule:
+			b.Rules = append(b.Rules, r)
+		case engine.Meter:
+			b.Meters = append(b.Meters, r)
+		case engine.StoredContent:
+			b.Contents = append(b.Contents, r)
+		case engine.Message:
+			b.Messages = append(b.Messages, r)
+		}
+	}
+	return b
+}
+
+func TestFormats(t *testing.T) {
+	const file = "testdata/format-1.gz"
+	if os.Getenv(writeTestdata) != "" {
+		writeFormat(t, file)
+	}
+	packed, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	path := filepath.Join(t.TempDir(), "store")
+	gunzip(t, packed, path)
+	s := openAt(t, path, Options{})
+	if s.Epoch() != 2 {
+		t.Errorf("epoch %d; want 2", s.Epoch())
+	}
+	got := loaded(t, s)
+	if d := cmp.Diff(formatOne(), got, cmp.Comparer(func(a, b value.Value) bool { return a == b })); d != "" {
+		t.Errorf("%s (-want +got):\n%s", file, d)
+	}
+	for k, want := range map[engine.Key][]byte{1<<40 | 6: []byte("hello"), 1<<40 | 7: largeBodyOfFormatOne} {
+		r, err := s.Body(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if b, err := io.ReadAll(r); err != nil || !bytes.Equal(b, want) {
+			t.Errorf("body %d: %d bytes, %v", k, len(b), err)
+		}
+	}
+	mustCommit(t, s, batchOf(1, 10))
+}
+
+func writeFormat(t *testing.T, file string) {
+	path := filepath.Join(t.TempDir(), "store")
+	s := openAt(t, path, Options{})
+	if err := s.Stage(t.Context(), 1<<40|7, bytes.NewReader(largeBodyOfFormatOne)); err != nil {
+		t.Fatal(err)
+	}
+	b := batchFrom(formatOne())
+	b.Bodies = []engine.Body{{Key: 1<<40 | 6, Bytes: []byte("hello")}}
+	mustCommit(t, s, b)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.Write(raw); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(z.Close(), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, out.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func gunzip(t *testing.T, from io.Reader, path string) {
+	t.Helper()
+	z, err := gzip.NewReader(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func loaded(t *testing.T, s *Store) (all []engine.Record) {
+	t.Helper()
+	for r, err := range s.Load(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// raw runs sql on the file of a store that is closed.
+func raw(t *testing.T, path, sql string) {
+	t.Helper()
+	c, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Exec(sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestForeignAndNewerFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	openAt(t, path, Options{}).Close()
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ sql, want string }{
+		"newer":          {"PRAGMA user_version=3", "was written by a newer Mayfly: it has format 3, and this version knows formats up to 1"},
+		"somebody's":     {"PRAGMA application_id=0; CREATE TABLE theirs(x)", "is not a Mayfly store: it is the SQLite file of another program"},
+		"somebody's own": {"PRAGMA application_id=77", "is not a Mayfly store: it is the SQLite file of another program"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "store")
+			if err := os.WriteFile(path, before, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			raw(t, path, tc.sql)
+			_, err := Open(t.Context(), path, Options{})
+			if err == nil || !strings.HasSuffix(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("Open: %v; want %q", err, tc.want)
+			}
+		})
+	}
+	t.Run("older than all", func(t *testing.T) {
+		raw(t, path, "PRAGMA user_version=0")
+		if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "there is no step from format 0") {
+			t.Errorf("Open: %v", err)
+		}
+	})
+}
+
+// TestMigration takes a store through two formats to come.
+func TestMigration(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "it's a store")
+	s := openAt(t, path, Options{})
+	mustCommit(t, s, batchOf(1, 10))
+	s.Close()
+	next := &format{version: 3, schema: schema, steps: map[int64]string{
+		1: "ALTER TABLE meter ADD COLUMN colour TEXT; UPDATE meter SET colour = 'blue'",
+		2: "ALTER TABLE meter RENAME COLUMN colour TO hue",
+	}}
+	bad := &format{version: 3, schema: schema, steps: map[int64]string{1: next.steps[1], 2: "ALTER TABLE nothing RENAME TO all_"}}
+	if _, err := Open(t.Context(), path, Options{format: bad}); err == nil || !strings.Contains(err.Error(), "cannot be brought to format 3") {
+		t.Fatalf("a step that fails: %v", err)
+	}
+	s = openAt(t, path, Options{}) // it is still what it was
+	s.Close()
+	s = openAt(t, path, Options{format: next})
+	if n, now := held(t, s); n != 10 || now != 1 {
+		t.Errorf("%d messages at %d after the migration", n, now)
+	}
+	if n, err := number(s.w.c, "SELECT count(*) FROM meter WHERE hue = 'blue'"); n == 0 || err != nil {
+		t.Errorf("the steps were not taken: %v", err)
+	}
+	s.Close()
+	if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("the migrated store is opened by the old program: %v", err)
+	}
+	old := openAt(t, fmt.Sprint(path, ".format-1"), Options{})
+	if n, _ := held(t, old); n != 10 {
+		t.Errorf("%d messages in the backup", n)
+	}
+}

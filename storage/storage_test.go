@@ -1,0 +1,43 @@
+package storage_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mayfly/storage"
+)
+
+func TestOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "store")
+	for _, url := range []string{"memory:", "sqlite:" + path, "SQLite:" + path} {
+		s, err := storage.Open(t.Context(), url, storage.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", url, err)
+		}
+		if s.Epoch() == 0 {
+			t.Errorf("%s: no epoch", url)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	for url, want := range map[string]string{
+		"":                      "has no scheme",
+		"store.db":              "has no scheme",
+		"memory:x":              "takes nothing",
+		"sqlite:":               "names no file",
+		"postgres://h/db":       `unknown scheme "postgres"`,
+		"mongodb://localhost":   "MongoDB is not in this version",
+		"mongodb+srv://cluster": "MongoDB is not in this version",
+	} {
+		_, err := storage.Open(t.Context(), url, storage.Options{})
+		if !errors.Is(err, storage.ErrURL) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open(%q): %v; want %q", url, err, want)
+		}
+	}
+	if _, err := storage.Open(t.Context(), "sqlite:"+t.TempDir(), storage.Options{}); err == nil || errors.Is(err, storage.ErrURL) {
+		t.Errorf("a directory: %v; want an error about the file", err)
+	}
+}
