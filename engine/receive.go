@@ -232,6 +232,7 @@ func (ns *Namespace) feedLinks(now Instant, h *holder) {
 		}
 		m := ns.head(now, h)
 		if m == nil {
+			h.turn-- // it is still this one's turn
 			return
 		}
 		passed = 0
@@ -370,6 +371,7 @@ func (ns *Namespace) expireDeferred(now Instant, h *holder, m *message) {
 const (
 	ReasonExpired   = "TTLExpiredException"
 	ReasonExhausted = "MaxDeliveryCountExceeded"
+	ReasonOutgrown  = "HeaderSizeExceeded"
 )
 
 func exhausted(n int32) *Extra {

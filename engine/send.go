@@ -54,23 +54,35 @@ func checkContent(c Content, l Limits) error {
 	if c.SessionID != "" && c.PartitionKey != "" && c.SessionID != c.PartitionKey {
 		return refuse(ErrArgument, "The PartitionKey '%s' must equal the SessionId '%s' when both are set.", cut(c.PartitionKey, 128), cut(c.SessionID, 128))
 	}
-	total := int64(0)
-	for _, p := range c.Properties {
-		n := int64(len(p.Value.Text()))
-		if int64(len(p.Name)) > l.PropertySize || n > l.PropertySize {
+	if err := checkProperties(c.Properties, l); err != nil {
+		return err
+	}
+	if n := c.headerSize(); n > l.HeaderSize {
+		return refuse(ErrArgument, "The properties of the message take %d bytes; %d are allowed together.", n, l.HeaderSize)
+	}
+	return nil
+}
+
+func checkProperties(props value.Properties, l Limits) error {
+	for _, p := range props {
+		if int64(len(p.Name)) > l.PropertySize || int64(len(p.Value.Text())) > l.PropertySize {
 			return refuse(ErrArgument, "The application property '%s' is longer than the %d bytes allowed for a name or value.", cut(p.Name, 64), l.PropertySize)
 		}
-		total += int64(len(p.Name)) + n
+	}
+	return nil
+}
+
+// headerSize is what all properties take together.
+func (c Content) headerSize() (n int64) {
+	for _, p := range c.Properties {
+		n += int64(len(p.Name) + len(p.Value.Text()))
 	}
 	for _, f := range c.texts() {
 		if f.tag != tagPreview {
-			total += int64(len(*f.text))
+			n += int64(len(*f.text))
 		}
 	}
-	if total > l.HeaderSize {
-		return refuse(ErrArgument, "The properties of the message take %d bytes; %d are allowed together.", total, l.HeaderSize)
-	}
-	return nil
+	return n
 }
 
 // Send stores messages in a queue or gives them to a topic's subscriptions,
