@@ -111,7 +111,7 @@ func (m Entities) Parts() []view.Part {
 			return view.Row{Key: r.Key, Content: entityRow(m.Kind, r)}
 		}),
 		slot("empty", entitiesEmpty(m)),
-		slot("pages", component.Pager(m.Pages)),
+		slot("pages", pager(m.Pages)),
 	)
 }
 
@@ -152,13 +152,13 @@ func columns(kind Kind) []heading {
 		{ByName, "entities.name", "name"},
 		{BySubscriptions, "entities.subscriptions", "num"},
 		{ByActive, "entities.active", "num"},
-		{ByLocked, "entities.locked", "num opt"},
-		{ByScheduled, "entities.scheduled", "num opt"},
-		{ByDeferred, "entities.deferred", "num opt"},
+		{ByLocked, "entities.locked", "num opt far"},
+		{ByScheduled, "entities.scheduled", "num opt far"},
+		{ByDeferred, "entities.deferred", "num opt far"},
 		{ByDead, "entities.dead", "num"},
 		{ByExpiry, "entities.expiry", ""},
 		{ByIdle, "entities.idle", "opt"},
-		{BySize, "entities.size", "num opt"},
+		{BySize, "entities.size", "num opt far"},
 	}
 	return slices.DeleteFunc(all, func(h heading) bool {
 		return h.by == BySubscriptions && kind != Topic || h.by == ByScheduled && kind == Subscription

@@ -185,6 +185,6 @@ func (m Entity) Parts() []view.Part {
 			return view.Row{Key: r.Key, Content: messageRow(m.tab(), r)}
 		}),
 		slot("empty", tabEmpty(m)),
-		slot("pages", component.Pager(m.Pages)),
+		slot("pages", pager(m.Pages)),
 	)
 }

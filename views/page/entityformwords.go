@@ -145,12 +145,12 @@ func choiceLabel(ctx context.Context, value string) string {
 
 // name is the field of the entity's name.
 func (m EntityForm) name(ctx context.Context) component.Field {
-	rule := "form.name.tip"
+	label, rule := "form.name", "form.name.tip"
 	if m.Kind == Subscription {
-		rule = "form.name.tip.subscription"
+		label, rule = "form.name.title", "form.name.tip.subscription"
 	}
 	f := component.Field{
-		Name: "name", Label: locale.T(ctx, "form.name"), Value: m.Name, Error: m.NameError,
+		Name: "name", Label: locale.T(ctx, label), Value: m.Name, Error: m.NameError,
 		Required: true, Disabled: !m.New, Focus: m.New,
 		Tip: []component.Text{{S: cmp.Or(m.NameRule, locale.T(ctx, rule))}},
 	}

@@ -3,9 +3,12 @@ package page
 import (
 	"cmp"
 	"context"
+	"io"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"mayfly/views/component"
 	"mayfly/views/layout"
@@ -250,5 +253,12 @@ func lengthOrNever(ctx context.Context, d time.Duration) string {
 // place stands in a text for a number that only the browser knows.
 const place = "\uFFFC"
 
-// around is what stands before, between and after the places of a text.
-func around(text string) []string { return strings.Split(text, place) }
+// counted is the text with the given id; where it has its number, the
+// stylesheet puts how many rows are chosen, so that no script is needed.
+func counted(id string) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		text := templ.EscapeString(locale.T(ctx, id, locale.Args{"N": place}))
+		_, err := io.WriteString(w, strings.ReplaceAll(text, place, `<span class="picked"></span>`))
+		return err
+	})
+}

@@ -18,6 +18,7 @@ import (
 type Failure struct {
 	Shell   layout.Shell
 	Status  int            // of the answer: 403, 404, 409, 422, 501, 503; others are told like 500
+	Title   string         // in a few words; empty: what the status says
 	Refused string         // what was refused, in a sentence; empty: what the status says
 	Rule    string         // by which rule; empty: none is named
 	Do      string         // what to do; empty: what the status says
@@ -57,7 +58,9 @@ func (m Failure) refusal() refusal {
 
 func (m Failure) icon() string { return m.refusal().icon }
 
-func (m Failure) title(ctx context.Context) string { return locale.T(ctx, m.refusal().title) }
+func (m Failure) title(ctx context.Context) string {
+	return cmp.Or(m.Title, locale.T(ctx, m.refusal().title))
+}
 
 func (m Failure) refused(ctx context.Context) string {
 	return cmp.Or(m.Refused, locale.T(ctx, m.refusal().refused))

@@ -23,7 +23,7 @@ type Story struct {
 
 // All returns every story.
 func All() []Story {
-	return []Story{
+	return append([]Story{
 		{Name: "overview", Page: overview()},
 		{Name: "overview-first-start", Page: firstStart()},
 		{Name: "overview-read-only", Page: readOnly()},
@@ -34,7 +34,7 @@ func All() []Story {
 		{Name: "deferred", Page: deferred()},
 		{Name: "deferred-empty", Page: deferredEmpty()},
 		{Name: "components", Piece: components()},
-	}
+	}, entityStories()...)
 }
 
 // now is the instant at which every story is told.

@@ -1,0 +1,250 @@
+package story
+
+import (
+	"strconv"
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+const longName = "europe.retail.backoffice.order-confirmations-to-be-archived-until-the-end-of-the-fiscal-year"
+
+func entityRows() []page.EntityRow {
+	row := func(name string, c page.Counts, size int64, next component.Clock) page.EntityRow {
+		return page.EntityRow{
+			Key: name, Name: name, Href: home + "/q/" + name, Status: page.Open, Counts: c, Size: size,
+			Capacity: 1 << 30, Next: next, Line: wave(float64(len(name)), 9, 3),
+		}
+	}
+	rows := []page.EntityRow{
+		row("orders", page.Counts{Active: 1284, Locked: 16, Scheduled: 42, Deferred: 7, Dead: 38}, 1_400_000, within(7*time.Second, 5*time.Minute)),
+		row("payments", page.Counts{Active: 310, Locked: 9, Deferred: 3, Dead: 4}, 402_000, within(88*time.Second, 15*time.Minute)),
+		row("reply-7f3a", page.Counts{Active: 1}, 640, within(41*time.Second, time.Minute)),
+		row("load-test", page.Counts{Active: 12_400_000, Locked: 5000, Scheduled: 1_250_000, Deferred: 80_000, Dead: 3_400_000}, 970<<20, within(3*time.Hour, 4*time.Hour)),
+		row("emails", page.Counts{}, 0, component.Clock{}),
+		row(longName, page.Counts{Active: 3}, 5_200, within(9*24*time.Hour, 14*24*time.Hour)),
+		row("订单-上海", page.Counts{Active: 12, Dead: 1}, 9_100, within(12*time.Minute, time.Hour)),
+	}
+	rows[2].Idle = within(30*time.Second, 5*time.Minute)
+	rows[3].Status = page.SendDisabled
+	rows[4].Status, rows[4].NotActive, rows[4].Line = page.Disabled, []string{"RequiresSession", "ForwardTo"}, nil
+	rows[4].Idle, rows[4].Glass = component.Clock{Of: 10 * time.Minute, Now: now}, component.Pinned
+	rows[5].Idle, rows[5].Glass = component.Clock{Of: 10 * time.Minute, Now: now}, component.Held
+	return rows
+}
+
+func queues() page.Entities {
+	return page.Entities{
+		Shell: shell("Queues", layout.Queues, "/queues"), Kind: page.Queue,
+		Lede: []component.Text{strong("Seven queues hold 12,414,010 messages."), s(" One of them will delete itself in half a minute.")},
+		Rows: entityRows(), Total: 132, Sort: page.ByActive, Down: true,
+		Pages: component.Pages{Note: "7 of 132 shown", Next: home + "/queues?page=2"},
+	}
+}
+
+func queuesNone() page.Entities {
+	m := page.Entities{Shell: shell("Queues", layout.Queues, "/queues"), Kind: page.Queue, Total: 132, Query: "<ordres>"}
+	m.Lede = []component.Text{strong("132 queues."), s(" None of them is called so.")}
+	return m
+}
+
+func topics() page.Entities {
+	m := page.Entities{
+		Shell: shell("Topics", layout.Topics, "/topics"), Kind: page.Topic, Total: 2,
+		Lede:  []component.Text{strong("Two topics feed six subscriptions.")},
+		Pages: component.Pages{Note: "2 of 2 shown"},
+	}
+	for i, name := range []string{"prices", "inventory/changes"} {
+		m.Rows = append(m.Rows, page.EntityRow{
+			Key: name, Name: name, Href: home + "/t/" + name, Status: page.Open, Subscriptions: 5 - 4*i,
+			Counts: page.Counts{Active: 88 * (1 - i), Scheduled: 3 * i, Dead: 2 * i}, Size: 44_000,
+			Next: within(70*time.Second, 10*time.Minute),
+		})
+	}
+	m.Rows[1].Next = component.Clock{}
+	return m
+}
+
+func topicsEmpty() page.Entities {
+	return page.Entities{Shell: shell("Topics", layout.Topics, "/topics"), Kind: page.Topic, Lede: []component.Text{strong("No topics.")}}
+}
+
+// queue is orders with one of its tabs open.
+func queue(tab page.Tab) page.Entity {
+	sitter := sitters()[0]
+	sitter.Key, sitter.Name, sitter.Href, sitter.Messages = "orders", "orders", home+"/q/orders", 1387
+	sitter.Clock, sitter.Reset, sitter.By = within(7*24*time.Hour-time.Second, 7*24*time.Hour), now.Add(-time.Second), "receive by worker-2"
+	sh := shell("orders", layout.Queues, "/q/orders?tab="+string(tab))
+	return page.Entity{
+		Shell: sh, Kind: page.Queue, Name: "orders", Href: home + "/q/orders", Path: "orders", Status: page.Open,
+		Counts: page.Counts{Active: 1284, Locked: 16, Scheduled: 42, Deferred: 7, Dead: 38}, Total: 1387,
+		TTL: 5 * time.Minute, Fate: component.Fate{To: "orders/$DLQ"}, Lock: 30 * time.Second, Tries: 10,
+		Idle: sitter, Size: 1_900_000, Tab: tab,
+		Pages: component.Pages{Note: "12 of 1,349 shown", Next: home + "/q/orders?tab=" + string(tab) + "&from=48272"},
+	}
+}
+
+func message(number int64, subject, id string, left time.Duration, pills ...page.Pill) page.MessageRow {
+	key := strconv.FormatInt(number+3_000_000, 10)
+	return page.MessageRow{
+		Key: key, Href: home + "/m/" + key, State: page.Active, Number: number, Subject: subject, ID: id, Pills: pills,
+		Size: 1100 + number%700, Max: 10, At: now.Add(left - 5*time.Minute), Clock: within(left, 5*time.Minute),
+	}
+}
+
+func queueMessages() page.Entity {
+	m := queue(page.Messages)
+	p := func(k, v string) page.Pill { return page.Pill{Key: k, Value: v} }
+	m.Rows = []page.MessageRow{
+		message(48_201, "order.placed", "o-88412", 48*time.Second, p("customer.id", "4417"), p("total", "129.90"), p("region", "eu")),
+		message(48_204, "order.placed", "o-88415", 11*time.Second, p("customer.id", "2093"), p("total", "18.00")),
+		message(48_206, "order.paid", "o-88420", 29*time.Second, p("method", "card"), p("total", "249.00")),
+		message(48_211, "order.cancelled", "o-88399", 47*time.Second, p("reason", "customer"), p("refund", "true")),
+		message(48_214, "Bestellbestätigungsbenachrichtigungsversandauftragswiederholung", "o-88427", 58*time.Second, p("sprache", "de")),
+		message(48_219, "payment.before.order", "o-88431", 73*time.Second, p("order", "88431")),
+		message(48_226, "", "o-88436-with-a-name-that-goes-on-and-on-and-on-and-on-without-a-break", 96*time.Second),
+		message(48_240, "订单已创建", "o-88447", 151*time.Second, p("客户", "上海分公司"), p("total", "88.00")),
+		message(48_252, "", "", 188*time.Second),
+		message(48_263, "order.address.changed", "o-88321", 226*time.Second, p("city", "Ústí nad Labem")),
+		message(48_271, "order.placed", "o-88474", 262*time.Second, p("customer.id", "5120")),
+		message(9_007_199_254_740_993, "order.archived", "o-1", 262*time.Second),
+	}
+	lock := func(i int, left time.Duration, who string) {
+		m.Rows[i].State, m.Rows[i].Hold, m.Rows[i].Holder = page.Locked, component.Hold{Until: now.Add(left), Of: 30 * time.Second}, who
+	}
+	lock(0, 26*time.Second, "worker-5")
+	lock(7, 19*time.Second, "worker-cn-2")
+	m.Rows[0].Tries, m.Rows[3].Tries = 2, 8
+	m.Rows[5].State = page.Parking
+	m.Rows[6].First = "<?xml version=\"1.0\"?><order id=\"88436\"/>"
+	m.Rows[8].First = "line with \u202e a turn and \x00 nothing, and a tail that is far too long to be shown whole in one row of a table"
+	m.Rows[9].Session = "customer-77"
+	m.Rows[11].Clock = component.Clock{Now: now}
+	return m
+}
+
+func queueEmpty() page.Entity {
+	m := queue(page.Messages)
+	m.Counts, m.Total, m.Size, m.Idle, m.TTL, m.Fate = page.Counts{}, 0, 0, page.Sitter{}, 0, component.Fate{}
+	m.NotActive = []string{"RequiresSession"}
+	m.Pages = component.Pages{Note: "0 of 0 shown"}
+	return m
+}
+
+func queueEmptyTab(tab page.Tab, lost bool) page.Entity {
+	m := queue(tab)
+	m.Counts, m.Pages = page.Counts{Active: 3}, component.Pages{Note: "0 of 0 shown"}
+	if lost {
+		m.Fate = component.Fate{}
+	}
+	return m
+}
+
+func queueScheduled() page.Entity {
+	m := queue(page.Waiting)
+	for i, due := range []time.Duration{38 * time.Second, 11 * time.Minute, 26 * time.Hour} {
+		r := message(int64(48_300+i), "reminder.due", "r-"+strconv.Itoa(i), 0)
+		r.State, r.Clock, r.Due, r.At = page.Scheduled, component.Clock{Now: now}, within(due, 30*time.Hour), now.Add(-time.Hour)
+		m.Rows = append(m.Rows, r)
+	}
+	m.Pages = component.Pages{Note: "3 of 42 shown"}
+	return m
+}
+
+func queueDeferred() page.Entity {
+	m := queue(page.Parked)
+	m.Rows = queueMessages().Rows[5:7]
+	for i := range m.Rows {
+		m.Rows[i].State, m.Rows[i].By = page.Parking, "worker-1"
+	}
+	m.Rows[1].Expired = true
+	return m
+}
+
+func queueLocked() page.Entity {
+	m := queue(page.Held)
+	rows := queueMessages().Rows
+	m.Rows = []page.MessageRow{rows[0], rows[7]}
+	return m
+}
+
+func queueDead() page.Entity {
+	m := queue(page.DeadLetters)
+	m.Lede = []component.Text{strong("24 of 38 ran out of time"), s(", all since 09:58. Messages here do not expire; they wait for you.")}
+	href := home + "/q/orders?tab=dead-letter&reason="
+	m.Reasons = []page.Reason{
+		{Reason: "TTLExpiredException", Description: "The message expired and was dead lettered.", N: 24, First: at("09:58:31"), Last: now.Add(-time.Second), Now: now, Href: href + "TTLExpiredException"},
+		{Reason: "MaxDeliveryCountExceeded", Description: "Message could not be consumed after 10 delivery attempts.", N: 9, Last: at("10:03:00"), Now: now, Href: href + "MaxDeliveryCountExceeded"},
+		{Reason: "AddressNotDeliverable.AddressNotDeliverable.AddressNotDeliverable.AddressNotDeliverable", Description: "Die Anschrift ist unzustellbar", N: 4, Last: at("09:41:00"), Now: now, Href: href + "AddressNotDeliverable"},
+		{N: 1, Last: at("09:40:00"), Now: now, Href: href},
+	}
+	for i, r := range queueMessages().Rows[:4] {
+		r.State, r.Reason, r.Description, r.At = page.DeadLetter, m.Reasons[i].Reason, m.Reasons[i].Description, m.Reasons[i].Last
+		r.Hold, r.Clock = component.Hold{}, component.Clock{Now: now}
+		m.Rows = append(m.Rows, r)
+	}
+	m.Rows[1].Source = "prices/Subscriptions/eu"
+	m.Pages = component.Pages{Note: "4 of 38 shown", First: home + "/q/orders?tab=dead-letter", Next: home + "/q/orders?tab=dead-letter&from=48189"}
+	return m
+}
+
+func queueSettings() page.Entity {
+	m := queue(page.Settled)
+	m.Settings = []page.Setting{
+		{Name: "DefaultMessageTimeToLive", Value: "5m"},
+		{Name: "DeadLetteringOnMessageExpiration", Value: "on"},
+		{Name: "LockDuration", Value: "30s"},
+		{Name: "MaxDeliveryCount", Value: "10", Default: true},
+		{Name: "AutoDeleteOnIdle", Value: "7d"},
+		{Name: "RequiresSession", Value: "on", Fixed: true, NotActive: true},
+		{Name: "ForwardTo", Value: "nowhere", Default: true},
+		{Name: "UserMetadata", Value: "owned-by-the-team-that-nobody-remembers-and-that-writes-without-any-spaces-at-all"},
+	}
+	return m
+}
+
+func queueGone() page.Entity {
+	m := queue(page.Messages)
+	m.Counts, m.Total = page.Counts{}, 0
+	m.Gone = component.Grave{Key: "orders", Name: "orders", Born: at("09:12:04"), Died: at("10:04:11"), Contents: "1,387 messages went with it", Restore: home + "/tombstones/17/restore"}
+	return m
+}
+
+func topic() page.Entity {
+	m := page.Entity{
+		Shell: shell("prices", layout.Topics, "/t/prices"), Kind: page.Topic, Name: "prices", Href: home + "/t/prices", Path: "prices",
+		Status: page.Open, Counts: page.Counts{Active: 88, Locked: 2, Scheduled: 3, Dead: 4}, Total: 97, Size: 88_000,
+	}
+	for i, name := range []string{"eu", "us", longName[:50]} {
+		m.Subscriptions = append(m.Subscriptions, page.EntityRow{
+			Key: name, Name: name, Href: home + "/t/prices/s/" + name, Status: page.Open, Rules: 1,
+			Counts: page.Counts{Active: 44 * (1 - i%2), Dead: i * 2}, Next: within(time.Duration(70+i)*time.Second, 10*time.Minute),
+		})
+	}
+	m.Subscriptions[1].Status = page.ReceiveDisabled
+	m.Subscriptions[2].Idle = within(58*time.Second, 10*time.Minute)
+	return m
+}
+
+func topicEmpty() page.Entity {
+	m := topic()
+	m.Subscriptions, m.Counts, m.Total = nil, page.Counts{}, 0
+	return m
+}
+
+func subscription(tab page.Tab) page.Entity {
+	m := queue(tab)
+	m.Kind, m.Name, m.Topic, m.TopicHref = page.Subscription, "eu", "prices", home+"/t/prices"
+	m.Href, m.Path, m.Shell = home+"/t/prices/s/eu", "prices/subscriptions/eu", shell("prices/eu", layout.Topics, "/t/prices/s/eu?tab="+string(tab))
+	m.Counts.Scheduled = 0
+	m.Rules = []page.Rule{
+		{Name: "$Default", Filter: "1=1", Always: true, Remove: home + "/t/prices/s/eu/rules/remove"},
+		{Name: "large", Filter: "amount > 1000 AND region = 'eu'", Action: "SET sys.Label = 'large'", NotActive: true},
+	}
+	if tab == page.Messages {
+		m.Counts, m.Total, m.Pages = page.Counts{}, 0, component.Pages{Note: "0 of 0 shown"}
+	}
+	return m
+}

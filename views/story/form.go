@@ -1,0 +1,219 @@
+package story
+
+import (
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+// still is a shell of a page that stands still.
+func still(title string, active layout.Section, path string) layout.Shell {
+	sh := shell(title, active, path)
+	sh.Live = layout.Live{}
+	return sh
+}
+
+func ordersPlace() page.Place {
+	return page.Place{Kind: page.Queue, Name: "orders", Href: home + "/q/orders"}
+}
+
+func setters() []page.Setter {
+	return []page.Setter{
+		{Name: "DefaultMessageTimeToLive", Type: page.Duration, Value: "never", Default: "never", Least: "1s"},
+		{Name: "DeadLetteringOnMessageExpiration", Type: page.OnOff, Value: "true", Default: "off"},
+		{Name: "LockDuration", Type: page.Duration, Value: "1m", Default: "1m", Least: "5s", Most: "5m"},
+		{Name: "MaxDeliveryCount", Type: page.Number, Value: "10", Default: "10", Least: "1", Most: "2,147,483,647"},
+		{Name: "AutoDeleteOnIdle", Type: page.Duration, Value: "never", Default: "never", Least: "5m"},
+		{Name: "Status", Type: page.Choice, Value: "Active", Default: "Active", Options: []string{"Active", "Disabled", "SendDisabled", "ReceiveDisabled"}},
+		{Name: "RequiresSession", Type: page.OnOff, Default: "off", NotActive: true},
+		{Name: "RequiresDuplicateDetection", Type: page.OnOff, Default: "off", NotActive: true},
+		{Name: "DuplicateDetectionHistoryTimeWindow", Type: page.Duration, Value: "10m", Default: "10m", Least: "20s", Most: "7d"},
+		{Name: "ForwardTo", Type: page.EntityPath, Options: []string{"payments", longName}, NotActive: true},
+		{Name: "ForwardDeadLetteredMessagesTo", Type: page.EntityPath, Options: []string{"payments", longName}, NotActive: true},
+		{Name: "MaxSizeInMegabytes", Type: page.Number, Value: "1024", Default: "1024", Least: "1", Most: "81,920"},
+		{Name: "MaxMessageSizeInKilobytes", Type: page.Number, Value: "0", Default: "0", Least: "0", Most: "102,400"},
+		{Name: "EnableBatchedOperations", Type: page.OnOff, Value: "true", Default: "on"},
+		{Name: "EnablePartitioning", Type: page.OnOff, Default: "off", Fixed: true},
+		{Name: "UserMetadata", Type: page.Prose, Most: "1,024"},
+	}
+}
+
+func createQueue() page.EntityForm {
+	return page.EntityForm{
+		Shell: still("New queue", layout.Queues, "/queues/new"), Kind: page.Queue, New: true,
+		Href: home + "/queues", To: home + "/queues", Fields: setters(),
+	}
+}
+
+func editQueue() page.EntityForm {
+	m := page.EntityForm{
+		Shell: still("Edit orders", layout.Queues, "/q/orders/edit"), Kind: page.Queue, Name: "orders",
+		Href: home + "/q/orders", To: home + "/q/orders/edit", Fields: setters(), Changes: 2,
+		Refused: component.Notice{Tone: component.Critical, Title: "Nothing was saved", Detail: "One field breaks a rule; it says which."},
+		WhatIf:  page.WhatIf{TTL: "2m", Expire: 318, Of: 1204, Fate: component.Fate{To: "orders/$DLQ"}, Own: 80, Locked: 16, Dormant: 5},
+	}
+	m.Fields[0].Value, m.Fields[0].Was = "2m", "5m"
+	m.Fields[4].Value, m.Fields[4].Was = "3m", "7d"
+	m.Fields[4].Error = "3m is too short. A queue may delete itself after 5m or more (AutoDeleteOnIdle ≥ PT5M)."
+	m.Fields[6].Fixed, m.Fields[7].Fixed, m.Fields[7].Value = true, true, "true"
+	return m
+}
+
+func createTaken() page.EntityForm {
+	m := createQueue()
+	m.Name, m.NameError = "Orders", "There is already a queue called orders; capitals do not count."
+	return m
+}
+
+func editSubscription() page.EntityForm {
+	sub := subscription(page.Ruling)
+	return page.EntityForm{
+		Shell: still("Edit eu", layout.Topics, "/t/prices/s/eu/edit"), Kind: page.Subscription, Name: "eu", Topic: "prices", TopicHref: home + "/t/prices",
+		Href: home + "/t/prices/s/eu", To: home + "/t/prices/s/eu/edit", Fields: setters()[:7],
+		Rules: sub.Rules, AddRule: home + "/t/prices/s/eu/rules",
+	}
+}
+
+func kinds() []string {
+	return []string{"null", "boolean", "ubyte", "byte", "char", "ushort", "short", "uint", "int", "ulong", "long", "float", "double", "decimal128", "string", "uuid", "timestamp", "timespan", "uri", "datetime-offset"}
+}
+
+func sendMessage() page.Send {
+	return page.Send{
+		Shell: still("Send to orders", layout.Queues, "/q/orders/send"), In: ordersPlace(), To: home + "/q/orders/send",
+		Ceiling: "5m", Most: 1000, Kinds: kinds(),
+	}
+}
+
+func sendRefused() page.Send {
+	m := sendMessage()
+	m.Values = map[string]string{
+		page.SendBody: "{\"order\": {n},\n \"note\": \"</textarea>\"}", page.SendSubject: "订单已创建", page.SendTTL: "soon",
+		page.SendSchedule: "at", page.SendAt: "yesterday", page.SendRepeat: "5000", page.SendSessionID: "customer-77",
+	}
+	m.Errors = map[string]string{
+		page.SendTTL:    "“soon” is not a duration: write it as 90s, 1h30m or 7d.",
+		page.SendAt:     "“yesterday” is not an instant: write it as 2026-07-14T10:30.",
+		page.SendRepeat: "5,000 is too many: 1 to 1,000.",
+	}
+	m.Properties = []page.SendProperty{
+		{Name: "region", Kind: "string", Value: "eu"},
+		{Name: "attempt", Kind: "int", Value: "two", Error: "“two” is not an int."},
+	}
+	m.Refused = component.Notice{Tone: component.Critical, Title: "Nothing was sent", Detail: "Four fields cannot be read."}
+	m.NotActive = []string{"RequiresSession"}
+	return m
+}
+
+func confirmShell() layout.Shell { return still("Confirm", layout.Queues, "/q/orders") }
+
+func deleteQueue() page.Confirm {
+	return page.Confirm{
+		Shell: confirmShell(), Verb: page.DeleteEntity, To: home + "/q/orders/delete", Cancel: home + "/q/orders", In: ordersPlace(),
+		N: 1387, Type: "orders", TypeError: "“order” is not its name.", Values: map[string]string{page.AskConfirm: "order"},
+		States: []page.StateLine{{State: page.Active, N: 1284}, {State: page.Locked, N: 16}, {State: page.Scheduled, N: 42}, {State: page.Parking, N: 7}, {State: page.DeadLetter, N: 38}},
+		Goes:   []string{"2 queues forward to it"},
+	}
+}
+
+func purgeQueue() page.Confirm {
+	return page.Confirm{
+		Shell: confirmShell(), Verb: page.Purge, To: home + "/q/orders/purge", Cancel: home + "/q/orders", In: ordersPlace(), Type: "orders", Left: 16,
+		States:  []page.StateLine{{State: page.Active, N: 1204, Picked: true}, {State: page.Scheduled, N: 42}, {State: page.Parking}, {State: page.DeadLetter, N: 38}},
+		Refused: component.Notice{Tone: component.Low, Title: "Nothing was purged", Detail: "Meanwhile it grew from 1,060 to 1,204 messages. Look at the number again."},
+	}
+}
+
+func deleteMessages() page.Confirm {
+	return page.Confirm{
+		Shell: confirmShell(), Verb: page.DeleteMessages, To: home + "/q/orders/bulk/delete", Cancel: home + "/q/orders", In: ordersPlace(),
+		N: 5, Sample: []string{"o-88415", "o-88420", "订单已创建"}, Left: 1,
+		Hidden: []page.HiddenField{{Name: page.AskKey, Value: "3048201"}, {Name: page.AskKey, Value: "3048204"}},
+	}
+}
+
+func deadLetterOne() page.Confirm {
+	return page.Confirm{
+		Shell: confirmShell(), Verb: page.MoveToDead, To: home + "/m/3048201/dead-letter", Cancel: home + "/m/3048201", In: ordersPlace(),
+		N: 1, Subject: "order.placed o-88412", Hidden: []page.HiddenField{{Name: page.AskToken, Value: "00002af0"}},
+		Errors: map[string]string{page.AskReason: "5,000 characters are too many: at most 4,096."},
+	}
+}
+
+func confirmations() []Story {
+	one := func(verb page.Verb, path string) page.Confirm {
+		return page.Confirm{
+			Shell: confirmShell(), Verb: verb, To: home + path, Cancel: home + "/m/3048201", In: ordersPlace(), N: 1, Subject: "order.placed o-88412",
+		}
+	}
+	many := one(page.Resubmit, "/q/orders/resubmit")
+	many.Subject, many.N, many.Type, many.In.Dead = "", 1_204_388, "orders", true
+	many.Sample = []string{"o-88377", "o-88376"}
+	return []Story{
+		{Name: "confirm-delete-queue", Page: deleteQueue()},
+		{Name: "confirm-purge", Page: purgeQueue()},
+		{Name: "confirm-delete-messages", Page: deleteMessages()},
+		{Name: "confirm-dead-letter", Page: deadLetterOne()},
+		{Name: "confirm-cancel", Page: one(page.CancelSchedule, "/m/3048201/cancel")},
+		{Name: "confirm-reschedule", Page: one(page.Reschedule, "/m/3048201/reschedule")},
+		{Name: "confirm-extend", Page: one(page.Extend, "/m/3048201/extend")},
+		{Name: "confirm-resubmit", Page: many},
+	}
+}
+
+func failures() []Story {
+	fail := func(status int) page.Failure {
+		return page.Failure{Shell: still("Refused", "", ""), Status: status}
+	}
+	disabled := fail(409)
+	disabled.Title = "Sending is off"
+	disabled.Refused, disabled.Rule, disabled.Do = "orders takes no messages: sending is off.", "Messaging entity 'orders' is currently disabled for Send operations. (STAT-2)", "Open it for sending in its settings."
+	disabled.Go = component.Link{Href: home + "/q/orders/edit", Label: "Settings of orders"}
+	return []Story{
+		{Name: "failure-403", Page: fail(403)}, {Name: "failure-404", Page: fail(404)}, {Name: "failure-409", Page: disabled},
+		{Name: "failure-422", Page: fail(422)}, {Name: "failure-500", Page: fail(500)}, {Name: "failure-501", Page: fail(501)}, {Name: "failure-503", Page: fail(503)},
+	}
+}
+
+// entityStories are the pages about entities and messages.
+func entityStories() []Story {
+	stories := []Story{
+		{Name: "queues", Page: queues()},
+		{Name: "queues-none", Page: queuesNone()},
+		{Name: "topics", Page: topics()},
+		{Name: "topics-empty", Page: topicsEmpty()},
+		{Name: "queue", Page: queueMessages()},
+		{Name: "queue-empty", Page: queueEmpty()},
+		{Name: "queue-scheduled", Page: queueScheduled()},
+		{Name: "queue-scheduled-empty", Page: queueEmptyTab(page.Waiting, false)},
+		{Name: "queue-deferred", Page: queueDeferred()},
+		{Name: "queue-deferred-empty", Page: queueEmptyTab(page.Parked, false)},
+		{Name: "queue-locked", Page: queueLocked()},
+		{Name: "queue-locked-empty", Page: queueEmptyTab(page.Held, false)},
+		{Name: "queue-dead-letter", Page: queueDead()},
+		{Name: "queue-dead-letter-empty", Page: queueEmptyTab(page.DeadLetters, true)},
+		{Name: "queue-settings", Page: queueSettings()},
+		{Name: "queue-settings-stays", Page: func() page.Entity { m := queueEmpty(); m.Tab = page.Settled; return m }()},
+		{Name: "queue-gone", Page: queueGone()},
+		{Name: "topic", Page: topic()},
+		{Name: "topic-empty", Page: topicEmpty()},
+		{Name: "subscription", Page: subscription(page.Messages)},
+		{Name: "subscription-rules", Page: subscription(page.Ruling)},
+		{Name: "message", Page: oneMessage()},
+		{Name: "message-active", Page: messageActive()},
+		{Name: "message-inspected", Page: messageInspected()},
+		{Name: "message-scheduled", Page: messageScheduled()},
+		{Name: "message-deferred", Page: messageDeferred()},
+		{Name: "message-dead", Page: messageDead()},
+		{Name: "message-ended", Page: messageEnded()},
+		{Name: "message-missing", Page: messageMissing()},
+		{Name: "message-drawer", Piece: beside(queueMessages(), oneMessage().Drawer())},
+		{Name: "form-queue", Page: createQueue()},
+		{Name: "form-queue-taken", Page: createTaken()},
+		{Name: "form-queue-edit", Page: editQueue()},
+		{Name: "form-subscription-edit", Page: editSubscription()},
+		{Name: "send", Page: sendMessage()},
+		{Name: "send-refused", Page: sendRefused()},
+	}
+	return append(append(stories, confirmations()...), failures()...)
+}

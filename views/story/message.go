@@ -1,0 +1,133 @@
+package story
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+	"mayfly/views/view"
+)
+
+const order = `{"order": 88412, "placedAt": "2026-07-14T10:00:00.090Z",
+ "customer": {"id": 4417, "city": "Ústí nad Labem", "vip": true},
+ "lines": [{"sku": "1180", "n": 2}], "note": "<script>alert(1)</script>",
+ "total": 129.900000000000000001}`
+
+func oneMessage() page.Message {
+	stored := at("10:00:00").Add(121 * time.Millisecond)
+	lock := within(26*time.Second, 30*time.Second)
+	lock.As = component.Lock
+	return page.Message{
+		Shell: shell("order.placed", layout.Queues, "/m/3048201"), Key: "3048201", Href: home + "/m/3048201",
+		In: page.Place{Kind: page.Queue, Name: "orders", Href: home + "/q/orders"}, Path: "orders",
+		State: page.Locked, Number: 48_201, Subject: "order.placed", ID: "o-88412", Type: "application/json", Size: 1434, Tries: 2, Max: 10,
+		Clock: within(48*time.Second, 5*time.Minute), Hold: component.Hold{Until: now.Add(26 * time.Second), Of: 30 * time.Second}, Holder: "worker-5",
+		Fate: component.Fate{To: "orders/$DLQ"},
+		Why: component.Why{
+			Terms: []component.Term{
+				{Name: "message", Of: time.Hour, Show: "1h"},
+				{Name: "queue default", Href: home + "/q/orders/edit", Of: 5 * time.Minute, Show: "5m", Wins: true},
+			},
+			Says: []component.Text{s("The smaller one counts: "), strong("5m"), s(". The clock started when it was stored, at 10:00:00, and goes on while it is locked. On expiry: dead-letter, TTLExpiredException.")},
+		},
+		Life: []component.Entry{
+			{Icon: "check", Tone: component.Plenty, Title: "Stored as #48,201", At: stored, Detail: []component.Text{s("clock started; 5m until 10:05:00")}},
+			{Icon: "locked", Tone: component.Lock, Title: "Locked by worker-2", At: at("10:01:10"), Detail: []component.Text{s("30s")}},
+			{Icon: "refresh", Tone: component.Low, Title: "Given back by worker-2", At: at("10:01:22"), Detail: []component.Text{s("“gateway timeout” · delivery count 1")}},
+			{Icon: "locked", Tone: component.Lock, Title: "Locked by worker-5", At: at("10:04:08"), Now: true, Detail: []component.Text{s("holds it for another "), {Clock: &lock}}},
+			{Icon: "dead", Tone: component.Dead, Title: "Expires, unless completed", At: stored.Add(5 * time.Minute), Detail: []component.Text{s("A lock outlives the time to live: worker-5 may still complete it.")}},
+		},
+		Body: page.Body{Content: []byte(order), Size: int64(len(order)), Form: "data", Download: home + "/m/3048201/body"},
+		Headers: []page.Header{
+			{Name: "MessageId", AMQP: "properties · message-id", Value: "o-88412"},
+			{Name: "Subject", AMQP: "properties · subject", Value: "order.placed"},
+			{Name: "SequenceNumber", AMQP: "message-annotations · x-opt-sequence-number", Value: "48201"},
+			{Name: "EnqueuedTime", AMQP: "message-annotations · x-opt-enqueued-time", At: stored},
+			{Name: "DeliveryCount", AMQP: "header · delivery-count", Value: "2"},
+		},
+		Application: []component.Property{
+			{Name: "region", Value: "eu", Type: "string"},
+			{Name: "attempt", Value: "2", Type: "int"},
+			{Name: "lastError", Value: "gateway timeout", Type: "string"},
+			{Name: "precise", Value: "0.10000000000000000555", Type: "decimal128"},
+			{Name: "a-very-long-name-without-any-break-in-it-whatsoever", Value: "c0ffee00-0000-4000-8000-00000000cafe", Type: "uuid"},
+		},
+	}
+}
+
+func messageIn(state page.State, change func(*page.Message)) page.Message {
+	m := oneMessage()
+	m.State, m.Hold, m.Holder = state, component.Hold{}, ""
+	m.Life = m.Life[:3]
+	if change != nil {
+		change(&m)
+	}
+	return m
+}
+
+func messageActive() page.Message {
+	return messageIn(page.Active, func(m *page.Message) { m.View = page.RawView })
+}
+
+func messageInspected() page.Message {
+	m := oneMessage()
+	m.Token, m.Holder, m.View = "00002af0-0000-0017-0000-000000000003", "dashboard", page.HeadersView
+	return m
+}
+
+func messageScheduled() page.Message {
+	return messageIn(page.Scheduled, func(m *page.Message) {
+		m.Clock, m.Due, m.Why, m.Application = component.Clock{Now: now}, within(11*time.Minute, time.Hour), component.Why{}, nil
+		m.Body = page.Body{}
+	})
+}
+
+func messageDeferred() page.Message {
+	return messageIn(page.Parking, func(m *page.Message) {
+		m.Expired, m.View = true, page.HexView
+		m.Body.Content = append([]byte{0, 1, 2, 0xff}, m.Body.Content...)
+		m.Body.Size += 4
+	})
+}
+
+func messageDead() page.Message {
+	return messageIn(page.DeadLetter, func(m *page.Message) {
+		m.In.Dead, m.Clock, m.Why = true, component.Clock{Now: now}, component.Why{}
+		m.Reason = page.Reason{Reason: "TTLExpiredException", Description: "The message expired and was dead lettered."}
+		large := bytes.Repeat([]byte("订单 "), 1024)
+		m.Body = page.Body{Content: large, Size: 3 << 20, Form: "data", Download: m.Body.Download}
+	})
+}
+
+func messageEnded() page.Message {
+	return messageIn(page.Active, func(m *page.Message) {
+		m.Ended = component.Entry{Icon: "check", Tone: component.Plenty, Title: "Completed by worker-5", At: at("10:04:11"), Detail: []component.Text{s("It is known until its history is dropped.")}}
+	})
+}
+
+func messageMissing() page.Message {
+	return page.Message{Shell: shell("Message 17", "", "/m/17"), Key: "17", Href: home + "/m/17", Missing: true}
+}
+
+// beside is a page with a drawer open.
+func beside(p view.Page, drawer templ.Component) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		var whole, side bytes.Buffer
+		if err := p.Full().Render(ctx, &whole); err != nil {
+			return err
+		}
+		if err := drawer.Render(ctx, &side); err != nil {
+			return err
+		}
+		before, after, _ := bytes.Cut(whole.Bytes(), []byte("</body>"))
+		_, err := w.Write(slices.Concat(before, side.Bytes(), []byte("</body>"), after))
+		return err
+	})
+}
