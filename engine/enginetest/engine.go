@@ -1,0 +1,549 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+)
+
+// Engine runs scenarios on an engine.Namespace, without a broker: time is a
+// number that "after" raises. After each command Check is called.
+type Engine struct {
+	Lazily bool // there is no sweeper
+
+	ns        *engine.Namespace
+	limits    engine.Limits
+	keys      *engine.Keys
+	now       engine.Instant
+	nonce     uint64
+	links     uint64
+	bodies    map[engine.Key]string
+	delivered map[string]engine.Delivery // by body, the latest
+	receivers map[string]engine.LinkID
+	got       map[engine.LinkID][]engine.Delivery
+	events    []engine.Event
+}
+
+// NewEngine is a namespace in which nothing is, at noon of some day.
+func NewEngine() *Engine {
+	x := &Engine{
+		limits: engine.DefaultLimits(), keys: engine.NewKeys(1), now: engine.At(time.Date(2026, 7, 14, 12, 0, 0, 0, time.UTC)),
+		bodies: map[engine.Key]string{}, delivered: map[string]engine.Delivery{},
+		receivers: map[string]engine.LinkID{}, got: map[engine.LinkID][]engine.Delivery{},
+	}
+	x.ns = engine.New(engine.Options{Limits: x.limits, Keys: x.keys, Nonce: func() uint64 { x.nonce++; return x.nonce }})
+	return x
+}
+
+const actor = "scenario"
+
+// Do runs one command.
+func (x *Engine) Do(c Command) ([]string, error) {
+	lines, err := x.step(c)
+	x.turn()
+	if broken := x.ns.Check(); broken != nil {
+		return nil, fmt.Errorf("INVARIANT: %w", broken)
+	}
+	switch c.Name { // these show what came of the turn
+	case "receive":
+		if err == nil {
+			lines = x.received(engine.LinkID(x.links))
+		}
+	case "got":
+		id := x.receivers[c.Arg(0)]
+		lines = x.received(id)
+	}
+	return lines, word(err)
+}
+
+// turn does what a broker does after each operation.
+func (x *Engine) turn() {
+	for more := !x.Lazily; more; {
+		more = x.ns.Sweep(x.now, 100)
+	}
+	x.ns.Match(x.now)
+	fx := x.ns.Flush(x.now, true)
+	x.ns.Seal(true)
+	x.events = append(x.events, fx.Events...)
+	for _, d := range fx.Deliveries {
+		x.ns.Taken(d.Pin)
+		x.delivered[x.bodies[d.Message.Content]] = d
+		x.got[d.Link] = append(x.got[d.Link], d)
+	}
+}
+
+func (x *Engine) received(id engine.LinkID) (lines []string) {
+	for _, d := range x.got[id] {
+		lines = append(lines, x.delivery(d))
+	}
+	delete(x.got, id)
+	if lines == nil {
+		lines = []string{"nothing"}
+	}
+	return lines
+}
+
+func (x *Engine) delivery(d engine.Delivery) string {
+	return x.show(d.Message, d.Content, d.Expires, "").String()
+}
+
+func (x *Engine) show(m engine.Message, packed engine.Packed, expires engine.Instant, state string) Shown {
+	s := Shown{Number: int64(m.Seq), Body: x.bodies[m.Content], State: state, Failed: int(m.DeliveryCount), Properties: map[string]string{}}
+	if expires != 0 {
+		s.Expires, s.Expiring = expires.Sub(x.now), true
+	}
+	c, err := packed.Content()
+	if err != nil {
+		panic(err) // Pack wrote it a moment ago
+	}
+	for _, p := range m.Properties(c) {
+		s.Properties[p.Name] = p.Value.Text()
+	}
+	return s
+}
+
+func (x *Engine) step(c Command) ([]string, error) {
+	switch c.Name {
+	case "create", "update":
+		return nil, x.describe(c)
+	case "delete":
+		return nil, x.ns.Delete(x.now, c.path(0), actor)
+	case "rules":
+		return nil, x.rules(c)
+	case "send":
+		return x.send(c)
+	case "receive", "open":
+		return nil, x.open(c)
+	case "close":
+		x.ns.Detach(x.now, x.receivers[c.Arg(0)], engine.ByClient)
+		return nil, nil
+	case "got":
+		return nil, nil
+	case "fetch":
+		return x.fetch(c)
+	case "complete", "abandon", "defer", "release", "renew", "dead-letter":
+		return nil, x.settle(c)
+	case "cancel":
+		seqs, err := numbersOf(c.Args[1:])
+		if err != nil {
+			return nil, err
+		}
+		return nil, x.ns.Cancel(x.now, c.path(0), seqs, actor)
+	case "after":
+		return nil, x.pass(c.Arg(0))
+	case "operate":
+		return x.operate(c)
+	case "purge", "batch-delete":
+		return x.removeMany(c)
+	case "touch":
+		return nil, x.ns.Touch(x.now, c.path(0), actor)
+	case "pin":
+		return nil, x.ns.Pin(x.now, c.path(0), actor)
+	case "unpin":
+		return nil, x.ns.Unpin(x.now, c.path(0), actor)
+	default:
+		return x.look(c)
+	}
+}
+
+// look is the commands that change nothing, or only that something was used.
+func (x *Engine) look(c Command) (lines []string, err error) {
+	switch c.Name {
+	case "peek":
+		from, err := number(c.Options["from"])
+		if err != nil {
+			return nil, err
+		}
+		rows, err := x.ns.Peek(x.now, c.path(0), from, 250, actor)
+		for _, r := range rows {
+			state := strings.ToLower(r.Message.State.String())
+			if r.Message.Locked() {
+				state += " locked"
+			}
+			expires := r.Message.ExpiresAt // the entity's default is not computed here (TTL-14)
+			if c.path(0).IsDeadLetter() {
+				expires = 0
+			}
+			lines = append(lines, x.show(r.Message, r.Content, expires, strings.TrimPrefix(strings.TrimPrefix(state, "active"), " ")).String())
+		}
+		return lines, err
+	case "counts":
+		s, err := x.ns.State(c.path(0))
+		if err != nil {
+			return nil, err
+		}
+		return []string{countsLine(s.Counts)}, nil
+	case "entities":
+		for _, s := range x.ns.States(0) {
+			lines = append(lines, string(s.Path))
+		}
+		return lines, nil
+	case "events":
+		for _, e := range x.events {
+			lines = append(lines, x.event(e))
+		}
+		x.events = nil
+		return lines, nil
+	default:
+		return nil, fmt.Errorf("there is no command %q", c.Name)
+	}
+}
+
+func countsLine(c engine.Counts) string {
+	var words []string
+	for _, n := range []struct {
+		name string
+		n    int64
+	}{
+		{"active", c.Active}, {"locked", c.Locked}, {"deferred", c.Deferred}, {"scheduled", c.Scheduled}, {"dead", c.DeadLetter}, {"of these locked", c.DeadLocked},
+	} {
+		if n.n != 0 {
+			words = append(words, n.name+" "+strconv.FormatInt(n.n, 10))
+		}
+	}
+	if words == nil {
+		return "empty"
+	}
+	return strings.Join(words, ", ")
+}
+
+func (x *Engine) event(e engine.Event) string {
+	line := e.Kind.String() + " " + string(e.Path)
+	if e.Message.Key != 0 {
+		line += fmt.Sprintf(" #%d %s", e.Message.Seq, x.bodies[e.Message.Content])
+	}
+	if e.Count != 0 {
+		line += fmt.Sprintf(", %d messages", e.Count)
+	}
+	if e.To != "" {
+		line += " to " + string(e.To)
+	}
+	if e.Reason != "" {
+		line += ", " + e.Reason
+	}
+	return line
+}
+
+func (x *Engine) describe(c Command) error {
+	kind, path := engine.Queue, c.Arg(0)
+	var cfg engine.Config
+	if c.Name == "create" {
+		path = c.Arg(1)
+		kinds := map[string]engine.EntityKind{"queue": engine.Queue, "topic": engine.Topic, "subscription": engine.Subscription}
+		if kind = kinds[c.Arg(0)]; kind == 0 {
+			return fmt.Errorf("there is no kind %q", c.Arg(0))
+		}
+	} else {
+		s, err := x.ns.State(canonical(path))
+		if err != nil {
+			return err
+		}
+		kind, cfg = s.Kind, s.Config
+	}
+	for name, text := range c.Options {
+		p, ok := engine.LookupProperty(kind, name)
+		if !ok {
+			return fmt.Errorf("a %v has no property %q", kind, name)
+		}
+		if err := p.Set(&cfg, x.limits, kind, text); err != nil {
+			return err
+		}
+	}
+	var err error
+	if c.Name == "create" {
+		_, err = x.ns.Create(x.now, kind, canonical(path), cfg, actor)
+	} else {
+		_, err = x.ns.Update(x.now, canonical(path), cfg, actor)
+	}
+	return err
+}
+
+func (x *Engine) rules(c Command) error {
+	for _, name := range c.Args[1:] {
+		var err error
+		if add, ok := strings.CutPrefix(name, "+"); ok {
+			err = x.ns.AddRule(x.now, c.path(0), engine.Rule{Name: add}, actor)
+		} else {
+			err = x.ns.RemoveRule(x.now, c.path(0), strings.TrimPrefix(name, "-"), actor)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *Engine) send(c Command) ([]string, error) {
+	content := engine.Content{}
+	for _, name := range c.Names {
+		text := c.Options[name]
+		switch name {
+		case "ttl", "in":
+			d, never, err := engine.ParseDuration(text)
+			if err != nil {
+				return nil, err
+			}
+			switch {
+			case name == "in":
+				content.ScheduledFor = x.now.Add(d)
+			case !never: // never is how a client says nothing (TTL-2)
+				content.TTL = d
+			}
+		default:
+			content.Properties = append(content.Properties, value.Property{Name: name, Value: value.OfString(text)})
+		}
+	}
+	var batch []engine.Submission
+	for _, body := range c.Args[1:] {
+		key := x.keys.Next()
+		s, err := engine.Submit(content, []byte(body), 0, key, x.limits)
+		if err != nil {
+			return nil, err
+		}
+		x.bodies[key] = body
+		batch = append(batch, s)
+	}
+	seqs, err := x.ns.Send(x.now, c.path(0), batch, actor)
+	if err != nil {
+		return nil, err
+	}
+	var words []string
+	for _, s := range seqs {
+		words = append(words, fmt.Sprintf("#%d", s))
+	}
+	return []string{strings.Join(words, " ")}, nil
+}
+
+func (x *Engine) open(c Command) error {
+	x.links++
+	l := engine.Link{ID: engine.LinkID(x.links), Path: c.path(0), Client: actor, NoWait: c.Name == "receive"}
+	if slices.Contains(c.Args, "delete") {
+		l.Mode = engine.ReceiveAndDelete
+	}
+	credit := 1
+	for _, name := range []string{"n", "credit"} {
+		if text := c.Options[name]; text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			credit = n
+		}
+	}
+	if err := x.ns.Attach(x.now, l); err != nil {
+		return err
+	}
+	if name := c.Options["as"]; name != "" {
+		x.receivers[name] = l.ID
+	}
+	return x.ns.Credit(x.now, l.ID, credit)
+}
+
+func (x *Engine) fetch(c Command) (lines []string, err error) {
+	mode := engine.PeekLock
+	args := slices.DeleteFunc(slices.Clone(c.Args), func(a string) bool { return a == "delete" })
+	if len(args) < len(c.Args) {
+		mode = engine.ReceiveAndDelete
+	}
+	seqs, err := numbersOf(args[1:])
+	if err != nil {
+		return nil, err
+	}
+	ds, err := x.ns.Fetch(x.now, c.path(0), seqs, mode, actor)
+	for _, d := range ds {
+		x.ns.Taken(d.Pin)
+		x.delivered[x.bodies[d.Message.Content]] = d
+		lines = append(lines, x.delivery(d))
+	}
+	return lines, err
+}
+
+func (x *Engine) settle(c Command) error {
+	d, ok := x.delivered[c.Arg(0)]
+	if !ok {
+		return fmt.Errorf("nobody received %q", c.Arg(0))
+	}
+	if c.Name == "renew" {
+		_, err := x.ns.Renew(x.now, d.Token(), "", actor)
+		return err
+	}
+	s := engine.Settlement{Token: d.Token(), Client: actor, Reason: c.Options["reason"], Description: c.Options["description"]}
+	for _, o := range []engine.Outcome{engine.Complete, engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release} {
+		if o.String() == c.Name {
+			s.Outcome = o
+		}
+	}
+	for _, name := range c.Names {
+		if name != "reason" && name != "description" {
+			s.Modify = append(s.Modify, value.Property{Name: name, Value: value.OfString(c.Options[name])})
+		}
+	}
+	return x.ns.Settle(x.now, s)
+}
+
+// pass raises the time, stopping wherever something is due.
+func (x *Engine) pass(text string) error {
+	d, _, err := engine.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	to := x.now.Add(d)
+	for !x.Lazily {
+		next := x.ns.NextDue()
+		if next == 0 || next > to {
+			break
+		}
+		x.now = max(x.now, next)
+		x.turn()
+	}
+	x.now = to
+	return nil
+}
+
+func (x *Engine) operate(c Command) ([]string, error) {
+	seq, err := number(c.Arg(2))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := x.ns.Browse(engine.Browse{Path: c.path(1), From: seq, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 || rows[0].Message.Seq != seq {
+		return nil, engine.ErrMessageNotFound
+	}
+	k := rows[0].Message.Key
+	var at engine.Instant
+	if text := c.Options["in"]; text != "" {
+		d, _, err := engine.ParseDuration(text)
+		if err != nil {
+			return nil, err
+		}
+		at = x.now.Add(d)
+	}
+	switch c.Arg(0) {
+	case "resubmit", "move":
+		seq, err = x.ns.Move(x.now, engine.Move{Key: k, To: canonical(c.Options["to"]), Copy: c.Arg(3) == "copy"}, actor)
+	case "reschedule":
+		seq, err = x.ns.Reschedule(x.now, k, at, actor)
+	default:
+		return nil, x.operateSilently(c.Arg(0), k, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("#%d", seq)}, nil
+}
+
+func (x *Engine) operateSilently(verb string, k engine.Key, at engine.Instant) (err error) {
+	switch verb {
+	case "extend":
+		return x.ns.Extend(x.now, k, at, actor)
+	case "return":
+		return x.ns.ReturnToActive(x.now, k, actor)
+	case "dead-letter":
+		return x.ns.DeadLetterOne(x.now, k, "", "", actor)
+	case "delete":
+		return x.ns.DeleteOne(x.now, k, actor)
+	case "break-lock":
+		return x.ns.BreakLock(x.now, k, actor)
+	case "renew":
+		_, err = x.ns.RenewFor(x.now, k, actor)
+		return err
+	case "send-now":
+		return x.ns.SendNow(x.now, k, actor)
+	default:
+		return fmt.Errorf("an operator cannot %q", verb)
+	}
+}
+
+func (x *Engine) removeMany(c Command) ([]string, error) {
+	if c.Name == "batch-delete" {
+		n, err := strconv.Atoi(c.Arg(1))
+		if err != nil {
+			return nil, fmt.Errorf("how many: %w", err)
+		}
+		done, err := x.ns.BatchDelete(x.now, c.path(0), n, x.now, actor)
+		if err != nil {
+			return nil, err
+		}
+		return []string{strconv.Itoa(done)}, nil
+	}
+	var classes []engine.Class
+	for _, name := range c.Args[1:] {
+		class, ok := map[string]engine.Class{"active": engine.ClassActive, "deferred": engine.ClassDeferred, "scheduled": engine.ClassScheduled}[name]
+		if !ok {
+			return nil, fmt.Errorf("there is no state %q to purge", name)
+		}
+		classes = append(classes, class)
+	}
+	p, err := x.ns.BeginPurge(x.now, c.path(0), classes)
+	for err == nil && !p.Done {
+		err = x.ns.PurgeSlice(x.now, &p, 2, actor)
+	}
+	if err != nil {
+		return nil, err
+	}
+	line := strconv.FormatInt(p.Removed, 10)
+	if p.Skipped > 0 {
+		line += fmt.Sprintf(", %d locked", p.Skipped)
+	}
+	return []string{line}, nil
+}
+
+func (c Command) path(i int) engine.Path { return canonical(c.Arg(i)) }
+
+// canonical is what doors make of a path; names that nobody may give stay as
+// they are, and are not found.
+func canonical(text string) engine.Path {
+	p, err := engine.ParsePath(text, engine.DefaultLimits())
+	if err != nil {
+		return engine.Path(text)
+	}
+	return p
+}
+
+func number(text string) (engine.Seq, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(strings.TrimPrefix(text, "#"), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not the number of a message: %w", text, err)
+	}
+	return engine.Seq(n), nil
+}
+
+func numbersOf(texts []string) (seqs []engine.Seq, err error) {
+	for _, t := range texts {
+		n, err := number(t)
+		if err != nil {
+			return nil, err
+		}
+		seqs = append(seqs, n)
+	}
+	return seqs, nil
+}
+
+// word makes a Refused of what the engine refuses.
+func word(err error) error {
+	for _, r := range []struct {
+		err  error
+		word Refused
+	}{
+		{engine.ErrNotFound, "not found"}, {engine.ErrExists, "exists"}, {engine.ErrDisabled, "disabled"}, {engine.ErrLockLost, "lock lost"},
+		{engine.ErrMessageNotFound, "message not found"}, {engine.ErrTooLarge, "too large"}, {engine.ErrQuota, "quota exceeded"}, {engine.ErrBusy, "busy"},
+		{engine.ErrNotAllowed, "not allowed"}, {engine.ErrArgument, "wrong argument"}, {engine.ErrOutOfRange, "out of range"}, {engine.ErrNotImplemented, "not implemented"},
+	} {
+		if errors.Is(err, r.err) {
+			return r.word
+		}
+	}
+	return err
+}
