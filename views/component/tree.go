@@ -113,7 +113,7 @@ func (r *treeReader) children(t *Tree, depth int) bool {
 	return err == nil
 }
 
-var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`)
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`) //nolint:gochecknoglobals // a constant, which a replacer cannot be
 
 func quote(s string) string { return `"` + Visible(escapes.Replace(s)) + `"` }
 

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"mayfly/views/component"
@@ -159,7 +160,7 @@ func (m Confirm) field(ctx context.Context, name, label, tip string, prose bool)
 // sample names a few of n messages and says how many it does not name.
 func sample(ctx context.Context, names []string, n int) string {
 	if rest := n - len(names); rest > 0 {
-		names = append(names[:len(names):len(names)], locale.N(ctx, "confirm.more", rest))
+		names = append(slices.Clip(names), locale.N(ctx, "confirm.more", rest))
 	}
 	return locale.List(ctx, names...)
 }

@@ -162,7 +162,7 @@ func entityForm(m EntityForm) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = component.FieldGroup(g.id, locale.T(ctx, g.title), groupNote(ctx, g)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = component.FieldGroup(string(g), g.title(ctx), g.note(ctx)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -9,18 +9,43 @@ import (
 	"mayfly/views/locale"
 )
 
-// A group is a panel of the form: id, title and note are ids of texts, note
-// may be empty.
-type group struct{ id, title, note string }
+// A group is a panel of the form, named by its id.
+type group string
 
-var (
-	timeGroup     = group{"g-time", "form.time", "form.time.note"}
-	deliveryGroup = group{"g-delivery", "form.delivery", ""}
-	sizeGroup     = group{"g-size", "form.size", ""}
-	advancedGroup = group{"g-advanced", "form.advanced", "form.advanced.note"}
+// The groups there are.
+const (
+	timeGroup     group = "g-time"
+	deliveryGroup group = "g-delivery"
+	sizeGroup     group = "g-size"
+	advancedGroup group = "g-advanced"
 )
 
 func groups() []group { return []group{timeGroup, deliveryGroup, sizeGroup, advancedGroup} }
+
+func (g group) title(ctx context.Context) string {
+	switch g {
+	case timeGroup:
+		return locale.T(ctx, "form.time")
+	case deliveryGroup:
+		return locale.T(ctx, "form.delivery")
+	case sizeGroup:
+		return locale.T(ctx, "form.size")
+	default:
+		return locale.T(ctx, "form.advanced")
+	}
+}
+
+// note is said beside the title; empty: nothing.
+func (g group) note(ctx context.Context) string {
+	switch g {
+	case timeGroup:
+		return locale.T(ctx, "form.time.note")
+	case advancedGroup:
+		return locale.T(ctx, "form.advanced.note")
+	default:
+		return ""
+	}
+}
 
 // A wording is how a property is asked for: ids of its label and of what is
 // said beside it, the latter with the limits as places. Of a switch, off is
@@ -191,11 +216,4 @@ func (m EntityForm) crumbs(ctx context.Context) []component.Crumb {
 		return crumbs
 	}
 	return append(placeCrumbs(ctx, m.Shell, m.Kind, m.Name, m.Href, m.Topic, m.TopicHref), component.Crumb{Label: locale.T(ctx, "entity.tab.settings")})
-}
-
-func groupNote(ctx context.Context, g group) string {
-	if g.note == "" {
-		return ""
-	}
-	return locale.T(ctx, g.note)
 }

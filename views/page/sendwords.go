@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 
 	"mayfly/views/component"
@@ -14,7 +15,7 @@ const emptyRows = 4
 
 // rows are the properties with empty ones to fill in.
 func (m Send) rows() []SendProperty {
-	rows := m.Properties[:len(m.Properties):len(m.Properties)]
+	rows := slices.Clip(m.Properties)
 	empty := 0
 	for _, r := range rows {
 		if r == (SendProperty{Kind: r.Kind}) {
