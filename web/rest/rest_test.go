@@ -1,0 +1,201 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+func brokerHeader(t *testing.T, a answer) (p map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.header.Get("BrokerProperties")), &p); err != nil {
+		t.Fatalf("BrokerProperties %q: %v", a.header.Get("BrokerProperties"), err)
+	}
+	return p
+}
+
+func TestMessageComesBackAsItWasSent(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Queue, "orders/eu")
+	sent := w.want(201, "POST", "/orders/eu/messages", "payload \x00\xff", "Content-Type", "application/x-thing",
+		"BrokerProperties", `{"MessageId":"m1","CorrelationId":"c","SessionId":"s","PartitionKey":"s","ViaPartitionKey":"v","To":"t","ReplyTo":"r","ReplyToSessionId":"rs","Label":"étoile 𝄞","TimeToLive":90.5,"SequenceNumber":77,"LockToken":"x","Surprise":[{}],"ForcePersistence":true}`,
+		"Customer", `"12\"345 é"`, "Count", "5", "Ratio", "2.5", "Whole", "5.0", "Big", "18446744073709551615", "Ok", "true", "Bare", "some text",
+		"When", `"Sun, 06 Nov 1994 08:49:37 GMT"`, "Nothing", "null", "Empty", "")
+	if got := sent.header.Get("Content-Type"); got != "application/x-thing" || sent.body != "" {
+		t.Errorf("the answer to a send has type %q and body %q", got, sent.body)
+	}
+
+	got := w.want(200, "DELETE", "/Orders%2FEU/messages/HEAD?timeout=0", "")
+	if got.body != "payload \x00\xff" || got.header.Get("Content-Type") != "application/x-thing" {
+		t.Errorf("got %q of type %q", got.body, got.header.Get("Content-Type"))
+	}
+	props := brokerHeader(t, got)
+	for _, changing := range []string{"EnqueuedTimeUtc"} {
+		if _, err := http.ParseTime(props[changing].(string)); err != nil {
+			t.Errorf("%s: %v", changing, err)
+		}
+	}
+	if props["EnqueuedTimeUtc"] != got.header.Get("Date") {
+		t.Errorf("Date is %s, the message was enqueued %s", got.header.Get("Date"), props["EnqueuedTimeUtc"])
+	}
+	delete(props, "EnqueuedTimeUtc")
+	want := map[string]any{
+		"MessageId": "m1", "CorrelationId": "c", "SessionId": "s", "PartitionKey": "s", "ViaPartitionKey": "v", "To": "t", "ReplyTo": "r",
+		"ReplyToSessionId": "rs", "Label": "étoile 𝄞", "TimeToLive": 90.5, "SequenceNumber": 1.0, "EnqueuedSequenceNumber": 1.0,
+		"DeliveryCount": 1.0, "State": "Active",
+	}
+	if d := cmp.Diff(want, props); d != "" {
+		t.Errorf("BrokerProperties (-want +got):\n%s", d)
+	}
+	custom := map[string]string{}
+	for _, name := range []string{"Customer", "Count", "Ratio", "Whole", "Big", "Ok", "Bare", "When", "Nothing", "Empty"} {
+		custom[name] = got.header.Get(name)
+	}
+	if d := cmp.Diff(map[string]string{
+		"Customer": `"12\"345 \u00e9"`, "Count": "5", "Ratio": "2.5", "Whole": "5.0", "Big": "18446744073709551615", "Ok": "true",
+		"Bare": `"some text"`, "When": `"Sun, 06 Nov 1994 08:49:37 GMT"`, "Nothing": "null", "Empty": `""`,
+	}, custom); d != "" {
+		t.Errorf("custom properties (-want +got):\n%s", d)
+	}
+	w.want(204, "DELETE", "/orders/eu/messages/head?timeout=0", "")
+}
+
+func TestLockIsSettledAtItsLocation(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Queue, "q")
+	lock := func() string {
+		t.Helper()
+		got := w.want(201, "POST", "/q/messages/head?timeout=5", "")
+		location := got.header.Get("Location")
+		path, ok := strings.CutPrefix(location, w.server.URL)
+		if !ok {
+			t.Fatalf("Location is %q", location)
+		}
+		if p := brokerHeader(t, got); !strings.HasSuffix(location, p["LockToken"].(string)) || p["LockedUntilUtc"] == nil {
+			t.Errorf("Location %s, BrokerProperties %v", location, p)
+		}
+		return path
+	}
+	w.want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"MessageId":"a/b c"}`)
+	at := lock()
+	if got := brokerHeader(t, w.want(200, "POST", at, "")); got["LockedUntilUtc"] == nil {
+		t.Error("a renewal does not tell until when")
+	}
+	w.want(200, "PUT", at, "")
+	if c := w.counts("q"); c.Active != 1 {
+		t.Errorf("after unlocking there are %+v", c)
+	}
+	for _, method := range []string{"PUT", "DELETE", "POST"} {
+		if got := w.want(404, method, at, ""); !strings.Contains(got.body, "The lock supplied is invalid.") {
+			t.Errorf("%s with an old lock: %s", method, got.body)
+		}
+	}
+	at = lock()
+	token := at[strings.LastIndex(at, "/")+1:]
+	w.want(404, "DELETE", "/q/messages/999/"+token, "")
+	w.want(404, "DELETE", "/q/messages/other/"+token, "")
+	w.want(410, "DELETE", "/nowhere/messages/1/"+token, "")
+	w.want(200, "DELETE", "/q/messages/a%2Fb%20c/"+token, "")
+	if c := w.counts("q"); c.MessageCount() != 0 {
+		t.Errorf("after completing there are %+v", c)
+	}
+	w.want(404, "DELETE", "/q/messages/1/"+token, "")
+}
+
+func TestTopicSubscriptionsAndDeadLetters(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Topic, "prices")
+	w.create(engine.Subscription, "prices/Subscriptions/eu", "MaxDeliveryCount", "1")
+	w.want(201, "POST", "/prices/messages", "42", "Region", `"eu"`)
+	at := w.want(201, "POST", "/PRICES/subscriptions/EU/messages/head?timeout=0", "").header.Get("Location")
+	w.want(200, "PUT", strings.TrimPrefix(at, w.server.URL), "") // the one delivery it may have
+	dead := w.want(201, "POST", "/prices/subscriptions/eu/$deadletterqueue/messages/head", "")
+	if got := dead.header.Get("DeadLetterReason"); got != `"MaxDeliveryCountExceeded"` || dead.header.Get("Region") != `"eu"` {
+		t.Errorf("a dead letter has the reason %s and the headers %v", got, dead.header)
+	}
+	path := strings.TrimPrefix(dead.header.Get("Location"), w.server.URL)
+	if !strings.Contains(path, "/$DeadLetterQueue/messages/") {
+		t.Errorf("Location is %s", path)
+	}
+	w.want(404, "DELETE", strings.Replace(path, "/$DeadLetterQueue", "", 1), "") // it is not there
+	w.want(200, "DELETE", path, "")
+	w.want(204, "DELETE", "/prices/subscriptions/eu/%24DeadLetterQueue/messages/head?timeout=0.01", "")
+}
+
+func TestBatch(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Queue, "q")
+	const batch = "application/vnd.microsoft.servicebus.json"
+	w.want(201, "POST", "/q/messages", `[
+		{"Body":"one","BrokerProperties":{"MessageId":"1","TimeToLiveTimeSpan":"0.00:00:40"},"UserProperties":{"myName":"eu","n":3}},
+		{"Body":"two","BrokerProperties":{"ContentType":"text/plain"}},
+		{"UserProperties":null,"BrokerProperties":null,"Body":null},
+		{}]`, "Content-Type", batch+"; charset=utf-8")
+	first := w.want(200, "DELETE", "/q/messages/head", "")
+	if first.body != "one" || brokerHeader(t, first)["TimeToLive"] != 40.0 || first.header.Get("Myname") != `"eu"` || first.header.Get("N") != "3" {
+		t.Errorf("the first is %q with %v", first.body, first.header)
+	}
+	second := w.want(200, "DELETE", "/q/messages/head", "")
+	if second.body != "two" || second.header.Get("Content-Type") != "text/plain" || brokerHeader(t, second)["MessageId"] == nil {
+		t.Errorf("the second is %q with %v", second.body, second.header)
+	}
+	if third := w.want(200, "DELETE", "/q/messages/head", ""); third.body != "" || third.header.Get("Content-Type") != defaultContentType {
+		t.Errorf("the third is %q with %v", third.body, third.header)
+	}
+}
+
+func TestScheduledMessageWaits(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Queue, "q")
+	for _, at := range []string{"Sun, 06 Nov 2050 08:49:37 GMT", "2050-11-06T08:49:37Z", "2050-11-06T08:49:37", "2050-11-06T09:49:37+01:00"} {
+		w.want(201, "POST", "/q/messages", "x", "Brokerproperties", `{"ScheduledEnqueueTimeUtc":"`+at+`"}`)
+	}
+	rows, err := w.broker.Peek(t.Context(), "q", 1, 10, "")
+	if err != nil || len(rows) != 4 {
+		t.Fatal(rows, err)
+	}
+	for _, r := range rows {
+		if got := r.Message.ScheduledFor.Time(); !got.Equal(time.Date(2050, 11, 6, 8, 49, 37, 0, time.UTC)) {
+			t.Errorf("scheduled for %v", got)
+		}
+	}
+}
+
+func TestHealth(t *testing.T) {
+	w := start(t, broker.Options{})
+	if got := w.want(200, "GET", "/health", ""); strings.TrimSpace(got.body) != `{"message":"Service is healthy.","status":"healthy"}` {
+		t.Errorf("got %s", got.body)
+	}
+	w.broker.Close()
+	if got := w.want(503, "GET", "/health", ""); !strings.Contains(got.body, `"status":"unhealthy"`) {
+		t.Errorf("got %s", got.body)
+	}
+	if got := w.want(503, "POST", "/q/messages", "x"); got.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+}
+
+func TestSendersCannotSetReceiversHeaders(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Queue, "q")
+	w.want(201, "POST", "/q/messages", `[{"Body":"x","UserProperties":{
+		"Set-Cookie":"a=b","location":"http://evil.example","content-length":"1","Content-Security-Policy":"none","Transfer-Encoding":"chunked",
+		"two words":"x","new\nline":"x","":"x","Access-Control-Allow-Origin":"*","BrokerProperties":"{}","Fine":"a\r\nSet-Cookie: a=b"}}]`,
+		"Content-Type", batchType)
+	got := w.want(200, "DELETE", "/q/messages/head", "")
+	for _, name := range []string{"Set-Cookie", "Location", "Content-Security-Policy", "Access-Control-Allow-Origin"} {
+		if got.header.Get(name) != "" {
+			t.Errorf("%s is %q", name, got.header.Get(name))
+		}
+	}
+	if got.body != "x" || got.header.Get("Fine") != `"a\r\nSet-Cookie: a=b"` {
+		t.Errorf("got %q, Fine is %q", got.body, got.header.Get("Fine"))
+	}
+}
