@@ -252,11 +252,11 @@ func (ns *Namespace) feedLinks(now Instant, h *holder) {
 // way that time has changed, it settles (TTL-19, TTL-31, PROP-11).
 func (ns *Namespace) head(now Instant, h *holder) *message {
 	// Locks that have run out and schedules that have come, its topic's too,
-	// first: a receive must not miss them because the sweeper is late.
-	if t := h.entity.topic; t != nil {
-		ns.settlePending(now, t.main)
+	// first and all of them: an older message may be among them (SEQ-8).
+	if t := h.entity.topic; t != nil && !ns.settlePending(now, t.main) || !ns.settlePending(now, h) {
+		ns.feed(h)
+		return nil
 	}
-	ns.settlePending(now, h)
 	for range maxDueInStep {
 		m := h.order.first()
 		if m == nil || ns.settleDue(now, h, m) {
@@ -267,14 +267,17 @@ func (ns *Namespace) head(now Instant, h *holder) *message {
 	return nil
 }
 
-func (ns *Namespace) settlePending(now Instant, h *holder) {
+// settlePending acts on locks that have run out and schedules that have come,
+// and tells whether none is left.
+func (ns *Namespace) settlePending(now Instant, h *holder) (all bool) {
 	for range maxDueInStep {
 		a, ok := h.pending.first()
 		if !ok || !a.at.Passed(now) {
-			return
+			return true
 		}
 		ns.settleDue(now, h, h.order.at(a.seq))
 	}
+	return false
 }
 
 // maxDueInStep bounds what one receive does for messages it does not get.
