@@ -133,6 +133,7 @@ func (c *clocked) at(d time.Duration) {
 	if end < c.now {
 		c.Fatalf("the clock would go back from %v to %v", c.now.Time(), end.Time())
 	}
+	c.step()
 	switch {
 	case c.way == swept:
 		for due := c.ns.NextDue(); due != 0 && due <= end; due = c.ns.NextDue() {
