@@ -40,7 +40,6 @@ type records struct {
 	contents map[engine.Key]engine.Packed
 	bodies   map[engine.Key][]byte
 	staged   map[engine.Key]struct{} // bodies that no content has referred to yet
-	dropped  map[engine.HolderID]struct{}
 }
 
 // Reopen closes s and returns a store with what it held, in the next epoch, as
@@ -126,9 +125,6 @@ func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
 		e := h.entities[id]
 		all = append(all, e)
 		claimed[e.ID], claimed[e.DeadLetterID] = true, true
-	}
-	for id := range h.dropped {
-		delete(claimed, id)
 	}
 	for _, r := range h.rules {
 		if claimed[r.Subscription] {
@@ -222,7 +218,6 @@ func (h *records) dropHolders(ids []engine.HolderID) {
 		gone[id] = true
 		delete(h.entities, id)
 		delete(h.meters, id)
-		set(&h.dropped, id, struct{}{})
 	}
 	maps.DeleteFunc(h.rules, func(id engine.RuleID, _ engine.Rule) bool { return gone[id.Subscription] })
 	maps.DeleteFunc(h.messages, func(_ engine.Key, m engine.Message) bool { return gone[m.Holder] })

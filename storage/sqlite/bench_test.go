@@ -259,28 +259,39 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkLoad opens a store and reads all but the bodies; cold: from the disk,
+// where the system can be told to forget what it knows of the file.
 func BenchmarkLoad(b *testing.B) {
 	n := max(stored(), 20_000)
 	s, path := openBench(b)
 	fill(b, s, newLife(), n)
 	must(b, s.Close())
-	b.Run(fmt.Sprintf("stored=%d", n), func(b *testing.B) {
-		for b.Loop() {
-			s, err := sqlite.Open(b.Context(), path, sqlite.Options{})
+	for _, cold := range []bool{false, true} {
+		b.Run(fmt.Sprintf("stored=%d/cold=%v", n, cold), func(b *testing.B) { loads(b, path, n, cold) })
+	}
+}
+
+func loads(b *testing.B, path string, n int, cold bool) {
+	for b.Loop() {
+		if cold {
+			b.StopTimer()
+			forget(b, path)
+			b.StartTimer()
+		}
+		s, err := sqlite.Open(b.Context(), path, sqlite.Options{})
+		must(b, err)
+		got := 0
+		for r, err := range s.Load(b.Context()) {
 			must(b, err)
-			got := 0
-			for r, err := range s.Load(b.Context()) {
-				must(b, err)
-				if _, ok := r.(engine.Message); ok {
-					got++
-				}
-			}
-			must(b, s.Close())
-			if got != n {
-				b.Fatalf("%d messages", got)
+			if _, ok := r.(engine.Message); ok {
+				got++
 			}
 		}
-	})
+		must(b, s.Close())
+		if got != n {
+			b.Fatalf("%d messages", got)
+		}
+	}
 }
 
 func BenchmarkBody(b *testing.B) {

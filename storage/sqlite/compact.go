@@ -1,17 +1,22 @@
 package sqlite
 
-import "github.com/ncruces/go-sqlite3"
+import (
+	"errors"
 
-// A file is compacted at open when more than half of it is free, this much at
-// least, and what is left is little enough to be copied in a moment.
-const (
-	worthCompacting = 16 << 20
-	quicklyCopied   = 256 << 20
+	"github.com/ncruces/go-sqlite3"
 )
 
-// compact gives free pages back to the file system. A failure leaves the file
-// as it was.
-func (s *Store) compact(c *sqlite3.Conn) error {
+// A file is compacted at open when more than half of it is free, this much at
+// least, and what is left is little enough to be copied in a moment, and in
+// memory.
+const (
+	worthCompacting = 16 << 20
+	quicklyCopied   = 64 << 20
+)
+
+// compact gives free pages back to the file system, if c's file has many. A
+// failure leaves the file as it was.
+func (s *Store) compact(c *sqlite3.Conn) (err error) {
 	var size [3]int64
 	for i, q := range []string{"PRAGMA page_size", "PRAGMA page_count", "PRAGMA freelist_count"} {
 		n, err := number(c, q)
@@ -24,10 +29,16 @@ func (s *Store) compact(c *sqlite3.Conn) error {
 	if free*2 <= all || free*page < worthCompacting || (all-free)*page > quicklyCopied {
 		return nil
 	}
-	if err := c.Exec("VACUUM"); err != nil {
+	// A connection of its own gives the memory back that this takes.
+	v, err := s.connect(writing)
+	if err != nil {
 		return err
 	}
-	if _, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE); err != nil {
+	defer func() { err = errors.Join(err, v.Close()) }()
+	if err := v.Exec("VACUUM"); err != nil {
+		return err
+	}
+	if _, _, err := v.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE); err != nil {
 		return err
 	}
 	s.log.Info("The store was compacted.", "path", s.path, "bytes_before", all*page, "bytes_after", (all-free)*page)

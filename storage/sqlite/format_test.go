@@ -105,10 +105,10 @@ func TestFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.Close()
 		if b, err := io.ReadAll(r); err != nil || !bytes.Equal(b, want) {
 			t.Errorf("body %d: %d bytes, %v", k, len(b), err)
 		}
+		r.Close()
 	}
 	mustCommit(t, s, batchOf(1, 10))
 }

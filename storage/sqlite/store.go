@@ -100,7 +100,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if s.lock, err = acquire(s.path); err != nil {
 		return nil, err
 	}
-	if err := s.open(o); err != nil {
+	if err := s.open(o); err != nil { //nolint:contextcheck // what open starts ends with Close, not with ctx
 		return nil, errors.Join(err, s.release())
 	}
 	return s, nil
@@ -115,14 +115,14 @@ func place(path string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 		return "", err
 	}
-	switch real, err := filepath.EvalSymlinks(full); {
+	switch target, err := filepath.EvalSymlinks(full); {
 	case errors.Is(err, fs.ErrNotExist):
 		dir, err := filepath.EvalSymlinks(filepath.Dir(full))
 		return filepath.Join(dir, filepath.Base(full)), err
 	case err != nil:
 		return "", err
 	default:
-		return real, nil
+		return target, nil
 	}
 }
 
@@ -194,7 +194,7 @@ func (s *Store) connect(p purpose) (*sqlite3.Conn, error) {
 		writing: `PRAGMA busy_timeout=5000; PRAGMA page_size=16384; PRAGMA cache_size=-32768;
 			PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=67108864; PRAGMA wal_autocheckpoint=0`,
 		reading: `PRAGMA busy_timeout=5000; PRAGMA query_only=ON; PRAGMA cache_size=-1024; PRAGMA wal_autocheckpoint=0`,
-		moving:  `PRAGMA busy_timeout=20; PRAGMA cache_size=-256; PRAGMA wal_autocheckpoint=0`,
+		moving:  `PRAGMA cache_size=-256; PRAGMA wal_autocheckpoint=0`,
 	}
 	if err := c.Exec(pragmas[p]); err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -92,7 +92,7 @@ func runAndKill(t *testing.T, dir string, seed uint64) (acked, attempted int64) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stdin.Close()
+	defer func() { _ = stdin.Close() }() //nolint:errcheck // Wait has closed it
 	stdout, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

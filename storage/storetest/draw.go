@@ -42,8 +42,8 @@ func (d drawer) any(v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			d.any(v.Field(i))
+		for _, f := range v.Fields() {
+			d.any(f)
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

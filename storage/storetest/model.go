@@ -106,7 +106,7 @@ func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
 	rank, last := 0, engine.HolderID(0)
 	for r, err := range store.Load(ctx) {
 		if err != nil {
-			return nil, fmt.Errorf("Load: %w", err)
+			return nil, fmt.Errorf("load: %w", err)
 		}
 		at, twice := 0, false
 		switch r := r.(type) {
@@ -178,7 +178,7 @@ func (s *state) bodiesDiffer(ctx context.Context, store engine.Store, n int) err
 func readBody(ctx context.Context, store engine.Store, k engine.Key) ([]byte, error) {
 	r, err := store.Body(ctx, k)
 	if err != nil {
-		return nil, fmt.Errorf("Body: %w", err)
+		return nil, fmt.Errorf("open body: %w", err)
 	}
 	defer r.Close()
 	b, err := io.ReadAll(r)
