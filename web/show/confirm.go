@@ -164,6 +164,9 @@ func (p *Pages) askBulk(ctx context.Context, at Place, t Typed) (view.Page, erro
 	}[at.Do]
 	m := p.confirm(ctx, at, e, t, verb)
 	m.N, m.Sample = len(keys), names(e.rows)
+	if verb == page.DeleteMessages && m.N > TypeNameOver {
+		m.Type = e.Path.Name()
+	}
 	for _, k := range keys {
 		m.Hidden = append(m.Hidden, page.HiddenField{Name: page.AskKey, Value: k})
 	}

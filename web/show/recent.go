@@ -360,8 +360,6 @@ func (r *Recent) grave(p engine.Path) (engine.Event, bool) {
 	return engine.Event{}, false
 }
 
-// tombstone is the event, by its number, with which an entity deleted itself;
-// give it to the broker's Restore.
 func (r *Recent) tombstone(n uint64) (engine.Event, bool) {
 	for _, g := range r.deletedItself() {
 		if g.N == n {
@@ -384,3 +382,7 @@ func (r *Recent) departure(k engine.Key) (engine.Event, bool) {
 	defer r.mu.Unlock()
 	return r.gone.get(k)
 }
+
+// Tombstone is the event, by the number in its address, with which an entity
+// deleted itself; give it to the broker's Restore.
+func (p *Pages) Tombstone(n uint64) (engine.Event, bool) { return p.recent.tombstone(n) }

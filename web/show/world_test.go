@@ -1,0 +1,163 @@
+package show_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/a-h/templ"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+	"mayfly/views/view"
+	"mayfly/web/show"
+)
+
+// A world is a broker and its pages in a bubble, where time passes only when
+// everybody waits for it.
+type world struct {
+	*testing.T
+	b     *broker.Broker
+	pages *show.Pages
+}
+
+func within(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+		limits := engine.DefaultLimits()
+		limits.MinAutoDelete = time.Second
+		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil },
+			broker.Options{Logger: logger, Limits: &limits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t, b, show.Start(b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", Logger: logger})}
+		defer func() {
+			w.pages.Close()
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		f(w)
+	})
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) create(kind engine.EntityKind, path engine.Path, c engine.Config) {
+	w.Helper()
+	_, err := w.b.Create(w.Context(), kind, path, c, "test")
+	w.must(err)
+}
+
+func (w *world) send(path engine.Path, all ...engine.Content) {
+	w.Helper()
+	var out []broker.Outgoing
+	for _, c := range all {
+		out = append(out, broker.Outgoing{Content: c, Body: []byte(`{"customer":{"id":4417},"total":129.90}`)})
+	}
+	_, err := w.b.Send(w.Context(), path, out, "test")
+	w.must(err)
+}
+
+func (w *world) receive(path engine.Path) broker.Received {
+	w.Helper()
+	got, err := w.b.Receive(w.Context(), broker.Receive{Path: path, Client: "worker-1"})
+	w.must(err)
+	if len(got) != 1 {
+		w.Fatalf("received %d messages from %s", len(got), path)
+	}
+	return got[0]
+}
+
+func (w *world) settle(d broker.Received, o engine.Outcome, reason string) {
+	w.Helper()
+	errs, err := w.b.Settle(w.Context(), engine.Settlement{Token: d.Token(), Outcome: o, Reason: reason, Client: "worker-1"})
+	w.must(err)
+	w.must(errs[0])
+}
+
+func (w *world) now() engine.Instant {
+	w.Helper()
+	now, err := w.b.Now(w.Context())
+	w.must(err)
+	return now
+}
+
+// open is a page, as its model; what it renders is looked at as well.
+func (w *world) open(url string) view.Page {
+	w.Helper()
+	p, n, err := w.pages.Open(w.Context(), url)
+	if err != nil {
+		w.Fatalf("%s: %v", url, err)
+	}
+	if last := w.b.Events().Last(); n > last {
+		w.Errorf("%s knows event %d of %d", url, n, last)
+	}
+	return p
+}
+
+func render(t *testing.T, ctx context.Context, c templ.Component) string {
+	t.Helper()
+	var b strings.Builder
+	if err := c.Render(ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func (w *world) read(url string) *goquery.Document {
+	w.Helper()
+	doc, err := goquery.NewDocumentFromReader(strings.NewReader(render(w.T, w.Context(), w.open(url).Full())))
+	w.must(err)
+	return doc
+}
+
+var odd = regexp.MustCompile(`9999|&lt;no value&gt;|%!|\bNaN\b|<nil>|\b[a-z]+\.[a-z]+\.[a-z.]+<`)
+
+// sound holds a page to what every page promises: parts that are what stands in
+// it, keys that occur once, and nothing a template has left undone.
+func (w *world) sound(url string) {
+	w.Helper()
+	still := view.Still(w.Context())
+	p, _, err := w.pages.Open(still, url)
+	if err != nil {
+		w.Errorf("%s: %v", url, err)
+		return
+	}
+	full := render(w.T, still, p.Full())
+	if m := odd.FindString(render(w.T, w.Context(), p.Full())); m != "" {
+		w.Errorf("%s says %q", url, m)
+	}
+	for _, part := range p.Parts() {
+		if part.Slot != nil {
+			if !strings.Contains(full, render(w.T, still, part.Slot)) || !strings.Contains(full, `data-slot="`+part.Name+`"`) {
+				w.Errorf("%s: slot %s is not in the page as it is pushed", url, part.Name)
+			}
+			continue
+		}
+		seen := map[string]bool{}
+		for _, r := range part.Rows {
+			if !strings.Contains(full, render(w.T, still, r.Content)) {
+				w.Errorf("%s: row %s of %s is not in the page as it is pushed", url, r.Key, part.Name)
+			}
+			if seen[r.Key] {
+				w.Errorf("%s: row %s is twice in %s", url, r.Key, part.Name)
+			}
+			seen[r.Key] = true
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/a-h/templ"
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine/broker"
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/views/view"
+	"mayfly/web/access"
+	"mayfly/web/show"
+)
+
+// Options are what a door is made of. Broker and Pages are needed.
+type Options struct {
+	Broker *broker.Broker
+	Pages  *show.Pages
+	Forms  *access.Forms // zero: new ones
+	Base   string        // the path the dashboard is served under; empty: the root
+	Logger *slog.Logger  // zero: slog.Default
+}
+
+// A Door is the dashboard's. It is safe for concurrent use.
+type Door struct {
+	b     *broker.Broker
+	pages *show.Pages
+	forms *access.Forms
+	base  string
+	log   *slog.Logger
+	views views
+}
+
+// New makes a door; Mount opens it.
+func New(o Options) *Door {
+	d := &Door{b: o.Broker, pages: o.Pages, forms: o.Forms, base: o.Base, log: cmp.Or(o.Logger, slog.Default())}
+	if d.forms == nil {
+		d.forms = access.NewForms()
+	}
+	return d
+}
+
+// Mount adds every address of the dashboard to g, which stands at the base path.
+func (d *Door) Mount(g *echo.Group) {
+	for _, at := range []string{"/", "/n"} {
+		g.GET(at, d.home)
+	}
+	for _, at := range []string{
+		"", "/expirations", "/temporary", "/deferred", "/queues", "/topics", "/queues/new", "/topics/new", "/t/:topic/new",
+	} {
+		g.GET("/n/:ns"+at, d.page)
+	}
+	for at, h := range map[string]handler{
+		"/queues": d.create, "/topics": d.create, "/t/:topic/new": d.create,
+		"/starter": d.starter, "/tombstones/:id/restore": d.restore,
+	} {
+		g.POST("/n/:ns"+at, d.post(h))
+	}
+	for _, entity := range []string{"/n/:ns/q/:queue", "/n/:ns/t/:topic", "/n/:ns/t/:topic/s/:sub"} {
+		d.mountEntity(g, entity)
+	}
+	d.mountMessage(g, "/n/:ns/m/:key")
+}
+
+func (d *Door) mountEntity(g *echo.Group, at string) {
+	for _, ask := range []string{"", "/edit", "/delete", "/send", "/purge", "/resubmit"} {
+		g.GET(at+ask, d.page)
+	}
+	for do, h := range map[string]handler{
+		"/edit": d.edit, "/delete": d.deleteEntity, "/send": d.send, "/receive": d.receive, "/purge": d.purge,
+		"/touch": d.touch, "/pin": d.pin, "/unpin": d.unpin, "/resubmit": d.resubmitAll,
+		"/rules/add": d.addRule, "/rules/remove": d.removeRule,
+		"/bulk/delete": d.bulk, "/bulk/dead-letter": d.bulk, "/bulk/resubmit": d.bulk, "/bulk/extend": d.bulk,
+	} {
+		g.POST(at+do, d.post(h))
+	}
+}
+
+func (d *Door) mountMessage(g *echo.Group, at string) {
+	g.GET(at+"/body", d.body)
+	for _, ask := range []string{"", "/delete", "/dead-letter", "/cancel", "/extend", "/reschedule", "/resubmit"} {
+		g.GET(at+ask, d.page)
+	}
+	for do, h := range map[string]handler{
+		"/complete": d.settle, "/abandon": d.settle, "/defer": d.settle, "/dead-letter": d.deadLetter,
+		"/delete": d.deleteMessage, "/cancel": d.deleteMessage, "/resubmit": d.resubmit, "/resubmit-copy": d.resubmit,
+		"/send-now": d.sendNow, "/reschedule": d.reschedule, "/extend": d.extend, "/return": d.returnToActive,
+		"/fetch": d.fetch, "/break-lock": d.breakLock, "/renew": d.renew,
+	} {
+		g.POST(at+do, d.post(h))
+	}
+}
+
+// visit gives the request a context in which pages are made for this visitor,
+// once. The token and the notice are cookies, so this comes before the answer
+// begins.
+func (d *Door) visit(c echo.Context) {
+	const visited = "ui.visited"
+	if c.Get(visited) != nil {
+		return
+	}
+	c.Set(visited, true)
+	r := c.Request()
+	who := show.Visitor{CSRF: d.forms.Token(c.Response(), r)}
+	if theme, err := c.Cookie("mayfly_theme"); err == nil && (theme.Value == "light" || theme.Value == "dark") {
+		who.Theme = theme.Value
+	}
+	if r.Method == http.MethodGet && r.Header.Get("HX-Request") == "" {
+		if n, ok := d.forms.Take(c.Response(), r); ok {
+			who.Notice.Tone = component.Tone(n.Tone)
+			who.Notice.Title, who.Notice.Detail, _ = strings.Cut(n.Text, "\n")
+		}
+	}
+	ctx := view.WithBase(locale.With(r.Context(), r.Header.Get("Accept-Language")), d.base)
+	c.SetRequest(r.WithContext(show.WithVisitor(ctx, who)))
+}
+
+func (d *Door) home(c echo.Context) error { return c.Redirect(http.StatusFound, d.pages.Home()) }
+
+// place is what the request's address names.
+func (d *Door) place(c echo.Context) (show.Place, error) {
+	u := c.Request().URL
+	raw := strings.TrimPrefix(u.EscapedPath(), d.base)
+	if u.RawQuery != "" {
+		raw += "?" + u.RawQuery
+	}
+	return d.pages.Parse(raw) //nolint:wrapcheck // it says what it is about
+}
+
+// page serves whatever is looked at.
+func (d *Door) page(c echo.Context) error {
+	d.visit(c)
+	at, err := d.place(c)
+	if err != nil {
+		return err
+	}
+	p, _, err := d.pages.At(c.Request().Context(), at)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	if live, ok := p.(show.Refreshing); ok {
+		p = live.Page
+	}
+	status := http.StatusOK
+	switch m := p.(type) {
+	case page.Entity:
+		if m.Idle.Clock.Of > 0 {
+			d.looked(c, at)
+		}
+	case page.Message:
+		if m.Missing {
+			status = http.StatusNotFound
+		} else if c.Request().Header.Get("HX-Request") == "true" {
+			return d.write(c, status, m.Drawer())
+		}
+	}
+	return d.write(c, status, p.Full())
+}
+
+// write renders before it answers, so that a failure still has its status.
+func (d *Door) write(c echo.Context, status int, f templ.Component) error {
+	var b bytes.Buffer
+	if err := f.Render(c.Request().Context(), &b); err != nil {
+		return err //nolint:wrapcheck // templ says where
+	}
+	return c.HTMLBlob(status, b.Bytes())
+}
+
+// form answers with a form, filled in as it was sent.
+func (d *Door) form(c echo.Context, status int, at show.Place, t show.Typed) error {
+	t.Cancel = d.backOr(c, "")
+	p, err := d.pages.Form(c.Request().Context(), at, t)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	return d.write(c, status, p.Full())
+}
+
+// actor is who the broker is told does it.
+func actor(c echo.Context) string {
+	host, _, err := net.SplitHostPort(c.Request().RemoteAddr)
+	if err != nil {
+		return "dashboard"
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || ip.IsLoopback() {
+		return "dashboard"
+	}
+	return "dashboard " + host
+}
+
+// done redirects to where the form came from, else to another address, and
+// leaves a word for the page there.
+func (d *Door) done(c echo.Context, other string, n component.Notice) error {
+	return d.goTo(c, d.backOr(c, other), n)
+}
+
+func (d *Door) goTo(c echo.Context, to string, n component.Notice) error {
+	if n.Tone == "" {
+		n.Tone = component.Plenty
+	}
+	text := n.Title
+	if n.Detail != "" {
+		text += "\n" + n.Detail
+	}
+	d.forms.Leave(c.Response(), access.Notice{Tone: string(n.Tone), Text: text})
+	return c.Redirect(http.StatusSeeOther, to)
+}
+
+// backOr is the address a form says it came from, if it is one of ours that is
+// looked at, else other. Nobody is led anywhere else.
+func (d *Door) backOr(c echo.Context, other string) string {
+	back := c.Request().PostFormValue("back")
+	raw, ok := strings.CutPrefix(back, d.base)
+	if !ok || back == "" {
+		return other
+	}
+	if u, err := url.Parse(raw); err != nil || u.IsAbs() || u.Host != "" {
+		return other
+	}
+	at, err := d.pages.Parse(raw)
+	if err != nil || at.Do != "" {
+		return other
+	}
+	return d.pages.URL(at)
+}
+
+// A handler acts on a form that was sent from a page of ours.
+type handler func(c echo.Context, at show.Place, typed url.Values) error
+
+// sentMost bounds a form, in bytes: a message of the largest size, escaped, and
+// what stands beside it.
+func (d *Door) sentMost() int64 {
+	return 3*d.b.Limits().MessageSize + 1<<20
+}
+
+// post reads a form within limits, and checks that it is one of ours.
+func (d *Door) post(h handler) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		d.visit(c)
+		r := c.Request()
+		r.Body = http.MaxBytesReader(c.Response(), r.Body, d.sentMost())
+		if err := r.ParseForm(); err != nil {
+			if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
+				return echo.NewHTTPError(http.StatusRequestEntityTooLarge, big.Error()).SetInternal(err)
+			}
+			return echo.NewHTTPError(http.StatusBadRequest, "The form cannot be read.").SetInternal(err)
+		}
+		if err := d.forms.Check(r); err != nil {
+			return err //nolint:wrapcheck // it is shown as it is
+		}
+		at, err := d.place(c)
+		if err != nil {
+			return err
+		}
+		return h(c, at, r.PostForm)
+	}
+}

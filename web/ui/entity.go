@@ -1,0 +1,268 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/web/show"
+)
+
+// create makes a queue, a topic or a subscription from its form.
+func (d *Door) create(c echo.Context, at show.Place, typed url.Values) error {
+	at.Do = "new"
+	kind, ctx := at.EntityKind(), c.Request().Context()
+	name := strings.TrimSpace(typed.Get("name"))
+	config, wrong := show.ReadConfig(kind, engine.Config{}, true, d.b.Limits(), typed)
+	if err := engine.CheckName(kind, name, d.b.Limits()); err != nil {
+		wrong["name"] = told(err)
+	}
+	t := show.Typed{Values: typed, Errors: wrong}
+	if len(wrong) > 0 {
+		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	}
+	path := engine.Path(name)
+	if kind == engine.Subscription {
+		path = engine.SubscriptionPath(string(at.Path), name)
+	}
+	made, err := d.b.Create(ctx, kind, path, config, actor(c))
+	if status(err) == http.StatusConflict && err != nil {
+		t.Errors["name"] = told(err)
+		return d.form(c, http.StatusConflict, at, t)
+	}
+	if err != nil {
+		return d.again(c, at, t, err)
+	}
+	return d.goTo(c, d.pages.EntityURL(kind, made.Path), component.Notice{
+		Title: locale.T(ctx, "ui.created", locale.Args{"Kind": show.KindWord(ctx, kind), "Name": show.Shown(made.Path)}),
+	})
+}
+
+// state is an entity as it is now.
+func (d *Door) state(c echo.Context, path engine.Path) (e engine.EntityState, err error) {
+	err = d.b.Read(c.Request().Context(), func(r broker.Reader) error {
+		e, err = r.State(path)
+		return err //nolint:wrapcheck // it says what it is about
+	})
+	return e, err //nolint:wrapcheck // it says what it is about
+}
+
+// edit replaces an entity's description (PROP-2). One that would let messages
+// run out at once has to be sent a second time, with their number agreed to.
+func (d *Door) edit(c echo.Context, at show.Place, typed url.Values) error {
+	ctx := c.Request().Context()
+	e, err := d.state(c, at.Path)
+	if err != nil {
+		return err
+	}
+	config, wrong := show.ReadConfig(e.Kind, e.Config, false, d.b.Limits(), typed)
+	t := show.Typed{Values: typed, Errors: wrong}
+	if len(wrong) > 0 {
+		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	}
+	agreed, _ := strconv.Atoi(at.Query.Get("agreed")) // none is zero
+	what, err := d.pages.WhatIf(ctx, e.Path, typed)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	if what.Expire > agreed+agreed/10 {
+		t.Refused = component.Notice{
+			Tone:  component.Low,
+			Title: locale.N(ctx, "ui.whatif", what.Expire, locale.Args{"TTL": what.TTL}), Detail: locale.T(ctx, "ui.whatif.detail"),
+		}
+		at.Query = url.Values{"agreed": {strconv.Itoa(what.Expire)}}
+		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	}
+	if _, err := d.b.Update(ctx, e.Path, config, actor(c)); err != nil {
+		return d.again(c, at, t, err)
+	}
+	return d.goTo(c, d.pages.EntityURL(e.Kind, e.Path)+"?tab=settings", component.Notice{
+		Title: locale.T(ctx, "ui.saved", locale.Args{"Name": show.Shown(e.Path)}),
+	})
+}
+
+// agreedTo is the number that somebody saw before agreeing.
+func agreedTo(typed url.Values) (n int64, ok bool) {
+	n, err := strconv.ParseInt(typed.Get(page.AskCount), 10, 64)
+	return n, err == nil && n >= 0
+}
+
+// nameTyped checks what has to be typed before something large goes.
+func nameTyped(c echo.Context, typed url.Values, name string, t *show.Typed) bool {
+	if strings.TrimSpace(typed.Get(page.AskConfirm)) == name {
+		return true
+	}
+	t.Errors = map[string]string{page.AskConfirm: locale.T(c.Request().Context(), "ui.typename", locale.Args{"Name": name})}
+	return false
+}
+
+// deleteEntity removes an entity with everything in it, once its name was typed.
+func (d *Door) deleteEntity(c echo.Context, at show.Place, typed url.Values) error {
+	ctx := c.Request().Context()
+	e, err := d.state(c, at.Path)
+	if err != nil {
+		return err
+	}
+	t := show.Typed{Values: typed}
+	agreed, ok := agreedTo(typed)
+	if !nameTyped(c, typed, e.Path.Name(), &t) || !ok {
+		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	}
+	if err := d.b.Delete(ctx, e.Path, broker.Agreed(agreed), actor(c)); err != nil {
+		return d.again(c, at, t, err)
+	}
+	to := d.pages.Home() + "/queues"
+	switch topic, _, ok := e.Path.Subscription(); {
+	case ok:
+		to = d.pages.EntityURL(engine.Topic, engine.Path(topic))
+	case e.Kind == engine.Topic:
+		to = d.pages.Home() + "/topics"
+	}
+	return d.goTo(c, to, component.Notice{Title: locale.T(ctx, "ui.deleted", locale.Args{"Name": show.Shown(e.Path)})})
+}
+
+// purge removes messages by state (OPS-7).
+func (d *Door) purge(c echo.Context, at show.Place, typed url.Values) error {
+	ctx := c.Request().Context()
+	e, err := d.state(c, at.Path)
+	if err != nil {
+		return err
+	}
+	t := show.Typed{Values: typed}
+	agreed, ok := agreedTo(typed)
+	chosen := typed[page.AskState]
+	for _, s := range chosen {
+		ok = ok && slices.Contains(show.Purgeable(), page.State(s))
+	}
+	if !ok || len(chosen) == 0 {
+		t.Refused = component.Notice{Tone: component.Critical, Title: locale.T(ctx, "ui.purge.what")}
+		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	}
+	p := purgeOf(e, chosen)
+	if p.n > show.TypeNameOver && !nameTyped(c, typed, e.Path.Name(), &t) {
+		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	}
+	if p.n > agreed+agreed/10 {
+		return d.again(c, at, t, &engine.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(p.n), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
+	}
+	done, err := d.purgeBoth(c, e.Path, p)
+	if err != nil {
+		return d.again(c, at, t, err)
+	}
+	n := component.Notice{Title: locale.N(ctx, "ui.purged", int(done.Removed), locale.Args{"Name": show.Shown(e.Path)})}
+	if done.Skipped > 0 {
+		n.Detail = locale.N(ctx, "ui.locked.left", int(done.Skipped))
+	}
+	return d.goTo(c, d.backOr(c, d.pages.EntityURL(e.Kind, e.Path)), n)
+}
+
+// A purging is what a purge takes from an entity and from its dead-letter queue.
+type purging struct {
+	classes    []engine.Class
+	main, dead int64
+	both       bool
+	n          int64 // as it was shown: without locked ones
+}
+
+func purgeOf(e engine.EntityState, chosen []string) (p purging) {
+	for _, s := range chosen {
+		switch page.State(s) {
+		case page.Active:
+			p.classes, p.main = append(p.classes, engine.ClassActive), p.main+e.Counts.Active
+		case page.Parking:
+			p.classes, p.main = append(p.classes, engine.ClassDeferred), p.main+e.Counts.Deferred
+		case page.Scheduled:
+			p.classes, p.main = append(p.classes, engine.ClassScheduled), p.main+e.Counts.Scheduled
+		case page.DeadLetter:
+			p.both, p.dead = true, e.Counts.DeadLetter
+			p.n -= e.Counts.DeadLocked
+		}
+	}
+	p.n += p.main + p.dead
+	return p
+}
+
+func (d *Door) purgeBoth(c echo.Context, path engine.Path, p purging) (done engine.Purge, err error) {
+	ctx := c.Request().Context()
+	if len(p.classes) > 0 {
+		if done, err = d.b.Purge(ctx, path, p.classes, broker.Agreed(p.main), actor(c)); err != nil {
+			return done, fmt.Errorf("purge %s: %w", path, err)
+		}
+	}
+	if p.both {
+		dead, err := d.b.Purge(ctx, path.DeadLetter(), []engine.Class{engine.ClassActive, engine.ClassDeferred}, broker.Agreed(p.dead), actor(c))
+		if done.Removed, done.Skipped = done.Removed+dead.Removed, done.Skipped+dead.Skipped; err != nil {
+			return done, fmt.Errorf("purge %s: %w", path.DeadLetter(), err)
+		}
+	}
+	return done, nil
+}
+
+// touch counts as use of a temporary entity; pin keeps it, unpin lets it go
+// again (OPS-9).
+func (d *Door) touch(c echo.Context, at show.Place, _ url.Values) error {
+	return d.idle(c, at, d.b.Touch, "ui.touched")
+}
+
+func (d *Door) pin(c echo.Context, at show.Place, _ url.Values) error {
+	return d.idle(c, at, d.b.Pin, "ui.pinned")
+}
+
+func (d *Door) unpin(c echo.Context, at show.Place, _ url.Values) error {
+	return d.idle(c, at, d.b.Unpin, "ui.unpinned")
+}
+
+func (d *Door) idle(c echo.Context, at show.Place, do func(ctx context.Context, p engine.Path, actor string) error, says string) error {
+	ctx := c.Request().Context()
+	if err := do(ctx, at.Path, actor(c)); err != nil {
+		return err
+	}
+	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), component.Notice{Title: locale.T(ctx, says, locale.Args{"Name": show.Shown(at.Path)})})
+}
+
+// addRule gives a subscription a rule that takes everything.
+func (d *Door) addRule(c echo.Context, at show.Place, _ url.Values) error {
+	ctx := c.Request().Context()
+	if err := d.b.AddRule(ctx, at.Path, engine.Rule{Name: engine.DefaultRule}, actor(c)); err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	return d.done(c, d.rules(at), component.Notice{Title: locale.T(ctx, "ui.rule.added", locale.Args{"Rule": engine.DefaultRule, "Name": show.Shown(at.Path)})})
+}
+
+func (d *Door) removeRule(c echo.Context, at show.Place, _ url.Values) error {
+	ctx, name := c.Request().Context(), at.Query.Get("rule")
+	if err := d.b.RemoveRule(ctx, at.Path, name, actor(c)); err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	return d.done(c, d.rules(at), component.Notice{Title: locale.T(ctx, "ui.rule.removed", locale.Args{"Rule": name, "Name": show.Shown(at.Path)})})
+}
+
+func (d *Door) rules(at show.Place) string {
+	return d.pages.EntityURL(at.Entity, at.Path) + "?tab=rules"
+}
+
+// restore brings back the description of an entity that deleted itself (OPS-9).
+func (d *Door) restore(c echo.Context, at show.Place, _ url.Values) error {
+	ctx := c.Request().Context()
+	gone, ok := d.pages.Tombstone(at.ID)
+	if !ok {
+		return &engine.Refusal{Kind: engine.ErrNotFound, Text: locale.T(ctx, "ui.tombstone.none")}
+	}
+	if err := d.b.Restore(ctx, gone, actor(c)); err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	return d.goTo(c, d.pages.EntityURL(gone.Entity.Kind, gone.Path), component.Notice{
+		Title: locale.T(ctx, "ui.restored", locale.Args{"Name": show.Shown(gone.Path)}), Detail: locale.T(ctx, "ui.restored.detail"),
+	})
+}

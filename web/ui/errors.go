@@ -1,0 +1,139 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/web/access"
+	"mayfly/web/show"
+)
+
+// status is what an error is answered with.
+func status(err error) int {
+	if e, ok := errors.AsType[*access.HostError](err); ok {
+		return e.Status()
+	}
+	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
+		return e.Code
+	}
+	for _, s := range []struct {
+		kind   error
+		status int
+	}{
+		{access.ErrForm, http.StatusForbidden},
+		{access.ErrCrossSite, http.StatusForbidden},
+		{show.ErrNoPage, http.StatusNotFound},
+		{engine.ErrNotFound, http.StatusNotFound},
+		{engine.ErrMessageNotFound, http.StatusNotFound},
+		{engine.ErrLockLost, http.StatusGone},
+		{engine.ErrExists, http.StatusConflict},
+		{engine.ErrChanged, http.StatusConflict},
+		{engine.ErrDisabled, http.StatusConflict},
+		{engine.ErrNotAllowed, http.StatusConflict},
+		{engine.ErrQuota, http.StatusConflict},
+		{engine.ErrArgument, http.StatusUnprocessableEntity},
+		{engine.ErrOutOfRange, http.StatusUnprocessableEntity},
+		{engine.ErrTooLarge, http.StatusRequestEntityTooLarge},
+		{engine.ErrNotImplemented, http.StatusNotImplemented},
+		{engine.ErrBusy, http.StatusServiceUnavailable},
+		{engine.ErrClosed, http.StatusServiceUnavailable},
+		{context.Canceled, http.StatusServiceUnavailable},
+		{context.DeadlineExceeded, http.StatusServiceUnavailable},
+	} {
+		if errors.Is(err, s.kind) {
+			return s.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// told is the sentence an error has for people; empty if it has none.
+func told(err error) string {
+	if e, ok := errors.AsType[*engine.Refusal](err); ok {
+		return e.Text
+	}
+	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
+		return e.Text
+	}
+	if e, ok := errors.AsType[*access.HostError](err); ok {
+		return e.Error()
+	}
+	if errors.Is(err, access.ErrForm) || errors.Is(err, access.ErrCrossSite) {
+		return err.Error()
+	}
+	if e, ok := errors.AsType[*echo.HTTPError](err); ok && e.Internal != nil {
+		return fmt.Sprint(e.Message)
+	}
+	return ""
+}
+
+// Error presents an error as a page. It is an echo.HTTPErrorHandler.
+func (d *Door) Error(err error, c echo.Context) {
+	if c.Response().Committed {
+		return // a client that has gone away is not ours to report
+	}
+	d.visit(c)
+	code := status(err)
+	ctx := c.Request().Context()
+	id := c.Response().Header().Get(echo.HeaderXRequestID)
+	if code == http.StatusInternalServerError {
+		d.log.ErrorContext(ctx, "a page failed", "id", id, "err", err)
+	}
+	at, parseErr := d.place(c)
+	if parseErr != nil {
+		at = show.Place{}
+	}
+	f := page.Failure{Status: code, Refused: told(err)}
+	if back := d.back(c); back != "" {
+		f.Go = component.Link{Href: back, Label: locale.T(ctx, "ui.back")}
+	}
+	p := d.pages.Failure(ctx, at, locale.T(ctx, "ui.failure"), f)
+	if err := d.write(c, code, p.Full()); err != nil {
+		d.log.ErrorContext(ctx, "the page of an error failed", "id", id, "err", err)
+	}
+}
+
+// back is where a refused form came from; empty: nothing was sent.
+func (d *Door) back(c echo.Context) string {
+	if c.Request().Method != http.MethodPost || c.Request().PostForm == nil {
+		return ""
+	}
+	return d.backOr(c, "")
+}
+
+// asks tells whether an error is about what was filled in, or about a number
+// that has changed, so that the form should come back with it.
+func asks(err error) bool {
+	switch status(err) {
+	case http.StatusConflict, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge, http.StatusNotImplemented:
+		return true
+	default:
+		return false
+	}
+}
+
+// again is the form with an error that the broker had about it: beside its
+// field where it names a property, above the form otherwise.
+func (d *Door) again(c echo.Context, at show.Place, t show.Typed, err error) error {
+	if !asks(err) {
+		return err
+	}
+	if t.Errors == nil {
+		t.Errors = map[string]string{}
+	}
+	code := status(err)
+	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
+		t.Errors[e.Property], code = e.Text, http.StatusUnprocessableEntity
+	} else {
+		t.Refused = component.Notice{Tone: component.Critical, Title: told(err)}
+	}
+	return d.form(c, code, at, t)
+}

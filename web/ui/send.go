@@ -1,0 +1,176 @@
+package ui
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/value"
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/web/show"
+)
+
+// place is what stands for the number of a repeated message.
+const numberPlace = "{n}"
+
+// moreProperties is how many empty rows are added when more are asked for.
+const moreProperties = 4
+
+// send sends what was filled in, as often as was asked.
+func (d *Door) send(c echo.Context, at show.Place, typed url.Values) error {
+	ctx := c.Request().Context()
+	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	if typed.Has(page.SendAddProperty) {
+		rows := len(show.SentProperties(t))
+		for i := rows; i < min(rows+moreProperties, show.MostProperties); i++ {
+			typed.Set(page.SendPropertyPrefix+strconv.Itoa(i)+page.SendPropertyName, "")
+		}
+		return d.form(c, http.StatusOK, at, t)
+	}
+	now, err := d.b.Now(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	m := d.readMessage(ctx, t, now)
+	if len(t.Errors) > 0 {
+		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	}
+	sent, err := d.sendAll(c, at.Path, m)
+	if err != nil {
+		if sent > 0 {
+			return d.goTo(c, d.pages.EntityURL(at.Entity, at.Path), component.Notice{
+				Tone: component.Critical, Title: locale.N(ctx, "ui.sent.some", sent, locale.Args{"All": locale.Number(ctx, m.repeat)}), Detail: told(err),
+			})
+		}
+		return d.again(c, at, t, err)
+	}
+	return d.goTo(c, d.pages.EntityURL(at.Entity, at.Path), component.Notice{Title: locale.N(ctx, "ui.sent", sent, locale.Args{"Name": show.Shown(at.Path)})})
+}
+
+// A letter is what a form sends: a message, and how often.
+type letter struct {
+	content engine.Content
+	body    string
+	repeat  int
+}
+
+// readMessage reads a message; what is wrong with it goes to t.Errors.
+func (d *Door) readMessage(ctx context.Context, t show.Typed, now engine.Instant) letter {
+	get := t.Values.Get
+	m := letter{body: strings.ReplaceAll(get(page.SendBody), "\r\n", "\n"), repeat: 1}
+	m.content = engine.Content{
+		MessageID: d.id(ctx, t, page.SendMessageID), Subject: get(page.SendSubject), ContentType: get(page.SendContentType),
+		CorrelationID: get(page.SendCorrelationID), SessionID: d.id(ctx, t, page.SendSessionID), To: get(page.SendTo),
+		ReplyTo: get(page.SendReplyTo), ReplyToSessionID: d.id(ctx, t, page.SendReplyToSession), PartitionKey: d.id(ctx, t, page.SendPartitionKey),
+	}
+	if ttl := strings.TrimSpace(get(page.SendTTL)); ttl != "" && !strings.EqualFold(ttl, "never") {
+		var err error
+		if m.content.TTL, err = length(ctx, ttl); err != nil {
+			t.Errors[page.SendTTL] = told(err)
+		}
+	}
+	at, field, err := due(ctx, t.Values, now)
+	if err != nil {
+		t.Errors[field] = told(err)
+	}
+	m.content.ScheduledFor = at
+	if text := strings.TrimSpace(get(page.SendRepeat)); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > show.MostRepeats {
+			t.Errors[page.SendRepeat] = locale.T(ctx, "ui.repeat", locale.Args{"Most": locale.Number(ctx, show.MostRepeats)})
+		}
+		m.repeat = n
+	}
+	m.content.Properties = readProperties(ctx, t)
+	return m
+}
+
+// id is a field whose length is limited (MSG-5).
+func (d *Door) id(ctx context.Context, t show.Typed, field string) string {
+	text := t.Values.Get(field)
+	if most := d.b.Limits().IDLength; runes(text) > most {
+		t.Errors[field] = locale.N(ctx, "ui.long", int(most))
+	}
+	return text
+}
+
+// readProperties reads the rows of application properties; empty ones are none.
+func readProperties(ctx context.Context, t show.Typed) (out value.Properties) {
+	for i, row := range show.SentProperties(t) {
+		if row.Name == "" && row.Value == "" {
+			continue
+		}
+		field := page.SendPropertyPrefix + strconv.Itoa(i)
+		if row.Name == "" {
+			t.Errors[field] = locale.T(ctx, "ui.property.name")
+			continue
+		}
+		kind, err := value.String, error(nil)
+		if row.Kind != "" {
+			kind, err = value.ParseKind(row.Kind)
+		}
+		if err != nil {
+			t.Errors[field] = err.Error()
+			continue
+		}
+		v, err := value.Parse(kind, row.Value)
+		if err != nil {
+			t.Errors[field] = err.Error()
+			continue
+		}
+		out = append(out, value.Property{Name: row.Name, Value: v})
+	}
+	return out
+}
+
+// at is the message with its number put in.
+func (m letter) at(n int) broker.Outgoing {
+	if m.repeat == 1 && !strings.Contains(m.body, numberPlace) {
+		return broker.Outgoing{Content: m.numbered(n), Body: []byte(m.body)}
+	}
+	return broker.Outgoing{Content: m.numbered(n), Body: []byte(strings.ReplaceAll(m.body, numberPlace, strconv.Itoa(n)))}
+}
+
+func (m letter) numbered(n int) engine.Content {
+	c := m.content
+	for _, s := range []*string{&c.MessageID, &c.Subject, &c.CorrelationID, &c.SessionID, &c.PartitionKey} {
+		*s = strings.ReplaceAll(*s, numberPlace, strconv.Itoa(n))
+	}
+	return c
+}
+
+// sendAll sends in batches that the broker takes, and says how many it took.
+func (d *Door) sendAll(c echo.Context, to engine.Path, m letter) (sent int, err error) {
+	const batchMost = 100
+	half := d.b.Limits().BatchSize / 2 // room for what else counts
+	var batch []broker.Outgoing
+	size := int64(0)
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		if _, err := d.b.Send(c.Request().Context(), to, batch, actor(c)); err != nil {
+			return err //nolint:wrapcheck // it says what it is about
+		}
+		sent, batch, size = sent+len(batch), nil, 0
+		return nil
+	}
+	for n := 1; n <= m.repeat; n++ {
+		out := m.at(n)
+		if len(batch) == batchMost || size+int64(len(out.Body)) > half {
+			if err := flush(); err != nil {
+				return sent, err
+			}
+		}
+		batch, size = append(batch, out), size+int64(len(out.Body))+256
+	}
+	return sent, flush()
+}
