@@ -245,6 +245,10 @@ func rowDiffers(r engine.Row, m *message, path string) error {
 	if !maps.Equal(props, m.props) {
 		return fmt.Errorf("properties are %v, the model says %v", props, m.props)
 	}
+	// Who holds a lock is not remembered over a restart, nor over a rollback.
+	if r.LockedBy != "" && (m.until == 0 || r.LockedBy != m.by) {
+		return fmt.Errorf("locked by %q, the model says %q", r.LockedBy, m.by)
+	}
 	if m.until != 0 && r.Message.Token().String() != m.token {
 		return fmt.Errorf("its token is %v, the model says %v", r.Message.Token(), m.token)
 	}

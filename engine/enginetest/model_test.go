@@ -68,6 +68,7 @@ type message struct {
 	due        int64 // scheduled for
 	until      int64 // locked until, whether or not that has passed
 	token      string
+	by         string // who holds the lock, or held the last one
 	deferred   bool
 	count      int
 	reason     string
@@ -80,6 +81,7 @@ type link struct {
 	id           uint64
 	in           *entity
 	dead, remove bool
+	client       string
 	credit       int
 	once, noWait bool
 	served       bool
@@ -399,12 +401,12 @@ func (w *model) head(e *entity, dead bool) *message {
 	return nil
 }
 
-func (w *model) take(m *message, remove bool, token string) {
+func (w *model) take(m *message, remove bool, token, by string) {
 	if remove {
 		w.remove(m)
 		return
 	}
-	m.until, m.token = plus(w.now, m.in.cfg.lock), token
+	m.until, m.token, m.by = plus(w.now, m.in.cfg.lock), token, by
 }
 
 // receivable is who may be received from (§1.4).

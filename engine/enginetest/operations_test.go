@@ -167,7 +167,7 @@ func (x *walk) receive() {
 
 func (x *walk) attachBoth(path string, l engine.Link) bool {
 	err := x.ns.Attach(x.now(), l)
-	return x.expect(err, x.w.attach(path, link{id: uint64(l.ID), remove: l.Mode == engine.ReceiveAndDelete, once: l.Once, noWait: l.NoWait}))
+	return x.expect(err, x.w.attach(path, link{id: uint64(l.ID), client: l.Client, remove: l.Mode == engine.ReceiveAndDelete, once: l.Once, noWait: l.NoWait}))
 }
 
 func (x *walk) creditBoth(id uint64, n int) {
@@ -232,7 +232,7 @@ func (x *walk) fetchAs(operation string, mode engine.Mode) {
 		x.failf("%d messages are fetched, the model has %d", len(ds), len(have))
 	}
 	for i, d := range ds {
-		x.delivered(d, have[i], mode == engine.ReceiveAndDelete)
+		x.delivered(d, have[i], mode == engine.ReceiveAndDelete, "fetcher")
 	}
 }
 

@@ -38,13 +38,21 @@ type walk struct {
 	tags            int
 	ghosts          []*message // messages that are gone, the latest last
 	alive           map[uint64]*message
-	ended           map[uint64]string // links whose end is to be told
-	fresh, held     []engine.Pin      // of this batch, of earlier ones
-	forced          *message          // what is not drawn but visited
+	ended           map[uint64]string     // links whose end is to be told
+	fresh, held     []reading             // bodies of deliveries, of this batch and of earlier ones
+	told            map[engine.Key]string // where messages are, by events alone
+	topics          map[string]bool       // which paths are topics, by events alone
+	forced          *message              // what is not drawn but visited
 }
 
 // A pair is an operation met by a message in a state.
 type pair struct{ operation, state string }
+
+// A reading is a body that somebody has been handed and not read yet.
+type reading struct {
+	pin     engine.Pin
+	content engine.Key
+}
 
 type failure struct{ text string }
 
@@ -64,7 +72,7 @@ func newWalk(sweeping bool, reached map[pair]int) *walk {
 	l.MessageSize, l.EntitySize = 300, 3000
 	x := &walk{
 		sweeping: sweeping, reached: reached, limits: l, store: newRemembered(),
-		ended: map[uint64]string{}, alive: map[uint64]*message{},
+		ended: map[uint64]string{}, alive: map[uint64]*message{}, told: map[engine.Key]string{}, topics: map[string]bool{},
 		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: 3000}},
 	}
 	x.ns = engine.New(x.options())
@@ -299,19 +307,27 @@ func (x *walk) settle() {
 		return
 	case !hard && x.chance(60):
 		x.logf("flush, nothing committed")
-		x.effects(x.ns.Flush(x.now(), false))
+		fx := x.ns.Flush(x.now(), false)
+		x.effects(fx)
 		x.ns.Seal(false)
+		x.listen(fx.Events)
 	default:
 		x.logf("commit")
 		fx := x.ns.Flush(x.now(), true)
 		if err := x.store.apply(fx.Batch); err != nil {
 			x.failf("batch: %v", err)
 		}
+		for _, r := range slices.Concat(x.held, x.fresh) {
+			if slices.ContainsFunc(fx.Batch.DropContents, func(d engine.DroppedContent) bool { return d.Key == r.content }) {
+				x.failf("content %d is dropped and still being read", r.content)
+			}
+		}
 		if fx.Batch.Hard != hard {
 			x.failf("the batch is hard %v, pending said %v", fx.Batch.Hard, hard)
 		}
 		x.effects(fx)
 		x.ns.Seal(true)
+		x.listen(fx.Events)
 		x.durable = x.w.clone()
 		if hard, soft := x.ns.Pending(); hard || soft && len(x.held)+len(x.fresh) == 0 && x.chance(0) {
 			x.failf("hard %v after a commit", hard)
@@ -323,7 +339,7 @@ func (x *walk) settle() {
 	x.held, x.fresh = append(x.held, x.fresh...), nil
 	for len(x.held) > 0 && x.chance(70) {
 		i := x.r.IntN(len(x.held))
-		x.ns.Taken(x.held[i])
+		x.ns.Taken(x.held[i].pin)
 		x.held = slices.Delete(x.held, i, i+1)
 	}
 	x.sealed = x.w.clone()
@@ -394,7 +410,7 @@ func (x *walk) effects(fx engine.Effects) {
 			x.failf("link %d got %s #%d, the model has nothing for it", l.id, d.Path, d.Message.Seq)
 		}
 		x.met("deliver", m.path())
-		x.delivered(d, m, l.remove)
+		x.delivered(d, m, l.remove, l.client)
 		l.credit--
 		l.served = true
 		if l.credit == 0 {
@@ -434,7 +450,7 @@ func (x *walk) effects(fx engine.Effects) {
 }
 
 // delivered compares what a receiver gets with m, and has m taken.
-func (x *walk) delivered(d engine.Delivery, m *message, remove bool) {
+func (x *walk) delivered(d engine.Delivery, m *message, remove bool, by string) {
 	x.logf("delivery of %s #%d to link %d", d.Path, d.Message.Seq, d.Link)
 	ttl := int64(0)
 	if e := expires(m); e != 0 {
@@ -447,11 +463,16 @@ func (x *walk) delivered(d engine.Delivery, m *message, remove bool) {
 	if m.until != 0 || m.due != 0 {
 		x.failf("delivered %s #%d is not to be had", m.path(), m.seq)
 	}
-	x.w.take(m, remove, d.Token().String())
+	x.w.take(m, remove, d.Token().String(), by)
+	if !remove {
+		if row, err := x.ns.Message(d.Message.Key); err != nil || row.LockedBy != by && row.Message.LockedUntil != 0 && row.Message.Nonce == d.Message.Nonce {
+			x.failf("it is locked by %q (%v), not %q", row.LockedBy, err, by)
+		}
+	}
 	if !remove && int64(d.Message.LockedUntil) != m.until {
 		x.failf("locked until %d, the model says %d", d.Message.LockedUntil, m.until)
 	}
-	x.fresh = append(x.fresh, d.Pin)
+	x.fresh = append(x.fresh, reading{d.Pin, d.Message.Content})
 }
 
 // rollback is a store that refuses the batch.
@@ -472,6 +493,7 @@ func (x *walk) back(was *model) {
 	x.w = was.clone()
 	x.w.now = now
 	x.sealed = x.w.clone()
+	x.retell()
 	x.ghosts = slices.DeleteFunc(x.ghosts, func(g *message) bool {
 		return slices.ContainsFunc(x.w.messages, func(m *message) bool { return m.key == g.key })
 	})
@@ -569,7 +591,7 @@ func (x *walk) advance() {
 // store must then keep the contents in use, and no others.
 func (x *walk) finish() {
 	for _, p := range append(x.held, x.fresh...) {
-		x.ns.Taken(p)
+		x.ns.Taken(p.pin)
 	}
 	for range 4 {
 		x.ns.Sweep(x.now(), 1<<20)

@@ -1,0 +1,77 @@
+package enginetest
+
+import "mayfly/engine"
+
+// listen follows where every message is by events alone, as a live page does,
+// and compares.
+func (x *walk) listen(events []engine.Event) {
+	purged := map[string]int64{}
+	for _, e := range events {
+		path := lower(string(e.Path))
+		switch e.Kind {
+		case engine.EventEntityCreated:
+			x.topics[path] = e.Entity.Kind == engine.Topic
+		case engine.EventEntityUpdated, engine.EventRuleAdded, engine.EventRuleRemoved:
+		case engine.EventEntityDeleted, engine.EventEntityAutoDeleted:
+			for k, at := range x.told {
+				if at == path || at == path+dlq {
+					delete(x.told, k)
+				}
+			}
+		case engine.EventPurged: // tells how many, not which
+			purged[path] += e.Count
+		default:
+			x.hear(e, path)
+		}
+	}
+	for k, at := range x.told {
+		if x.alive[uint64(k)] == nil && purged[at] > 0 {
+			purged[at]--
+			delete(x.told, k)
+		}
+	}
+	for _, m := range x.w.messages {
+		if at, ok := x.told[engine.Key(m.key)]; !ok || at != lower(m.path()) {
+			x.failf("by events, %s #%d is at %q", m.path(), m.seq, at)
+		}
+	}
+	if len(x.told) != len(x.w.messages) {
+		x.failf("by events there are %d messages: %v", len(x.told), x.told)
+	}
+}
+
+// hear takes in the event of one message.
+func (x *walk) hear(e engine.Event, path string) {
+	k := e.Message.Key
+	before, known := x.told[k]
+	if isNew := e.Kind == engine.EventSent || e.Kind == engine.EventScheduled && e.Reason != "rescheduled"; isNew == known || known && before != path {
+		x.failf("%v of %s #%d, which was at %q", e.Kind, path, e.Message.Seq, before)
+	}
+	to := lower(string(e.To))
+	switch e.Kind {
+	case engine.EventSent, engine.EventScheduled:
+		x.told[k] = path
+	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled:
+		delete(x.told, k)
+	case engine.EventDeadLettered, engine.EventMoved:
+		if x.told[k] = to; x.topics[to] { // copies went on
+			delete(x.told, k)
+		}
+	case engine.EventActivated:
+		if x.topics[path] {
+			delete(x.told, k)
+		}
+	}
+}
+
+// retell is where messages are after steps that nobody heard of.
+func (x *walk) retell() {
+	clear(x.told)
+	for _, m := range x.w.messages {
+		x.told[engine.Key(m.key)] = lower(m.path())
+	}
+	clear(x.topics)
+	for _, e := range x.w.entities {
+		x.topics[lower(e.path)] = e.kind == 't'
+	}
+}
