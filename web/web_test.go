@@ -1,0 +1,330 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/static"
+	"mayfly/storage/memory"
+	"mayfly/web"
+)
+
+// A world is both ports, served.
+type world struct {
+	*testing.T
+	broker           *broker.Broker
+	server           *web.Server
+	dashboard, admin string // addresses with port
+	served           chan error
+}
+
+func open(t *testing.T) *broker.Broker {
+	t.Helper()
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func serve(t *testing.T, o web.Options) *world {
+	t.Helper()
+	o.Broker = open(t)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	w := &world{T: t, broker: o.Broker, server: web.New(o), served: make(chan error, 1)}
+	listen := func() net.Listener {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	dashboard, admin := listen(), listen()
+	w.dashboard, w.admin = dashboard.Addr().String(), admin.Addr().String()
+	go func() { w.served <- w.server.Serve(dashboard, admin) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		w.server.Shutdown(ctx)
+	})
+	return w
+}
+
+func (w *world) ask(method, address, path string, headers ...string) (*http.Response, string) {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.Context(), method, "http://"+address+path, strings.NewReader("{}"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return got, string(text)
+}
+
+// TestEveryDoorIsGuarded goes through each door as a page of another site, and
+// of a name that was rebound, would.
+func TestEveryDoorIsGuarded(t *testing.T) {
+	live := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { fmt.Fprint(rw, "live") })
+	w := serve(t, web.Options{Live: live, Hosts: []string{"bus.example"}, UI: func(g *echo.Group) {
+		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "page") })
+		g.POST("/n/:ns", func(c echo.Context) error { return c.String(200, "done") })
+	}})
+	const xml, problem, text = "application/xml; charset=utf-8", "application/problem+json", "text/plain; charset=UTF-8"
+	for _, door := range []struct {
+		name, address, method, path, errors string
+		ok                                  int
+	}{
+		{"page", w.dashboard, "GET", "/n/default", text, 200},
+		{"form", w.dashboard, "POST", "/n/default", text, 200},
+		{"socket", w.dashboard, "GET", "/live", text, 200},
+		{"static", w.dashboard, "GET", static.URL("app.css"), text, 200},
+		{"health", w.dashboard, "GET", "/healthz", text, 200},
+		{"ready", w.dashboard, "GET", "/readyz", text, 200},
+		{"API, looking", w.dashboard, "GET", "/api/v1/entities", problem, 200},
+		{"API, sending", w.dashboard, "POST", "/api/v1/send/q", problem, 201},
+		{"API, nowhere", w.dashboard, "POST", "/api/v1/nowhere", problem, 404},
+		{"REST, sending", w.admin, "POST", "/q/messages", xml, 201},
+		{"REST, receiving", w.admin, "DELETE", "/q/messages/head?timeout=0", xml, 200},
+		{"emulator's health", w.admin, "GET", "/health", xml, 200},
+		{"REST, nowhere", w.admin, "POST", "/nowhere", xml, 404},
+	} {
+		t.Run(door.name, func(t *testing.T) {
+			w := &world{T: t, broker: w.broker}
+			_, port, _ := net.SplitHostPort(door.address)
+			for name, tc := range map[string]struct {
+				headers []string
+				status  int
+				text    string
+			}{
+				"as curl":               {nil, door.ok, ""},
+				"from our page":         {[]string{"Sec-Fetch-Site", "same-origin", "Origin", "http://" + door.address}, door.ok, ""},
+				"by an allowed name":    {[]string{"Host", "bus.example"}, door.ok, ""},
+				"by localhost":          {[]string{"Host", "localhost:" + port}, door.ok, ""},
+				"by a rebound name":     {[]string{"Host", "evil.example:" + port}, 421, "does not answer to the host"},
+				"from another site":     {[]string{"Sec-Fetch-Site", "cross-site", "Origin", "http://evil.example"}, 403, "comes from a page of another site"},
+				"from another port":     {[]string{"Sec-Fetch-Site", "same-site", "Origin", "http://127.0.0.1:1"}, 403, "comes from a page of another site"},
+				"by an older browser":   {[]string{"Origin", "http://evil.example"}, 403, "comes from a page of another site"},
+				"from a sandboxed page": {[]string{"Origin", "null"}, 403, "comes from a page of another site"},
+			} {
+				if tc.status == 403 && door.method == "GET" {
+					tc.status, tc.text = door.ok, ""
+				}
+				got, text := w.ask(door.method, door.address, door.path, tc.headers...)
+				if door.name == "REST, receiving" && got.StatusCode == 204 {
+					got.StatusCode = 200 // nothing there any more
+				}
+				if got.StatusCode != tc.status || !strings.Contains(text, tc.text) {
+					t.Errorf("%s: got %d %q, want %d %q", name, got.StatusCode, text, tc.status, tc.text)
+				}
+				if tc.status >= 400 && got.Header.Get("Content-Type") != door.errors {
+					t.Errorf("%s: the error is %s, want %s", name, got.Header.Get("Content-Type"), door.errors)
+				}
+				if csp := got.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; ") || !strings.Contains(csp, "frame-ancestors 'none'") ||
+					got.Header.Get("X-Content-Type-Options") != "nosniff" || got.Header.Get("X-Request-Id") == "" {
+					t.Errorf("%s: headers are missing: %v", name, got.Header)
+				}
+			}
+		})
+	}
+}
+
+func TestPolicyNamesTheSocket(t *testing.T) {
+	w := serve(t, web.Options{})
+	got, _ := w.ask("GET", w.dashboard, "/")
+	want := "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' ws://" + w.dashboard + " wss://" + w.dashboard +
+		"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	if csp := got.Header.Get("Content-Security-Policy"); csp != want {
+		t.Errorf("got  %s\nwant %s", csp, want)
+	}
+	got, _ = w.ask("GET", w.dashboard, "/", "Host", "x; script-src *")
+	if csp := got.Header.Get("Content-Security-Policy"); strings.Contains(csp, "script-src *") {
+		t.Errorf("a host may write the policy: %s", csp)
+	}
+}
+
+func TestErrorsCarryTheRequestsID(t *testing.T) {
+	w := serve(t, web.Options{})
+	got, text := w.ask("POST", w.admin, "/nope/messages")
+	shape := regexp.MustCompile(`TrackingId:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}), SystemTracker:default, Timestamp:`)
+	if m := shape.FindStringSubmatch(text); m == nil || m[1] != got.Header.Get("X-Request-Id") {
+		t.Errorf("got %s, id %s", text, got.Header.Get("X-Request-Id"))
+	}
+}
+
+func TestPanicIsOneRequestsError(t *testing.T) {
+	var log strings.Builder
+	w := serve(t, web.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), UI: func(g *echo.Group) {
+		g.GET("/boom", func(echo.Context) error { panic("secret") })
+	}})
+	got, text := w.ask("GET", w.dashboard, "/boom")
+	if got.StatusCode != 500 || strings.Contains(text, "secret") || !strings.Contains(text, got.Header.Get("X-Request-Id")) {
+		t.Errorf("got %d %s", got.StatusCode, text)
+	}
+	if !strings.Contains(log.String(), "secret") || !strings.Contains(log.String(), got.Header.Get("X-Request-Id")) {
+		t.Errorf("the log says %s", log.String())
+	}
+}
+
+func TestStaticFilesMayBeKept(t *testing.T) {
+	w := serve(t, web.Options{})
+	got, text := w.ask("GET", w.dashboard, static.URL("app.css"))
+	if got.StatusCode != 200 || !strings.Contains(got.Header.Get("Cache-Control"), "immutable") || text == "" {
+		t.Errorf("got %d %v", got.StatusCode, got.Header)
+	}
+	if got, _ := w.ask("GET", w.dashboard, "/static/app-old.css"); got.StatusCode != 404 {
+		t.Errorf("an old address is %d", got.StatusCode)
+	}
+	if got, _ := w.ask("GET", w.dashboard, "/healthz"); got.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("what changes may be kept: %v", got.Header)
+	}
+}
+
+// TestShutdownEndsWhatWaits stops while a long poll waits and a send is under
+// way: the poll is told, the send is finished.
+func TestShutdownEndsWhatWaits(t *testing.T) {
+	w := serve(t, web.Options{})
+	polled := make(chan string, 1)
+	go func() {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.admin+"/q/messages/head?timeout=60", http.NoBody)
+		if err != nil {
+			panic(err)
+		}
+		got, err := http.DefaultClient.Do(r)
+		if err != nil {
+			polled <- err.Error()
+			return
+		}
+		got.Body.Close()
+		polled <- got.Status
+	}()
+	for waiting := 0; waiting == 0; {
+		if err := w.broker.Read(t.Context(), func(r broker.Reader) error {
+			s, err := r.State("q")
+			waiting = s.Receivers
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := w.server.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	if got := <-polled; got != "503 Service Unavailable" {
+		t.Errorf("the poll ended with %s", got)
+	}
+	if err := <-w.served; err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", w.admin); err == nil {
+		t.Error("it still accepts")
+	}
+}
+
+// TestShutdownCutsWhatDoesNotEnd stops while a client sends its body for ever.
+func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
+	w := serve(t, web.Options{})
+	conn, err := net.Dial("tcp", w.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /q/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatal(line, err) // it reads
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := w.server.Shutdown(ctx); err == nil {
+		t.Error("nothing is said of a request that was cut off")
+	}
+	<-w.served
+}
+
+// TestStalledClientsAreCutOff uses deadlines that a recorder notes.
+func TestStalledClientsAreCutOff(t *testing.T) {
+	s := web.New(web.Options{Broker: open(t), Logger: slog.New(slog.DiscardHandler)})
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/q/messages", strings.NewReader("hello"))
+	s.Admin().ServeHTTP(w, r)
+	if w.Code != 201 {
+		t.Fatalf("got %d %s", w.Code, w.Body)
+	}
+	if len(w.read) < 2 || w.read[0].IsZero() || !w.read[len(w.read)-1].IsZero() {
+		t.Errorf("deadlines for the body: %v; want one for each read and none after its end", w.read)
+	}
+	if len(w.write) == 0 || w.write[0].IsZero() {
+		t.Errorf("deadlines for the answer: %v", w.write)
+	}
+}
+
+type deadlines struct {
+	*httptest.ResponseRecorder
+	mu          sync.Mutex
+	read, write []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.read = append(d.read, t)
+	return nil
+}
+
+func (d *deadlines) SetWriteDeadline(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.write = append(d.write, t)
+	return nil
+}
+
+func TestReadiness(t *testing.T) {
+	w := serve(t, web.Options{})
+	if got, text := w.ask("GET", w.dashboard, "/readyz"); got.StatusCode != 200 || text != "ready\n" {
+		t.Errorf("got %d %s", got.StatusCode, text)
+	}
+	w.broker.Close()
+	if got, text := w.ask("GET", w.dashboard, "/readyz"); got.StatusCode != 503 || !strings.Contains(text, "stopped") {
+		t.Errorf("got %d %s", got.StatusCode, text)
+	}
+	if got, _ := w.ask("GET", w.dashboard, "/healthz"); got.StatusCode != 200 {
+		t.Errorf("it is not alive: %d", got.StatusCode)
+	}
+}
