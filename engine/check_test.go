@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// populated is a namespace with something in every index.
+func populated(t *testing.T) *Namespace {
+	t.Helper()
+	nonce := uint64(0)
+	ns := New(Options{Limits: DefaultLimits(), Keys: NewKeys(1), Nonce: func() uint64 { nonce++; return nonce }})
+	now := Instant(1_000_000)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	create := func(kind EntityKind, p Path) {
+		_, err := ns.Create(now, kind, p, Config{AutoDeleteOnIdle: time.Hour}, "")
+		must(err)
+	}
+	send := func(p Path, c Content) {
+		s, err := Submit(c, []byte("body"), 0, ns.keys.Next(), ns.limits)
+		must(err)
+		_, err = ns.Send(now, p, []Submission{s}, "")
+		must(err)
+	}
+	create(Queue, "q")
+	create(Queue, "waiting")
+	create(Topic, "t")
+	create(Subscription, "t/Subscriptions/a")
+	create(Subscription, "t/Subscriptions/b")
+	must(ns.Attach(now, Link{ID: 1, Path: "q"}))
+	for range 3 {
+		send("q", Content{TTL: time.Minute})
+	}
+	must(ns.Credit(now, 1, 3))
+	ns.Match(now)
+	fx := ns.Flush(now, true)
+	must(ns.Settle(now, Settlement{Token: fx.Deliveries[0].Token(), Outcome: Defer}))
+	must(ns.Settle(now, Settlement{Token: fx.Deliveries[1].Token(), Outcome: DeadLetter}))
+	send("q", Content{TTL: time.Minute})
+	send("q", Content{ScheduledFor: now + 1000})
+	send("t", Content{})
+	must(ns.Attach(now, Link{ID: 2, Path: "waiting"}))
+	must(ns.Credit(now, 2, 1))
+	ns.Match(now)
+	must(ns.Check())
+	return ns
+}
+
+// TestCheckFinds spoils one index after the other.
+func TestCheckFinds(t *testing.T) {
+	active := func(ns *Namespace) *message { return ns.entities["q"].main.order.first() }
+	for name, spoil := range map[string]func(ns *Namespace, q, topic *entity){
+		"an entity under another path":   func(ns *Namespace, q, _ *entity) { delete(ns.entities, "q"); ns.entities["Q"] = q },
+		"a place nobody owns":            func(ns *Namespace, q, _ *entity) { ns.holders[77] = q.main },
+		"a place that is lost":           func(ns *Namespace, q, _ *entity) { delete(ns.holders, q.dead.id) },
+		"queues miscounted":              func(ns *Namespace, _, _ *entity) { ns.topLevel++ },
+		"subscriptions out of order":     func(_ *Namespace, _, topic *entity) { topic.subs[0], topic.subs[1] = topic.subs[1], topic.subs[0] },
+		"a subscription unknown":         func(_ *Namespace, _, topic *entity) { topic.subs = topic.subs[:1] },
+		"a rule twice":                   func(_ *Namespace, _, topic *entity) { s := topic.subs[0]; s.rules = append(s.rules, s.rules[0]) },
+		"bytes at the root":              func(_ *Namespace, _, topic *entity) { topic.bytes++ },
+		"bytes in the place":             func(_ *Namespace, q, _ *entity) { q.main.bytes++; q.bytes++; q.dead.bytes--; q.bytes-- },
+		"a count":                        func(_ *Namespace, q, _ *entity) { q.main.count[classActive]++ },
+		"terms of yesterday":             func(_ *Namespace, q, _ *entity) { q.Config.DefaultMessageTimeToLive = time.Second },
+		"a ready bit":                    func(ns *Namespace, q, _ *entity) { q.main.order.setReady(active(ns).Seq, false) },
+		"a locked one ready":             func(_ *Namespace, q, _ *entity) { q.main.order.setReady(3, true) },
+		"a list apart":                   func(_ *Namespace, q, _ *entity) { q.main.apart[classDeferred].drop(1) },
+		"a list apart with one too many": func(ns *Namespace, q, _ *entity) { q.main.apart[classLocked].put(active(ns)) },
+		"an alarm missing":               func(ns *Namespace, q, _ *entity) { q.main.clearAlarm(active(ns)) },
+		"an alarm elsewhere":             func(ns *Namespace, q, _ *entity) { q.main.expiring.add(5, active(ns).Seq) },
+		"an alarm at another time":       func(ns *Namespace, _, _ *entity) { active(ns).alarm++ },
+		"a lock that nobody holds":       func(ns *Namespace, q, _ *entity) { q.main.lockBy[active(ns).Key] = "somebody" },
+		"a number from the future":       func(_ *Namespace, q, _ *entity) { q.main.meter.NextSeq = 2 },
+		"a message under no key":         func(ns *Namespace, _, _ *entity) { delete(ns.messages, active(ns).Key) },
+		"a key for nothing":              func(ns *Namespace, _, _ *entity) { ns.messages[99] = &message{content: &content{}} },
+		"a content forgotten":            func(ns *Namespace, _, _ *entity) { active(ns).content.refs-- },
+		"readers below zero":             func(ns *Namespace, _, _ *entity) { active(ns).content.pins = -1 },
+		"another's content":              func(ns *Namespace, _, _ *entity) { active(ns).Content++ },
+		"a scheduled one without a time": func(_ *Namespace, q, _ *entity) { q.main.order.at(5).ScheduledFor = 0 },
+		"a dead letter among the living": func(ns *Namespace, _, _ *entity) { active(ns).Extra = &Extra{DeadLettered: true} },
+		"a link elsewhere":               func(ns *Namespace, q, _ *entity) { ns.links[2].holder = q.main },
+		"a link unknown":                 func(ns *Namespace, _, _ *entity) { delete(ns.links, 2) },
+		"credit miscounted":              func(ns *Namespace, _, _ *entity) { ns.entities["waiting"].credit++ },
+		"a topic's credit miscounted":    func(_ *Namespace, _, topic *entity) { topic.credit++ },
+		"a receiver nobody will serve":   func(ns *Namespace, _, _ *entity) { ns.links[1].credit = 1; ns.entities["q"].credit++ },
+		"hungry and not in line":         func(_ *Namespace, q, _ *entity) { q.main.hungry = true },
+		"due and not in the heap":        func(ns *Namespace, q, _ *entity) { ns.due.remove(q.main) },
+		"due at another time":            func(ns *Namespace, q, _ *entity) { q.main.at++; ns.due.fix(q.main) },
+		"in turn and not in line":        func(_ *Namespace, q, _ *entity) { q.main.inTurn = true },
+		"an idle alarm too late":         func(_ *Namespace, _, topic *entity) { topic.idleAt++ },
+		"no idle alarm":                  func(ns *Namespace, _, _ *entity) { ns.entities["waiting"].idleAt = 0 },
+		"dirty and not waiting":          func(ns *Namespace, _, _ *entity) { active(ns).dirty = true; ns.changes.messages = nil },
+		"neither stored nor waiting":     func(ns *Namespace, _, _ *entity) { m := active(ns); m.dirty, m.stored = false, false },
+		"there and dropped":              func(ns *Namespace, _, _ *entity) { ns.changes.dropped[active(ns).Key] = struct{}{} },
+		"waiting twice": func(ns *Namespace, _, _ *entity) {
+			ns.changes.messages = append(ns.changes.messages, ns.changes.messages[0])
+		},
+		"a content that never gets there": func(ns *Namespace, _, _ *entity) { ns.changes.contents = nil; active(ns).content.stored = false },
+		"a content that gets there twice": func(ns *Namespace, _, _ *entity) {
+			ns.changes.contents = append(ns.changes.contents, ns.changes.contents[0])
+		},
+		"a meter that waits and is not due": func(ns *Namespace, q, _ *entity) { q.main.meterDirty = !q.main.meterDirty },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns := populated(t)
+			spoil(ns, ns.entities["q"], ns.entities["t"])
+			if err := ns.Check(); err == nil {
+				t.Error("Check found nothing")
+			} else if strings.Contains(err.Error(), "%!") {
+				t.Errorf("Check says %v", err)
+			}
+		})
+	}
+}
