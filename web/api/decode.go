@@ -80,10 +80,11 @@ func checkDepth(raw []byte) error {
 // jsonError says what is wrong with JSON in the words of whoever wrote it.
 func jsonError(err error) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		kind := strings.Replace(e.Value, "array", "list", 1)
 		if e.Field == "" {
-			return argument("The JSON has the wrong type: a %s.", e.Value)
+			return argument("The JSON has the wrong type: a %s.", kind)
 		}
-		return argument("'%s' has the wrong type: a %s.", cut(e.Field), e.Value)
+		return argument("'%s' has the wrong type: a %s.", cut(e.Field), kind)
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return argument("The JSON is not valid at byte %d: %s.", e.Offset, strings.TrimPrefix(e.Error(), "json: "))
@@ -91,5 +92,5 @@ func jsonError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return argument("The JSON ends too early.")
 	}
-	return argument("%s.", strings.TrimSuffix(strings.TrimPrefix(err.Error(), "json: "), "."))
+	return argument("%s", sentence(strings.TrimPrefix(err.Error(), "json: ")))
 }
