@@ -2,23 +2,53 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"time"
 
 	"mayfly/engine/broker"
+	"mayfly/static"
 	"mayfly/web"
+	"mayfly/web/live"
+	"mayfly/web/show"
+	"mayfly/web/ui"
 )
 
-// A dashboard is what the pages need to run and to end.
+// A dashboard is the pages of a broker, kept up to date.
 type dashboard struct {
-	options web.Options
+	pages   *show.Pages
+	hub     *live.Hub
+	options web.Options // what is served, over all
 }
 
-// openDashboard puts together what is served.
-func openDashboard(b *broker.Broker, c Config) *dashboard {
-	return &dashboard{options: web.Options{Broker: b, Logger: c.Logger, Hosts: c.AllowHosts}}
+// openDashboard starts to follow the broker. End it with leave, then close.
+func openDashboard(b *broker.Broker, c Config, r Ready) *dashboard {
+	build := version() + " " + strings.TrimPrefix(static.URL("live.js"), static.Prefix)
+	kept := ""
+	if !strings.HasPrefix(strings.ToLower(c.Store), "memory:") {
+		kept = r.Data
+	}
+	d := &dashboard{pages: show.Start(b, show.Options{Build: build, Data: kept, REST: r.Admin, Logger: c.Logger})}
+	d.hub = live.Open(live.Options{
+		Open:   d.pages.Open,
+		Follow: b.Events().After,
+		Hello: func() live.Hello {
+			return live.Hello{Build: build, Epoch: b.Epoch(), N: b.Events().Last(), Now: time.Now()}
+		},
+		Logger: c.Logger,
+	})
+	door := ui.New(ui.Options{Broker: b, Pages: d.pages, Logger: c.Logger})
+	d.options = web.Options{Broker: b, Logger: c.Logger, Hosts: c.AllowHosts, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler()}
+	return d
 }
 
 // leave tells open pages that the server goes away.
-func (d *dashboard) leave(context.Context) error { return nil }
+func (d *dashboard) leave(ctx context.Context) error {
+	if err := d.hub.Close(ctx); err != nil {
+		return fmt.Errorf("live pages were cut off: %w", err)
+	}
+	return nil
+}
 
-// close ends what followed the broker.
-func (d *dashboard) close() {}
+// close ends what follows the broker.
+func (d *dashboard) close() { d.pages.Close() }

@@ -81,11 +81,11 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	if ready.Curl, err = curl(ctx, b, ready); err != nil {
 		return err
 	}
-	pages := openDashboard(b, c)
+	pages := openDashboard(b, c, ready)
 	defer pages.close()
 	server := web.New(pages.options)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(dashboard, admin) }() // waited for below
+	go func() { defer close(served); served <- server.Serve(dashboard, admin) }() // waited for below
 	if err := ready.print(stdout, c.ReadyJSON); err != nil {
 		c.Logger.Warn("nobody reads where the server is", "err", err)
 	}
@@ -93,8 +93,7 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 		c.Ready(ready)
 	}
 	select {
-	case err := <-served:
-		return err
+	case err = <-served:
 	case <-b.Done():
 		err = errors.New("the broker has ended")
 	case <-ctx.Done():

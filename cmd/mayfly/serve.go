@@ -42,6 +42,19 @@ func (c *serveCommand) Run(ctx context.Context, s streams) error {
 	return err
 }
 
+// A limitError says what is wrong with one --limit.
+type limitError struct {
+	given string
+	err   error
+}
+
+func (e *limitError) Error() string {
+	// The kind of error is for programs.
+	return fmt.Sprintf("--limit %s: %s", e.given, strings.TrimSuffix(e.err.Error(), ": "+engine.ErrArgument.Error()))
+}
+
+func (e *limitError) Unwrap() error { return e.err }
+
 // parseLimits reads --limit flags over the defaults.
 func parseLimits(given []string) (engine.Limits, error) {
 	limits := engine.DefaultLimits()
@@ -51,7 +64,7 @@ func parseLimits(given []string) (engine.Limits, error) {
 			return limits, fmt.Errorf("--limit is written NAME=VALUE, such as min-auto-delete=5s, not %q", g)
 		}
 		if err := limits.Set(strings.TrimSpace(name), strings.TrimSpace(value)); err != nil {
-			return limits, fmt.Errorf("--limit %s: %w", g, err)
+			return limits, &limitError{given: g, err: err}
 		}
 	}
 	return limits, nil
