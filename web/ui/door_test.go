@@ -1,0 +1,175 @@
+package ui_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+)
+
+func TestFirstStart(t *testing.T) {
+	within(t, func(w *world) {
+		if a := w.get("/"); a.status != http.StatusFound || a.to != "/n/default" {
+			t.Fatalf("/ answers %d to %q", a.status, a.to)
+		}
+		w.see("/n/default").wants(200, "Nothing lives here yet", "curl http://127.0.0.1:5300/starter/messages")
+		says, at := w.done("/n/default/starter")
+		if at != "/n/default/q/starter" || !strings.Contains(says, "Sent 20 messages to starter") {
+			t.Errorf("led to %s saying %q", at, says)
+		}
+		e := w.state("starter")
+		if e.Counts.Active != 17 || e.Counts.Scheduled != 3 || !e.Config.DeadLetteringOnMessageExpiration {
+			t.Errorf("the starter queue has %+v", e.Counts)
+		}
+		if n := w.see(at).Find("[data-list=rows] [data-key]").Length(); n != 20 {
+			t.Errorf("%d rows are shown", n)
+		}
+		time.Sleep(16 * time.Second)
+		w.see(at+"?tab=dead-letter").wants(200, "TTLExpiredException", "order.placed")
+		w.done("/n/default/starter") // again: the queue is there
+		if n := w.state("starter").Counts.MessageCount(); n != 40 {
+			t.Errorf("%d messages after the second time", n)
+		}
+	})
+}
+
+func TestNoticeIsShownOnce(t *testing.T) {
+	within(t, func(w *world) {
+		a := w.post("/n/default/queues", "name", "orders")
+		if n := w.see(a.to).Find("[data-notice] .notice").Length(); n != 1 {
+			t.Errorf("%d notices", n)
+		}
+		if n := w.see(a.to).Find("[data-notice] .notice").Length(); n != 0 {
+			t.Errorf("%d notices the second time", n)
+		}
+	})
+}
+
+func TestForgedFormIsRefused(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		w.fill("orders", engine.Content{Subject: "one"})
+		m := w.first("orders", engine.ClassAll)
+		good := w.token()
+		for name, form := range map[string]url.Values{
+			"no token":      {"name": {"forged"}, "count": {"1"}, "confirm": {"orders"}},
+			"a wrong token": {"csrf": {good + "x"}, "name": {"forged"}, "count": {"1"}, "confirm": {"orders"}},
+		} {
+			for _, to := range []string{
+				"/n/default/queues", "/n/default/topics", "/n/default/starter", "/n/default/q/orders/edit", "/n/default/q/orders/delete",
+				"/n/default/q/orders/send", "/n/default/q/orders/receive", "/n/default/q/orders/purge", "/n/default/q/orders/touch",
+				"/n/default/q/orders/resubmit", "/n/default/q/orders/bulk/delete", m + "/delete", m + "/complete", m + "/dead-letter",
+				m + "/extend", m + "/fetch", "/n/default/tombstones/1/restore",
+			} {
+				if a := w.send(to, form); a.status != http.StatusForbidden {
+					t.Errorf("%s to %s: %d", name, to, a.status)
+				}
+			}
+		}
+		if e := w.state("orders"); e.Counts.Active != 1 || e.Counts.Locked != 0 {
+			t.Errorf("something was done: %+v", e.Counts)
+		}
+	})
+}
+
+func TestAddressesThatAreNone(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		for _, to := range []string{
+			"/n/other", "/n/default/q/none", "/n/default/q/orders/explode", "/n/default/nothing", "/n/default/m/0", "/n/default/m/abc",
+			"/n/default/m/99", "/n/default/m/99/delete", "/n/default/m/99/body", "/n/default/q/..%2F..%2Fetc", "/n/default/t/orders/s/eu",
+			"/n/default/q/" + strings.Repeat("a", 261), "/nowhere",
+		} {
+			a := w.get(to)
+			if a.status != http.StatusNotFound || a.Find("h1").Length() != 1 {
+				t.Errorf("GET %s: %d", to, a.status)
+			}
+		}
+		for _, to := range []string{"/n/default/m/99/complete", "/n/default/q/none/edit", "/n/default/q/none/send", "/n/default/q/none/purge", "/n/default/tombstones/7/restore", "/n/default/t/none/new"} {
+			if a := w.post(to, "count", "1", "lock", "00000000000000000000000000000000", "name", "x", "state", "active"); a.status != http.StatusNotFound && a.status != http.StatusGone {
+				t.Errorf("POST %s: %d", to, a.status)
+			}
+		}
+	})
+}
+
+func TestNobodyIsLedAway(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: time.Hour})
+		for _, back := range []string{
+			"https://evil.example/n/default", "//evil.example/n/default", "/\\evil.example", "/n/other", "javascript:alert(1)",
+			"/n/default/q/orders/delete", "", "/n/default\r\nSet-Cookie: a=b", "/api/v1",
+		} {
+			if a := w.post("/n/default/q/orders/touch", "back", back); a.to != "/n/default/q/orders" {
+				t.Errorf("back %q leads to %q", back, a.to)
+			}
+		}
+		if a := w.post("/n/default/q/orders/touch", "back", "/n/default/temporary"); a.to != "/n/default/temporary" {
+			t.Errorf("led to %q", a.to)
+		}
+	})
+}
+
+func TestReadOnly(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		w.fill("orders", engine.Content{Subject: "one"})
+		w.store.broken = true
+		a := w.post("/n/default/q/orders/send", "body", "two")
+		if a.status != http.StatusServiceUnavailable {
+			t.Errorf("a send answers %d", a.status)
+		}
+		w.see("/n/default/q/orders").wants(200, "Read-only", "one")
+		w.store.broken = false
+		time.Sleep(2 * time.Second)
+		w.done("/n/default/q/orders/send", "body", "two")
+		if strings.Contains(w.see("/n/default").text, "Read-only") {
+			t.Error("the banner stays")
+		}
+	})
+}
+
+func TestWhoDidIt(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		w.done("/n/default/q/orders/send", "body", "one")
+		w.remote = "192.0.2.7:4000"
+		w.done("/n/default/q/orders/send", "body", "two")
+		var actors []string
+		for _, e := range w.b.Events().Recent(10) {
+			if e.Kind == engine.EventSent {
+				actors = append(actors, e.Actor)
+			}
+		}
+		if got := strings.Join(actors, ", "); got != "dashboard, dashboard 192.0.2.7" {
+			t.Errorf("sent by %s", got)
+		}
+	})
+}
+
+func TestLookingIsNotedOnceAMinute(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Hour})
+		looks := func() (n int) {
+			for _, u := range w.state("reply").Uses {
+				if u.What == "view" && !u.Counted {
+					n++
+				}
+			}
+			return n
+		}
+		w.see("/n/default/q/reply")
+		w.see("/n/default/q/reply")
+		if n := looks(); n != 1 {
+			t.Errorf("%d looks are noted, want 1", n)
+		}
+		time.Sleep(time.Minute)
+		w.see("/n/default/q/reply")
+		if n := looks(); n != 2 {
+			t.Errorf("%d looks are noted, want 2", n)
+		}
+	})
+}

@@ -1,0 +1,224 @@
+package ui_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+	"mayfly/web/show"
+	"mayfly/web/ui"
+)
+
+// A world is a dashboard on a real broker, in a bubble where time passes only
+// when everybody waits for it. Its visitor is a browser without scripts.
+type world struct {
+	*testing.T
+	b       *broker.Broker
+	pages   *show.Pages
+	door    http.Handler
+	store   *breakable
+	cookies map[string]*http.Cookie
+	remote  string
+}
+
+// breakable is a store that refuses to write when told to.
+type breakable struct {
+	engine.Store
+	broken bool
+}
+
+func (s *breakable) Commit(ctx context.Context, b *engine.Batch) error {
+	if s.broken {
+		return engine.ErrUnwritable
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+func within(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+		limits := engine.DefaultLimits()
+		limits.MinAutoDelete = time.Second
+		w := &world{T: t, store: &breakable{Store: new(memory.Store)}, cookies: map[string]*http.Cookie{}, remote: "127.0.0.1:50000"}
+		var err error
+		w.b, err = broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return w.store, nil },
+			broker.Options{Logger: logger, Limits: &limits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.pages = show.Start(w.b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", Logger: logger})
+		e := echo.New()
+		d := ui.New(ui.Options{Broker: w.b, Pages: w.pages, Logger: logger})
+		d.Mount(e.Group(""))
+		e.HTTPErrorHandler = d.Error
+		w.door = e
+		defer func() {
+			w.pages.Close()
+			if err := w.b.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		f(w)
+	})
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// An answer is what the browser got.
+type answer struct {
+	*goquery.Document
+	t      *testing.T
+	status int
+	to     string // of a redirect
+	text   string
+}
+
+func (w *world) do(r *http.Request) answer {
+	w.Helper()
+	r.RemoteAddr = w.remote
+	for _, c := range w.cookies {
+		r.AddCookie(c)
+	}
+	rec := httptest.NewRecorder()
+	w.door.ServeHTTP(rec, r)
+	res := rec.Result()
+	for _, c := range res.Cookies() {
+		if w.cookies[c.Name] = c; c.MaxAge < 0 {
+			delete(w.cookies, c.Name)
+		}
+	}
+	a := answer{t: w.T, status: res.StatusCode, to: res.Header.Get("Location"), text: rec.Body.String()}
+	var err error
+	a.Document, err = goquery.NewDocumentFromReader(strings.NewReader(a.text))
+	w.must(err)
+	return a
+}
+
+func (w *world) get(to string) answer {
+	w.Helper()
+	return w.do(httptest.NewRequest(http.MethodGet, to, nil))
+}
+
+// see is a page that is there.
+func (w *world) see(to string) answer {
+	w.Helper()
+	a := w.get(to)
+	if a.status != http.StatusOK {
+		w.Fatalf("GET %s: %d: %s", to, a.status, a.Find("main").Text())
+	}
+	return a
+}
+
+// token is that of the visitor's forms.
+func (w *world) token() string {
+	w.Helper()
+	token, _ := w.get("/n/default").Find("input[name=csrf]").First().Attr("value")
+	return token
+}
+
+// post sends fields: pairs of name and value.
+func (w *world) post(to string, pairs ...string) answer {
+	w.Helper()
+	form := url.Values{"csrf": {w.token()}}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		form.Add(pairs[i], pairs[i+1])
+	}
+	return w.send(to, form)
+}
+
+func (w *world) send(to string, form url.Values) answer {
+	w.Helper()
+	r := httptest.NewRequest(http.MethodPost, to, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return w.do(r)
+}
+
+// done is a post that worked; what it says on the page it leads to is returned.
+func (w *world) done(to string, pairs ...string) (says string, at string) {
+	w.Helper()
+	a := w.post(to, pairs...)
+	if a.status != http.StatusSeeOther {
+		w.Fatalf("POST %s: %d: %s", to, a.status, a.Find("main").Text())
+	}
+	page := w.get(a.to)
+	if page.status != http.StatusOK {
+		w.Fatalf("POST %s led to %s: %d", to, a.to, page.status)
+	}
+	return page.Find("[data-notice]").Text(), a.to
+}
+
+func (w *world) create(kind engine.EntityKind, path engine.Path, c engine.Config) {
+	w.Helper()
+	_, err := w.b.Create(w.Context(), kind, path, c, "test")
+	w.must(err)
+}
+
+func (w *world) fill(path engine.Path, all ...engine.Content) {
+	w.Helper()
+	var out []broker.Outgoing
+	for _, c := range all {
+		out = append(out, broker.Outgoing{Content: c, Body: []byte(`{"customer":{"id":4417},"total":129.90}`)})
+	}
+	_, err := w.b.Send(w.Context(), path, out, "test")
+	w.must(err)
+}
+
+func (w *world) state(path engine.Path) (e engine.EntityState) {
+	w.Helper()
+	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
+		e, err = r.State(path)
+		return err
+	}))
+	return e
+}
+
+// rows are the messages of a place.
+func (w *world) rows(path engine.Path, class engine.Class) (rows []engine.Row) {
+	w.Helper()
+	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
+		rows, err = r.Browse(engine.Browse{Path: path, Class: class, From: 1, Limit: 1000})
+		return err
+	}))
+	return rows
+}
+
+// first is the address of the first message of a place.
+func (w *world) first(path engine.Path, class engine.Class) string {
+	w.Helper()
+	rows := w.rows(path, class)
+	if len(rows) == 0 {
+		w.Fatalf("%s is empty", path)
+	}
+	return w.pages.MessageURL(rows[0].Message.Key)
+}
+
+func (a answer) wants(status int, texts ...string) {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Errorf("status %d, want %d: %s", a.status, status, strings.Join(strings.Fields(a.Find("main").Text()), " "))
+	}
+	for _, s := range texts {
+		if !strings.Contains(a.Find("main").Text(), s) {
+			a.t.Errorf("the page does not say %q: %s", s, strings.Join(strings.Fields(a.Find("main").Text()), " "))
+		}
+	}
+}
