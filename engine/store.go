@@ -75,7 +75,7 @@ type Body struct {
 // once or later: Load does not show them again.
 type Batch struct {
 	Hard bool
-	Now  Instant // becomes the Clock
+	Now  Instant // becomes the Clock if Hard; else it may
 
 	Entities []Entity // by ID
 	Rules    []Rule   // by Subscription and folded Name

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -20,6 +21,9 @@ const (
 	// flushEvery chunks a staged body is flushed, so that no flush at the end is
 	// long enough for commits to feel.
 	flushEvery = 4
+	// stagePause is left to commits after a chunk, if there were any since the
+	// one before.
+	stagePause = 4 * time.Millisecond
 )
 
 // looseBodies is what is known of bodies that the file calls loose.
@@ -117,8 +121,14 @@ func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 
 func (s *Store) stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	buf := make([]byte, chunkSize)
-	size := int64(0)
+	size, commits := int64(0), s.commits.Load()
 	for n := int64(0); ; n++ {
+		if now := s.commits.Load(); now != commits {
+			commits = now
+			if err := pause(ctx, stagePause); err != nil {
+				return err
+			}
+		}
 		got, err := io.ReadFull(body, buf)
 		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !last {

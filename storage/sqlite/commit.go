@@ -25,6 +25,7 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	defer s.leave()
+	s.commits.Add(1)
 	staged := s.loose.stagedFor(b.Contents)
 	loosened := 0
 	err := s.write(b.Hard, func(w *writer) error {

@@ -54,7 +54,7 @@ CREATE TABLE rule (
 ) WITHOUT ROWID;
 
 -- One row for each place for messages. Row 0 is the broker itself: last_used
--- is the latest instant that it decided anything at. It stands here because
+-- is the latest instant that it made anything durable at. It stands here because
 -- both change together, so a commit writes one page for the two.
 CREATE TABLE meter (
 	holder      INTEGER PRIMARY KEY, -- entity.id or entity.dead_letter_id

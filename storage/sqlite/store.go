@@ -67,6 +67,7 @@ type Store struct {
 
 	stop     context.CancelFunc
 	tending  sync.WaitGroup
+	commits  atomic.Int64  // so far, for those who give way to them
 	logLong  chan struct{} // the log is due to be moved into the file; holds one
 	moved    atomic.Int64  // pages of the log that are in the file already
 	toSweep  chan struct{} // there is something to sweep; holds one

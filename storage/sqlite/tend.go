@@ -15,8 +15,9 @@ const (
 	// longLog pages that came to the log are moved into the file beside the
 	// commits. From fullLog on commits wait while the rest is moved, so that
 	// the log begins anew.
-	longLog = 1000
-	fullLog = 3 * longLog
+	longLog   = 1000
+	fullLog   = 3 * longLog
+	shortRest = 64 // pages that take no time to speak of
 
 	sweptMessages = 256 // in one transaction
 	sweptRules    = 256
@@ -79,19 +80,25 @@ func (s *Store) moveLog(ctx context.Context, c *sqlite3.Conn) {
 }
 
 // moveLogOnce moves the log while commits go on. They are always ahead, so
-// when it has become long they wait for the little that is left.
+// when it has become long they wait for the little that is left after a few
+// turns.
 func (s *Store) moveLogOnce(c *sqlite3.Conn) error {
-	pages, moved, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
-	if err != nil {
-		return err
-	}
-	s.moved.Store(int64(moved))
-	if pages < fullLog {
-		return nil
+	for turn := 0; ; turn++ {
+		pages, moved, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
+		if err != nil {
+			return err
+		}
+		came := moved - int(s.moved.Swap(int64(moved)))
+		if pages < fullLog {
+			return nil
+		}
+		if came < shortRest || turn == 3 {
+			break
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _, err = c.WALCheckpoint("main", sqlite3.CHECKPOINT_RESTART)
+	_, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_RESTART)
 	if errors.Is(err, sqlite3.BUSY) {
 		return nil // somebody reads what is in the log: the next time, then
 	}
@@ -147,8 +154,6 @@ func (s *Store) sweep(ctx context.Context) error {
 // slices runs change in transactions of their own until it says that there is
 // no more.
 func (s *Store) slices(ctx context.Context, change func(*writer) (more bool, err error)) error {
-	pause := time.NewTimer(sweepPause)
-	defer pause.Stop()
 	for more := true; more; {
 		if err := s.slice(ctx, func(w *writer) (err error) {
 			more, err = change(w)
@@ -156,14 +161,23 @@ func (s *Store) slices(ctx context.Context, change func(*writer) (more bool, err
 		}); err != nil {
 			return err
 		}
-		pause.Reset(sweepPause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := pause(ctx, sweepPause); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// pause leaves the file to others for a while.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (s *Store) slice(ctx context.Context, change func(*writer) error) error {

@@ -155,10 +155,12 @@ func (w *writer) run(st *sqlite3.Stmt, id int64) error {
 // apply makes every change of b. Of the contents, the bodies of some were
 // staged.
 func (w *writer) apply(b *engine.Batch, staged map[engine.Key]bool) error {
-	r := into(w.putMeter)
-	r.putMeter(engine.Meter{LastUsed: b.Now}) // the broker's own row
-	if err := r.run(); err != nil {
-		return err
+	if b.Hard {
+		r := into(w.putMeter)
+		r.putMeter(engine.Meter{LastUsed: b.Now}) // the broker's own row
+		if err := r.run(); err != nil {
+			return err
+		}
 	}
 	for i := range b.Messages {
 		if err := w.message(&b.Messages[i]); err != nil {
