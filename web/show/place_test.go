@@ -1,0 +1,79 @@
+package show_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/web/show"
+)
+
+func TestParse(t *testing.T) {
+	limits := engine.DefaultLimits()
+	for raw, want := range map[string]show.Place{
+		"/n/default":                       {Kind: show.Overview},
+		"/n/default/queues?sort=dead&x=y":  {Kind: show.Queues},
+		"/n/default/queues/new":            {Kind: show.Queues, Do: "new"},
+		"/n/default/q/a%2Fb":               {Kind: show.Entity, Entity: engine.Queue, Path: "a/b"},
+		"/n/default/q/new":                 {Kind: show.Entity, Entity: engine.Queue, Path: "new"},
+		"/n/default/t/s/s/s":               {Kind: show.Entity, Entity: engine.Subscription, Path: "s/Subscriptions/s"},
+		"/n/default/t/p/new":               {Kind: show.Entity, Entity: engine.Topic, Path: "p", Do: "new"},
+		"/n/default/t/p/s/eu/rules/add":    {Kind: show.Entity, Entity: engine.Subscription, Path: "p/Subscriptions/eu", Do: "rules/add"},
+		"/n/default/q/a/bulk/dead-letter":  {Kind: show.Entity, Entity: engine.Queue, Path: "a", Do: "bulk/dead-letter"},
+		"/n/default/m/1099511627777":       {Kind: show.Message, Key: 1099511627777},
+		"/n/default/m/7/resubmit-copy":     {Kind: show.Message, Key: 7, Do: "resubmit-copy"},
+		"/n/default/tombstones/42/restore": {Kind: show.Tombstone, ID: 42, Do: "restore"},
+	} {
+		got, err := show.Parse(raw, limits)
+		if err != nil {
+			t.Errorf("%s: %v", raw, err)
+			continue
+		}
+		want.Namespace, got.Query = "default", nil
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", raw, d)
+		}
+	}
+	for _, raw := range []string{
+		"", "/", "/n", "/n/", "/x/default", "/n/default/", "/n/default//q", "/n/default/q", "/n/default/q/", "/n/default/q/a b%", "/n/default/q/%2Fa",
+		"/n/default/q/a/b", "/n/default/q/a/s/b", "/n/default/t/a/s", "/n/default/t/a/s/b%2Fc", "/n/default/q/a%2FSubscriptions%2Fb",
+		"/n/default/q/a%2F$DeadLetterQueue", "/n/default/m", "/n/default/m/0", "/n/default/m/-1", "/n/default/m/007", "/n/default/m/18446744073709551616",
+		"/n/default/tombstones/1", "/n/default/expirations/new", "http://evil.example/n/default", "//evil.example/n/default", "n/default",
+	} {
+		if p, err := show.Parse(raw, limits); !errors.Is(err, show.ErrNoPage) {
+			t.Errorf("%q is read as %+v, %v", raw, p, err)
+		}
+	}
+}
+
+// FuzzParse: whatever is read has an address that reads back as the same place.
+func FuzzParse(f *testing.F) {
+	for _, url := range marketPages {
+		f.Add(url)
+	}
+	f.Add("/n/d%2Ff/m/7/extend?by=1m&by=2m&lock=%00")
+	f.Add("/n/default/tombstones/42/restore")
+	f.Add("/n/%C3%A9/q/a~b.c?tab=dead-letter&reason=%22")
+	limits := engine.DefaultLimits()
+	f.Fuzz(func(t *testing.T, raw string) {
+		p, err := show.Parse(raw, limits)
+		if err != nil {
+			if !errors.Is(err, show.ErrNoPage) {
+				t.Fatalf("%q: %v", raw, err)
+			}
+			return
+		}
+		again, err := show.Parse(p.String(), limits)
+		if len(p.String()) > 4096 {
+			return // escaping has made it longer than what is read
+		}
+		if err != nil {
+			t.Fatalf("%q is %+v, whose address %q is refused: %v", raw, p, p.String(), err)
+		}
+		if d := cmp.Diff(p, again); d != "" {
+			t.Errorf("%q (-first +again):\n%s", raw, d)
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package show
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+)
+
+func TestPulse(t *testing.T) {
+	p := newPulse(1000, 600)
+	at := func(second int) engine.Instant { return engine.Instant(1_700_000_000_000 + second*1000) }
+	for s := range 600 {
+		for range s % 3 {
+			p.add(at(s), metIn)
+		}
+	}
+	p.add(at(599), metOut)
+	if n := p.sum(at(599), 3, metIn); n != 0+1+2 {
+		t.Errorf("%d came in three seconds", n)
+	}
+	if n := p.sum(at(599), 10_000, metIn); n != 600 {
+		t.Errorf("%d came in all", n)
+	}
+	p.add(at(600), metIn)
+	p.add(at(0), metIn) // too late: its place was taken
+	if n := p.sum(at(600), 600, metIn); n != 601 {
+		t.Errorf("%d came in ten minutes", n)
+	}
+	if n := p.sum(at(5000), 600, metIn); n != 0 {
+		t.Errorf("%d came long ago", n)
+	}
+	line := p.line(at(605), 10, metIn)
+	if len(line) != 59 || line[58] < 9 || line[58] > 11 {
+		t.Errorf("the line is %v", line)
+	}
+}
+
+func TestTide(t *testing.T) {
+	var d tide
+	at := func(stretch int) engine.Instant { return engine.Instant(85_000_000+stretch) * tideStretch }
+	d.add(at(0), 5)
+	d.add(at(1), 3)
+	d.add(at(1), -1)
+	d.add(at(0), 1) // a little late
+	want := make([]float64, tideStretches+1)
+	want[tideStretches-2], want[tideStretches-1], want[tideStretches] = 6, 8, 8
+	if diff := cmp.Diff(want, d.line(at(2), 8)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if line := d.line(at(1000), 8); line[0] != 8 || line[tideStretches] != 8 {
+		t.Errorf("long after, the line is %v", line)
+	}
+}
+
+func TestLives(t *testing.T) {
+	l := newLives(10)
+	for i := range 25 {
+		l.add(trace{n: uint64(i), key: engine.Key(1 + i%3)})
+	}
+	var got []uint64
+	for _, e := range l.of(1) {
+		got = append(got, e.n)
+	}
+	if d := cmp.Diff([]uint64{15, 18, 21, 24}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for i := range 10 {
+		l.add(trace{n: uint64(i), key: 9})
+	}
+	if len(l.of(1)) != 0 || len(l.latest) != 1 || len(l.of(9)) != 10 {
+		t.Errorf("%d entries of a forgotten message, %d messages known", len(l.of(1)), len(l.latest))
+	}
+}
+
+func TestDepartedOnesAreBounded(t *testing.T) {
+	d := newDepartedOnes()
+	for i := range 3 * goneMessages {
+		d.add(engine.Event{Message: engine.Message{Key: engine.Key(i + 1)}, Content: engine.Packed(make([]byte, 8<<10))})
+	}
+	if len(d.byKey) != len(d.order) || len(d.order) > goneMessages || d.bytes > goneBytes {
+		t.Errorf("%d messages of %d bytes are kept", len(d.order), d.bytes)
+	}
+	if _, ok := d.get(engine.Key(3 * goneMessages)); !ok {
+		t.Error("the latest is not there")
+	}
+}
+
+func TestPills(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"a":1,"b":"x","c":true,"d":null,"e":5}`: "a=1 b=x c=true d=null ",
+		`{"customer":{"id":4417},"total":129.90}`: "customer.id=4417 total=129.90 ",
+		`{"n":12345678901234567890123,"cut":"of`:  "n=12345678901234567890123 ",
+		`{"list":[1,2],"after":1}`:                "",
+		`[1,2]`:                                   "",
+		`{broken`:                                 "",
+		`hello`:                                   "",
+		`{"a":{"b":{"c":1}},"d":2}`:               "a.b.c=1 d=2 ",
+		`{}`:                                      "",
+	} {
+		got := ""
+		for _, p := range pills(body) {
+			got += p.Key + "=" + p.Value + " "
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
+	}
+}
