@@ -115,6 +115,19 @@ func checkSite(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// headless answers HEAD wherever GET is answered. The HTTP server leaves the
+// body out by the request as it came.
+func headless(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if r := c.Request(); r.Method == http.MethodHead {
+			asked := *r
+			asked.Method = http.MethodGet
+			c.SetRequest(&asked)
+		}
+		return next(c)
+	}
+}
+
 // stalled is how long a client may neither send what it announced nor take what
 // it asked for. Waiting for a message is no stalling: nobody owes anything then.
 const stalled = 30 * time.Second

@@ -147,7 +147,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) base(policy func(*http.Request) string) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	e.Pre(identify, s.logged, secured(policy), recovered, checkHost(s.o.Hosts), checkSite, patient)
+	e.Pre(identify, s.logged, secured(policy), recovered, checkHost(s.o.Hosts), checkSite, patient, headless)
 	return e
 }
 

@@ -320,6 +320,9 @@ func TestReadiness(t *testing.T) {
 	if got, text := w.ask("GET", w.dashboard, "/readyz"); got.StatusCode != 200 || text != "ready\n" {
 		t.Errorf("got %d %s", got.StatusCode, text)
 	}
+	if got, text := w.ask("HEAD", w.dashboard, "/readyz"); got.StatusCode != 200 || text != "" || got.ContentLength != 6 {
+		t.Errorf("HEAD is %d %q, %d bytes", got.StatusCode, text, got.ContentLength)
+	}
 	w.broker.Close()
 	if got, text := w.ask("GET", w.dashboard, "/readyz"); got.StatusCode != 503 || !strings.Contains(text, "stopped") {
 		t.Errorf("got %d %s", got.StatusCode, text)

@@ -113,7 +113,7 @@ func TestTopicSubscriptionsAndDeadLetters(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Topic, "prices")
 	w.create(engine.Subscription, "prices/Subscriptions/eu", "MaxDeliveryCount", "1")
-	w.want(201, "POST", "/prices/messages", "42", "Region", `"eu"`)
+	w.want(201, "POST", "/prices/messages?timeout=0", "42", "Region", `"eu"`)
 	at := w.want(201, "POST", "/PRICES/subscriptions/EU/messages/head?timeout=0", "").header.Get("Location")
 	w.want(200, "PUT", strings.TrimPrefix(at, w.server.URL), "") // the one delivery it may have
 	dead := w.want(201, "POST", "/prices/subscriptions/eu/$deadletterqueue/messages/head", "")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -21,11 +22,12 @@ const batchType = "application/vnd.microsoft.servicebus.json"
 func (d *door) send(c echo.Context, t target) error {
 	r := c.Request()
 	ctx := r.Context()
-	wait, err := timeout(c, defaultWait)
+	wait, err := timeout(c, longestWait)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(wait, 1)) // it bounds the wait for room, not a commit under way
+	// It bounds the wait for room and for the body, not a commit under way.
+	ctx, cancel := context.WithTimeout(ctx, max(wait, time.Second))
 	defer cancel()
 	s, err := d.state(ctx, t.path) // before the body: who sends to nowhere need not send much
 	if err != nil {

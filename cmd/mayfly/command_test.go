@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine/value"
+	"mayfly/web/api"
+)
+
+// typed runs one command line as a shell would, and returns what it printed.
+func typed(t *testing.T, in string, args ...string) (out, complaint string, code int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = execute(t.Context(), args, nil, streams{strings.NewReader(in), &stdout, &stderr})
+	return stdout.String(), stderr.String(), code
+}
+
+func TestMisunderstoodCommandLines(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args    []string
+		environ []string
+		code    int
+		want    string
+	}{
+		"an unknown flag":       {[]string{"--bogus"}, nil, exitUsage, "unknown flag --bogus"},
+		"an unknown command":    {[]string{"frob"}, nil, exitUsage, "unexpected argument frob"},
+		"a flag of another":     {[]string{"peek", "q", "--insecure"}, nil, exitUsage, "unknown flag --insecure"},
+		"no entity":             {[]string{"peek"}, nil, exitUsage, `expected "<entity>"`},
+		"an unknown variable":   {nil, []string{"PATH=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS="}, exitUsage, "no variable MAYFLY_BOGUS, MAYFLY_HTPP"},
+		"an unknown level":      {[]string{"--log-level", "loud"}, nil, exitUsage, "--log-level"},
+		"a bad limit":           {[]string{"--limit", "colour=red"}, nil, exitFailed, `there is no limit called "colour"`},
+		"a limit without value": {[]string{"--limit", "entities"}, nil, exitFailed, "--limit is written NAME=VALUE"},
+		"a bad value":           {[]string{"--limit", "entities=many"}, nil, exitFailed, "whole number"},
+		"a bad address":         {[]string{"serve", "--http", "here"}, nil, exitFailed, "--http is an address"},
+		"beyond loopback":       {[]string{"--http", "0.0.0.0:0"}, nil, exitFailed, "--insecure"},
+		"a bad server":          {[]string{"peek", "q", "--server", "127.0.0.1:8080"}, nil, exitFailed, "--server is a URL"},
+		"no server":             {[]string{"peek", "q", "--server", "http://127.0.0.1:1"}, nil, exitFailed, "http://127.0.0.1:1 does not answer: "},
+		"a bad count":           {[]string{"send", "q", "x", "--count", "0"}, nil, exitFailed, "--count is from 1 to 5000"},
+		"a bad time":            {[]string{"send", "q", "x", "--at", "noon"}, nil, exitFailed, "--at is a time"},
+		"a bad property":        {[]string{"send", "q", "x", "-p", "n"}, nil, exitFailed, "--property is written NAME=VALUE"},
+		"a list property":       {[]string{"send", "q", "x", "-p", "n=[1]"}, nil, exitFailed, "cannot be a list"},
+		"a bad wait":            {[]string{"receive", "q", "--wait", "long"}, nil, exitFailed, "--wait is a duration"},
+		"a bad end":             {[]string{"receive", "q", "--then", "explode"}, nil, exitUsage, "--then"},
+		"a bad state":           {[]string{"purge", "q", "--state", "locked"}, nil, exitUsage, "--state"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, complaint bytes.Buffer
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			code := execute(ctx, tc.args, tc.environ, streams{strings.NewReader(""), &out, &complaint})
+			if code != tc.code || !strings.Contains(complaint.String(), tc.want) || !strings.HasPrefix(complaint.String(), "mayfly: ") {
+				t.Errorf("got %d %q, want %d %q", code, &complaint, tc.code, tc.want)
+			}
+			if strings.Count(complaint.String(), "\n") != 1 || out.Len() > 0 {
+				t.Errorf("that is not one line: %q, printed %q", &complaint, &out)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	out, _, code := typed(t, "", "serve", "--help")
+	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--limit", "min-auto-delete", "$MAYFLY_READY_JSON", "--allow-host"} {
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("%d, and nothing is said of %s in\n%s", code, want, out)
+		}
+	}
+	if out, _, code := typed(t, "", "--version"); code != exitOK || !strings.HasPrefix(out, "mayfly ") {
+		t.Errorf("got %d %q", code, out)
+	}
+}
+
+func TestVariablesAreFlags(t *testing.T) {
+	for name, text := range map[string]string{
+		"MAYFLY_HTTP": "127.0.0.1:0", "MAYFLY_ADMIN": "127.0.0.1:0", "MAYFLY_STORE": "memory:", "MAYFLY_READY_JSON": "true",
+		"MAYFLY_NAMESPACE": "fromvariable", "MAYFLY_LIMIT": "min-auto-delete=1s,peek-count=3", "MAYFLY_ALLOW_HOST": "a.example,b.example",
+		"MAYFLY_LOG_LEVEL": "error",
+	} {
+		t.Setenv(name, text)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	out := &once{line: make(chan string, 1)}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(ctx, []string{"--namespace", "fromflag"}, os.Environ()[:0], streams{strings.NewReader(""), out, out})
+	}()
+	var r Ready
+	select {
+	case line := <-out.line:
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err, line)
+		}
+	case code := <-ended:
+		t.Fatalf("it ended with %d", code)
+	}
+	cancel()
+	if r.Namespace != "fromflag" {
+		t.Errorf("got %+v", r)
+	}
+	if code := <-ended; code != exitOK {
+		t.Errorf("it ended with %d", code)
+	}
+}
+
+// once passes on the first thing that is written.
+type once struct{ line chan string }
+
+func (o *once) Write(p []byte) (int, error) {
+	select {
+	case o.line <- string(p):
+	default:
+	}
+	return len(p), nil
+}
+
+func TestClientCommands(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	t.Setenv("MAYFLY_SERVER", s.Dashboard)
+	step := func(in string, want string, args ...string) {
+		t.Helper()
+		out, complaint, code := typed(t, in, args...)
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("%q: got %d %q %q, want %q", args, code, out, complaint, want)
+		}
+	}
+	refused := func(in string, want string, args ...string) {
+		t.Helper()
+		out, complaint, code := typed(t, in, args...)
+		if code != exitFailed || !strings.Contains(complaint, want) {
+			t.Errorf("%q: got %d %q %q, want %q", args, code, out, complaint, want)
+		}
+	}
+	step("", "ok", "healthcheck")
+	step("", `"status":"ok"`, "healthcheck", "--json")
+	refused("", "The messaging entity 'a/b' could not be found.", "send", "a/b", "x")
+	step("", "Sent 1 message to a/b: #1.", "send", "a/b", "hello\x1b[31m", "--create", "--ttl", "1h", "-p", "n=5", "-p", "who=me", "--subject", "greeting")
+	step("from a pipe", "Sent 3 messages to a/b: #2 to #4.", "send", "a/b", "--count", "3")
+	step("\xff\x00", `{"sequenceNumbers":[5]}`, "send", "a/b", "--json")
+	step("", "Sent 1 message to a/b: #6.", "send", "a/b", "later", "--at", "1h")
+	step("", "#1      active     ", "peek", "a/b")
+	step("", "hello·[31m", "peek", "a/b")
+	step("", "(2 bytes, not text)", "peek", "a/b", "--from", "5")
+	step("", `"state":"scheduled"`, "peek", "a/b", "--from", "6", "--json")
+	step("", "#1  subject greeting  expires in 1h0m\n  n = 5\n  who = me\nhello·[31m\n", "receive", "a/b")
+	step("", "lock token ", "receive", "a/b", "--then", "nothing")
+	step("", "from a pipe", "receive", "a/b", "--then", "dead-letter", "--reason", "bad")
+	step("", "DeadLetterReason = bad", "receive", "a/b/$DeadLetterQueue", "--then", "abandon")
+	step("", "from a pipe", "receive", "a/b", "--then", "defer")
+	step("", "from a pipe", "receive", "a/b", "--number", "4", "--then", "release")
+	if c := entity(t, s, "a/b").Counts; c != (api.Counts{Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
+		t.Errorf("there are %+v", c)
+	}
+	refused("", "the number was not confirmed", "purge", "a/b")
+	refused("2\n", "the number was not confirmed", "purge", "a/b", "--state", "active,deferred,scheduled")
+	step("3\n", "Removed 3 messages from a/b. 1 message locked and stayed.", "purge", "a/b", "--state", "active,deferred", "--state", "scheduled")
+	step("", `{"removed":1,"skipped":0}`, "purge", "A/B/$deadletterqueue", "--yes", "--json")
+	if c := entity(t, s, "a/b").Counts; c != (api.Counts{Locked: 1}) {
+		t.Errorf("there are %+v", c)
+	}
+	step("", "There is no message.", "receive", "a/b", "--wait", "10ms")
+	step("", "There is no message.", "peek", "a/b/$DeadLetterQueue")
+	refused("", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")
+}
+
+func TestClientFindsTheServersPort(t *testing.T) {
+	t.Setenv("MAYFLY_SERVER", "")
+	for variable, want := range map[string]string{
+		"": "http://127.0.0.1:8080", "0.0.0.0:9000": "http://127.0.0.1:9000", "127.0.0.1:0": "http://127.0.0.1:8080", "nonsense": "http://127.0.0.1:8080",
+	} {
+		t.Setenv("MAYFLY_HTTP", variable)
+		if got, err := (client{}).base(); err != nil || got != want {
+			t.Errorf("%q: got %s %v, want %s", variable, got, err, want)
+		}
+	}
+}
+
+func TestParseProperty(t *testing.T) {
+	for text, want := range map[string]value.Property{
+		"a=":                           {Name: "a", Value: value.OfString("")},
+		"a=b=c":                        {Name: "a", Value: value.OfString("b=c")},
+		"a=5":                          {Name: "a", Value: value.OfLong(5)},
+		"a=5.5":                        {Name: "a", Value: value.OfDouble(5.5)},
+		"a=true":                       {Name: "a", Value: value.OfBool(true)},
+		`a="5"`:                        {Name: "a", Value: value.OfString("5")},
+		"a=null":                       {Name: "a"},
+		"a=5 days":                     {Name: "a", Value: value.OfString("5 days")},
+		`a={"type":"int","value":"5"}`: {Name: "a", Value: value.OfInt(5)},
+	} {
+		if got, err := parseProperty(text); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%s: got %v %v", text, got, err)
+		}
+	}
+}

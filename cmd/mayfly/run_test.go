@@ -1,0 +1,408 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/web/api"
+)
+
+// A server is the program, started in this process on free ports.
+type server struct {
+	Ready
+	out  *bytes.Buffer
+	stop func() error // waits
+}
+
+// serving starts the program; c needs a store. The end of the test stops it.
+func serving(t *testing.T, c Config) *server {
+	t.Helper()
+	c.HTTP, c.Admin = "127.0.0.1:0", "127.0.0.1:0"
+	s := &server{out: &bytes.Buffer{}}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ready, ended := make(chan Ready, 1), make(chan error, 1)
+	c.Ready = func(r Ready) { ready <- r }
+	go func() { ended <- run(ctx, c, s.out) }()
+	stopped, result := false, error(nil)
+	s.stop = func() error {
+		if cancel(errStopped); !stopped {
+			stopped, result = true, <-ended
+		}
+		return result
+	}
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case s.Ready = <-ready:
+	case err := <-ended:
+		stopped = true
+		t.Fatal(err)
+	}
+	return s
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	text, err := io.ReadAll(w.Body)
+	if err != nil || w.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s %v", url, w.Status, text, err)
+	}
+	return string(text)
+}
+
+func entity(t *testing.T, s *server, name string) (e api.Entity) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(get(t, s.Dashboard+path("entities", name))), &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestPrintedLineSendsAMessage runs what the program prints, as somebody with a
+// shell would: in an empty namespace, and in one with a queue.
+func TestPrintedLineSendsAMessage(t *testing.T) {
+	for _, tool := range []string{"sh", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("there is no " + tool)
+		}
+	}
+	store := "sqlite:" + filepath.Join(t.TempDir(), "new", "mayfly.db")
+	for round := range 2 {
+		s := serving(t, Config{Store: store})
+		if !strings.Contains(s.out.String(), s.Curl) || !strings.Contains(s.out.String(), s.Dashboard) || strings.Count(s.out.String(), "\n") > 8 {
+			t.Errorf("printed is %q", s.out)
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", s.Curl+" -sS --fail-with-body")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v %s", s.Curl, err, out)
+		}
+		if got := entity(t, s, "hello").Counts.Active; got != int64(round+1) {
+			t.Errorf("in round %d there are %d messages", round, got)
+		}
+		if !strings.Contains(get(t, s.Dashboard+"/"), "<!doctype html>") || !strings.Contains(get(t, s.Admin+"/health"), "healthy") {
+			t.Error("a door is missing")
+		}
+		if err := s.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := net.Dial("tcp", strings.TrimPrefix(s.Admin, "http://")); err == nil {
+			t.Error("it still accepts")
+		}
+	}
+}
+
+func TestReadyJSON(t *testing.T) {
+	s := serving(t, Config{Store: "memory:", ReadyJSON: true, Namespace: "shop"})
+	var got Ready
+	if err := json.Unmarshal(s.out.Bytes(), &got); err != nil || strings.Count(s.out.String(), "\n") != 1 {
+		t.Fatalf("%v in %q", err, s.out)
+	}
+	if d := cmp.Diff(s.Ready, got); d != "" {
+		t.Error(d)
+	}
+	if got.Namespace != "shop" || strings.Contains(got.Dashboard, ":0") || !strings.Contains(got.Curl, got.Dashboard) || !strings.Contains(got.Data, "memory") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDefinitionIsApplied(t *testing.T) {
+	dir := t.TempDir()
+	write := func(text string) string {
+		file := filepath.Join(dir, "Config.json")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	store := "sqlite:" + filepath.Join(dir, "mayfly.db")
+	file := write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns", // as shipped
+		"Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT30S","MaxDeliveryCount":3,"RequiresSession":false}}],
+		"Topics":[{"Name":"topic.1","Subscriptions":[{"Name":"s1"}]}]}]}}`)
+	s := serving(t, Config{Store: store, Definition: file})
+	if s.Namespace != "sbemulatorns" || !strings.Contains(s.Curl, "/queue.1/messages") {
+		t.Errorf("got %+v", s.Ready)
+	}
+	if got := entity(t, s, "queue.1").Properties; got["LockDuration"] != "PT30S" || got["MaxDeliveryCount"] != 3.0 {
+		t.Errorf("the queue has %v", got)
+	}
+	entity(t, s, "topic.1/subscriptions/s1")
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	// It updates, deletes nothing, and the flag's name wins.
+	write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT10S"}}]}]}}`)
+	s = serving(t, Config{Store: store, Definition: file, Namespace: "mine"})
+	if got := entity(t, s, "queue.1").Properties; s.Namespace != "mine" || got["LockDuration"] != "PT10S" {
+		t.Errorf("%s has %v", s.Namespace, got)
+	}
+	entity(t, s, "topic.1")
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	// What cannot be is told by path, and nothing of the file is done.
+	write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[
+		{"Name":"another"},{"Name":"queue.1","Properties":{"RequiresSession":true}}]}]}}`)
+	err := run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Store: store, Definition: file}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "Queues[1].Properties.RequiresSession: ") || !strings.Contains(err.Error(), "nothing was started") {
+		t.Errorf("got %v", err)
+	}
+	s = serving(t, Config{Store: store})
+	if text := get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, "another") {
+		t.Errorf("half of a file was applied: %s", text)
+	}
+}
+
+func TestLimitReachesTheEngine(t *testing.T) {
+	limits, err := parseLimits([]string{"min-auto-delete=2s", "message-size=10"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serving(t, Config{Store: "memory:", Limits: &limits})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Dashboard+"/api/v1/entities",
+		strings.NewReader(`{"kind":"queue","path":"brief","properties":{"AutoDeleteOnIdle":"2s"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Body.Close()
+	if w.StatusCode != http.StatusCreated {
+		t.Errorf("got %s", w.Status)
+	}
+}
+
+// TestStartIsRefused is every way of not starting: one sentence that says why,
+// and nothing that runs afterwards.
+func TestStartIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	held := filepath.Join(dir, "held.db")
+	serving(t, Config{Store: "sqlite:" + held})
+	write := func(name, text string, mode os.FileMode) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	noStore := write("notes.txt", "this is no database, and longer than the header of one: "+strings.Repeat("x", 4096), 0o600)
+	inTheWay := filepath.Join(write("file", "x", 0o600), "mayfly.db")
+	locked := filepath.Join(dir, "locked")
+	if err := os.Mkdir(locked, 0); err != nil {
+		t.Fatal(err)
+	}
+	private := ""
+	if runtime.GOOS != "windows" && os.Getuid() != 0 {
+		private = "permission denied"
+	}
+	const wrong = `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q","Properties":{"LockDuration":"soon"}},{"Name":"a*b"}]}]}}`
+	for name, tc := range map[string]struct {
+		config Config
+		want   []string
+	}{
+		"a taken port":           {Config{HTTP: taken.Addr().String()}, []string{"--http " + taken.Addr().String(), "in use"}},
+		"a taken admin port":     {Config{Admin: taken.Addr().String()}, []string{"--admin " + taken.Addr().String(), "in use"}},
+		"the same data twice":    {Config{Store: "sqlite:" + held}, []string{held, "in use by this process"}},
+		"no database":            {Config{Store: "sqlite:" + noStore}, []string{noStore, "not a Mayfly store"}},
+		"a file for a folder":    {Config{Store: "sqlite:" + inTheWay}, []string{inTheWay, "cannot be opened"}},
+		"an unreadable folder":   {Config{Store: "sqlite:" + filepath.Join(locked, "mayfly.db")}, []string{locked, private}},
+		"a store of no kind":     {Config{Store: "ftp:x"}, []string{`unknown scheme "ftp"`}},
+		"a store that is coming": {Config{Store: "mongodb://x"}, []string{"MongoDB is not in this version"}},
+		"no address":             {Config{HTTP: "8080"}, []string{`--http is an address such as 127.0.0.1:8080, not "8080"`}},
+		"no port":                {Config{HTTP: "127.0.0.1:web-page"}, []string{`"web-page" is not a port`}},
+		"beyond loopback":        {Config{HTTP: "0.0.0.0:0"}, []string{"--http 0.0.0.0:0", "no authentication", "--insecure"}},
+		"every address":          {Config{Admin: ":0"}, []string{"--admin :0", "--insecure"}},
+		"IPv6's every address":   {Config{Admin: "[::]:0"}, []string{"--insecure"}},
+		"a name of elsewhere":    {Config{HTTP: "example.com:0"}, []string{"--insecure"}},
+		"a reserved port beyond": {Config{AMQP: "0.0.0.0:5672"}, []string{"--amqp", "--insecure"}},
+		"a bad reserved port":    {Config{AMQP: "amqp"}, []string{"--amqp is an address"}},
+		"a bad namespace":        {Config{Namespace: "a/b"}, []string{`"a/b"`, "1 to 50 letters"}},
+		"a bad host":             {Config{AllowHosts: []string{"http://x"}}, []string{"--allow-host", `"http://x"`}},
+		"no definition":          {Config{Definition: filepath.Join(dir, "absent.json")}, []string{"absent.json cannot be read: "}},
+		"a folder of one":        {Config{Definition: dir}, []string{dir}},
+		"a wrong definition": {Config{Definition: write("wrong.json", wrong, 0o600)}, []string{
+			"wrong.json is not as it should be, and nothing was started", "Queues[0].Properties.LockDuration: ", "Queues[1].Name: ",
+		}},
+		"a definition of nothing": {Config{Definition: write("empty.json", "", 0o600)}, []string{"empty.json is not as it should be"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := tc.config
+			if c.HTTP == "" {
+				c.HTTP = "127.0.0.1:0"
+			}
+			if c.Admin == "" {
+				c.Admin = "127.0.0.1:0"
+			}
+			if c.Store == "" {
+				c.Store = "sqlite:" + filepath.Join(t.TempDir(), "mayfly.db")
+			}
+			if name == "an unreadable folder" && private == "" {
+				t.Skip("nothing is unreadable for this user")
+			}
+			c.Ready = func(Ready) { t.Error("it started") }
+			var out bytes.Buffer
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			err := run(ctx, c, &out)
+			if err == nil || out.Len() > 0 {
+				t.Fatalf("got %v, printed %q", err, &out)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q", err, want)
+				}
+			}
+			if c.Definition == "" && strings.Contains(err.Error(), "\n") {
+				t.Errorf("that is more than a sentence: %v", err)
+			}
+			if c.Definition != "" {
+				return
+			}
+			// The ports are free again.
+			for _, a := range []string{c.HTTP, c.Admin} {
+				if l, err := net.Listen("tcp", a); err == nil {
+					l.Close()
+				} else if a != taken.Addr().String() && strings.HasPrefix(a, "127.") && !strings.Contains(a, "web") {
+					t.Errorf("%s is still in use: %v", a, err)
+				}
+			}
+		})
+	}
+}
+
+func TestInsecureListensEverywhere(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var got Ready
+	err := run(ctx, Config{HTTP: "0.0.0.0:0", Admin: "0.0.0.0:0", Store: "memory:", Insecure: true, Ready: func(r Ready) {
+		got = r
+		get(t, r.Dashboard+"/healthz")
+		cancel()
+	}}, io.Discard)
+	if err != nil || !strings.HasPrefix(got.Dashboard, "http://127.0.0.1:") {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestStopWaitsForNobodyWhoWaits(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	for _, body := range []string{`{"kind":"queue","path":"q"}`} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Dashboard+"/api/v1/entities", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Body.Close()
+	}
+	polled := make(chan error, 1)
+	go func() {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Admin+"/q/messages/head?timeout=60", http.NoBody)
+		if err != nil {
+			panic(err)
+		}
+		w, err := http.DefaultClient.Do(r)
+		if err == nil {
+			w.Body.Close()
+			if w.StatusCode != http.StatusServiceUnavailable {
+				err = errors.New(w.Status)
+			}
+		}
+		polled <- err
+	}()
+	for entity(t, s, "q").AccessedAt == nil { // it waits
+		if t.Context().Err() != nil {
+			t.Fatal("it never waited")
+		}
+	}
+	began := time.Now()
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+	if err := <-polled; err != nil {
+		t.Errorf("whoever waited was told %v", err)
+	}
+	if took := time.Since(began); took > stopPatience/2 {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestDataFolder(t *testing.T) {
+	home := t.TempDir() // absolute on every system
+	for name, tc := range map[string]struct {
+		system    string
+		variables map[string]string
+		want      string
+	}{
+		"as XDG says":            {"linux", map[string]string{"XDG_DATA_HOME": home, "HOME": "h"}, home},
+		"XDG on a Mac":           {"darwin", map[string]string{"XDG_DATA_HOME": home, "HOME": "h"}, home},
+		"a relative XDG is none": {"linux", map[string]string{"XDG_DATA_HOME": "x", "HOME": "h"}, filepath.Join("h", ".local", "share")},
+		"Linux":                  {"linux", map[string]string{"HOME": "h"}, filepath.Join("h", ".local", "share")},
+		"a Mac":                  {"darwin", map[string]string{"HOME": "h"}, filepath.Join("h", "Library", "Application Support")},
+		"Windows":                {"windows", map[string]string{"LocalAppData": `C:\x`, "HOME": "h"}, `C:\x`},
+		"homeless":               {"linux", nil, ""},
+	} {
+		if got := dataFolder(tc.system, func(v string) string { return tc.variables[v] }); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func FuzzLimits(f *testing.F) {
+	for _, s := range []string{"min-auto-delete=2s", "message-size=10", "x", "=", "max-ttl=never", "entities=-1", "min-lock=PT5S", "receives=1e3", "batch-size=99999999999999999999"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		l, err := parseLimits([]string{s})
+		if err != nil {
+			if strings.Contains(err.Error(), engine.ErrArgument.Error()) {
+				t.Errorf("%v is not for people", err)
+			}
+			return
+		}
+		name, _, _ := strings.Cut(s, "=")
+		if name = strings.TrimSpace(name); !strings.Contains(fmt.Sprint(engine.LimitNames()), name) {
+			t.Errorf("%q set something", s)
+		}
+		if again, err := parseLimits([]string{s, s}); err != nil || again != l {
+			t.Errorf("twice it is %v, %v", again, err)
+		}
+	})
+}
