@@ -116,16 +116,16 @@ func checkSite(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // headless answers HEAD wherever GET is answered. The HTTP server leaves the
-// body out by the request as it came.
-func headless(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		if r := c.Request(); r.Method == http.MethodHead {
+// body out, by the request as it came.
+func headless(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
 			asked := *r
 			asked.Method = http.MethodGet
-			c.SetRequest(&asked)
+			r = &asked
 		}
-		return next(c)
-	}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // stalled is how long a client may neither send what it announced nor take what

@@ -83,7 +83,7 @@ func New(o Options) *Server {
 
 func (s *Server) server(ctx context.Context, h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           h,
+		Handler:           headless(h),
 		ReadHeaderTimeout: headerPatience,
 		IdleTimeout:       idlePatience,
 		// A message's properties may travel in headers, escaped.
@@ -147,7 +147,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) base(policy func(*http.Request) string) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	e.Pre(identify, s.logged, secured(policy), recovered, checkHost(s.o.Hosts), checkSite, patient, headless)
+	e.Pre(identify, s.logged, secured(policy), recovered, checkHost(s.o.Hosts), checkSite, patient)
 	return e
 }
 
