@@ -19,6 +19,13 @@
 //   input[name=time] rel|local|utc · input[name=keys] · data-act="theme"
 //   data-act="copy" data-text="…", data-copy="…" or data-copy-from="#id"
 //   data-dialog="id", data-close · places: data-newbar="LIST", data-reload, data-status
+//   <a data-drawer href>             opens beside the page where there is room: the
+//       answer to ?drawer=1 is an .drawer[data-live] with slots of its own and a
+//       heading; data-act="close" in it
+//   data-pin="URL" [data-who] [data-goes]   around a countdown: half a minute before
+//       its end a copy of template[data-toast] in [data-toasts] offers to pin it;
+//       data-act="dismiss" in it
+//   <input type="checkbox" data-all>   checks every row of its table
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -39,7 +46,7 @@
     reconnecting: "Reconnecting {n} s", polling: "Polling {n} s", stale: "Stale since {n}",
     lost: "The connection was lost", expiring: "expiring…", expired: "EXPIRED", ago: "{n} ago",
     newRows: "{n} new while you are here", came: "{n} new", went: "{n} gone", copied: "Copied",
-    reload: "Mayfly was updated: reload the page",
+    reload: "Mayfly was updated: reload the page", leaves: "{name} deletes itself in {n}",
   };
   const word = (key, n) => words[key].replace("{n}", n);
 
@@ -200,12 +207,17 @@
     read(row);
   };
 
+  // A pane shows one topic of the server's: the page, and a drawer beside it.
+  const panes = [];
+  const paneOf = (topic) => panes.find(({ el }) => el.dataset.live === topic);
+  const slotsOf = ({ el }) => all("[data-slot]", el).filter((slot) => slot.closest(".drawer, body") === el);
+
   // A list: order is what the server shows; held are rows of it that wait for
   // the reader; leaving are rows no longer of it, with the tick they may go at.
   const lists = new Map();
   const keyed = (el) => [...el.children].filter((row) => "key" in row.dataset);
-  const listOf = (name, from = document) => {
-    const el = $(`[data-list="${CSS.escape(name)}"]`, from);
+  const listOf = (name) => { // a drawer has none
+    const el = $(`[data-list="${CSS.escape(name)}"]`);
     if (el && lists.get(name)?.el !== el) {
       lists.set(name, { name, el, order: keyed(el).map((row) => row.dataset.key), held: new Map(), leaving: new Map() });
     }
@@ -216,7 +228,7 @@
     return el.matches(":hover, :focus-within") || !marked.isCollapsed && marked.getRangeAt(0).intersectsNode(el);
   };
   const busy = ({ el }) => touched(el) || el.dataset.insert === "hold" &&
-    (el.getBoundingClientRect().top < 0 || !!$("input:checked, [open], [aria-expanded=true]", el));
+    (el.getBoundingClientRect().top < 0 || !!$("input:checked, [open], [aria-expanded=true], [aria-current]", el));
 
   const mergeList = (name, { order, put = {}, gone = {} }) => {
     const list = listOf(name);
@@ -362,7 +374,9 @@
   // ── The socket ────────────────────────────────────────────────────────────
   const topic = () => document.body.dataset.live;
   const send = (command) => { if (link.ws?.readyState === WebSocket.OPEN) link.ws.send(JSON.stringify(command)); };
-  const subscribe = () => send({ op: "sub", topic: topic(), n: Number(document.body.dataset.n) || 0 });
+  const subscribe = () => {
+    for (const { live, n } of panes.map(({ el }) => el.dataset)) if (live) send({ op: "sub", topic: live, n: Number(n) || 0 });
+  };
 
   const connect = () => {
     clearTimeout(link.timer);
@@ -405,7 +419,7 @@
         subscribe();
         break;
       case "parts":
-        if (m.topic === topic()) frame(m);
+        if (paneOf(m.topic)) frame(m, paneOf(m.topic));
         break;
       case "error":
         if (m.topic && m.topic !== topic()) break;
@@ -417,20 +431,20 @@
     }
     show();
   };
-  const frame = (m) => {
+  const frame = (m, pane) => {
     count.frames++;
-    if (m.full) {
+    if (m.full && pane === panes[0]) {
       Object.assign(link, { live: true, tries: 0 });
       retry = 5000;
       stopPolling();
     }
-    staleSince = 0;
-    merge(m);
+    if (pane === panes[0]) staleSince = 0;
+    merge(m, pane);
     if (paused) return; // the page stays as it was at its number
-    document.body.dataset.n = m.n;
+    pane.el.dataset.n = m.n;
     lastGood = now();
   };
-  const merge = ({ slots = {}, lists: parts = {} }) => {
+  const merge = ({ slots = {}, lists: parts = {} }, pane) => {
     if (paused) {
       for (const [name, { order }] of Object.entries(parts)) {
         const have = new Set(listOf(name)?.order);
@@ -438,9 +452,9 @@
       }
       return;
     }
-    for (const [name, fresh] of Object.entries(slots)) {
-      const el = $(`[data-slot="${CSS.escape(name)}"]`);
-      if (el) mergeSlot(el, typeof fresh === "string" ? parse(fresh) : fresh);
+    for (const el of slotsOf(pane)) {
+      const fresh = slots[el.dataset.slot];
+      if (fresh !== undefined) mergeSlot(el, typeof fresh === "string" ? parse(fresh) : fresh);
     }
     for (const [name, part] of Object.entries(parts)) mergeList(name, part);
   };
@@ -451,37 +465,143 @@
   };
 
   // ── Without a socket: the page itself, every five seconds ─────────────────
+  const fetched = async (url) => {
+    const answer = await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(4500) });
+    if (!answer.ok) throw new Error(answer.statusText);
+    const { body } = new DOMParser().parseFromString(await answer.text(), "text/html");
+    return body.dataset.live ? body : $(".drawer", body);
+  };
   const poll = async () => {
     clearTimeout(pollTimer);
     pollTimer = setTimeout(poll, 5000);
     if (paused || document.hidden) return;
     try {
-      const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(4500) });
-      if (!answer.ok) throw new Error(answer.statusText);
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (page.body.dataset.live !== topic()) throw new Error("another page");
-      if (!polling || paused) return;
-      count.polls++;
-      samples = [];
-      sample(page.body.dataset.now);
-      document.body.dataset.n = page.body.dataset.n;
-      updated(page.body.dataset.build);
-      staleSince = 0;
-      lastGood = now();
-      merge(partsOf(page));
+      for (const pane of [...panes]) {
+        const fresh = await fetched(pane.url);
+        if (fresh?.dataset.live !== pane.el.dataset.live) throw new Error("another page");
+        if (!polling || paused) return;
+        pane.el.dataset.n = fresh.dataset.n;
+        merge(partsOf({ el: fresh }), pane);
+        if (pane !== panes[0]) continue;
+        count.polls++;
+        samples = [];
+        sample(fresh.dataset.now);
+        updated(fresh.dataset.build);
+        staleSince = 0;
+        lastGood = now();
+      }
     } catch {
       if (polling) staleSince ||= lastGood || now();
     }
     show();
   };
   const stopPolling = () => { clearTimeout(pollTimer); polling = 0; link.failures = []; };
-  const partsOf = (page) => ({
-    slots: Object.fromEntries(all("[data-slot]", page).map((el) => [el.dataset.slot, el])),
-    lists: Object.fromEntries(all("[data-list]", page).map((el) => {
+  const partsOf = (pane) => ({
+    slots: Object.fromEntries(slotsOf(pane).map((el) => [el.dataset.slot, el])),
+    lists: Object.fromEntries(all("[data-list]", pane.el).map((el) => {
       const rows = keyed(el).map((row) => [row.dataset.key, row]);
       return [el.dataset.list, { order: rows.map(([key]) => key), put: Object.fromEntries(rows) }];
     })),
   });
+
+  // ── The drawer ────────────────────────────────────────────────────────────
+  // Something beside the list it was opened from, which keeps its place. The
+  // address is its page's, so it can be passed on, and Back closes it.
+  const roomy = matchMedia("(width >= 56.25rem)");
+  const bareURL = (url) => url.replace(/#.*/, "");
+  const beside = (href) => {
+    const url = new URL(href, location.href);
+    url.searchParams.set("drawer", 1);
+    url.hash = "";
+    return url.href;
+  };
+  let opener = null, asking = "", title = "";
+  const open = async (href, from) => {
+    const url = asking = beside(href);
+    let el;
+    try { el = await fetched(url); } catch { /* its page will say what is wrong */ }
+    if (asking !== url) return; // something else was asked for meanwhile
+    asking = "";
+    if (!el) { location.assign(href); return; }
+    if (from) history[panes[1] ? "replaceState" : "pushState"]({ drawer: 1 }, "", href);
+    title ||= document.title;
+    if (panes[1]) takeOut();
+    if (from && !from.closest(".drawer")) opener = from;
+    opener?.closest("[data-key]")?.setAttribute("aria-current", "true");
+    document.body.append(el = document.adoptNode(el));
+    panes[1] = { el, url };
+    for (const slot of slotsOf(panes[1])) sent.set(slot, bare(slot));
+    read(el);
+    const heading = $("h2", el);
+    document.title = `${heading.textContent} · ${title}`;
+    heading.focus({ preventScroll: true });
+    if (!paused) send({ op: "sub", topic: el.dataset.live, n: Number(el.dataset.n) || 0 });
+  };
+  const takeOut = () => {
+    const [, { el }] = panes.splice(1, 1);
+    if (el.dataset.live) send({ op: "unsub", topic: el.dataset.live });
+    el.remove();
+    for (const row of all("[data-key][aria-current]")) row.removeAttribute("aria-current");
+  };
+  const shut = () => {
+    asking = "";
+    if (!panes[1]) return;
+    takeOut();
+    document.title = title;
+    (opener?.isConnected ? opener : $("main"))?.focus({ preventScroll: true });
+    opener = null;
+  };
+  const close = () => history.state?.drawer ? history.back() : shut();
+  const popped = () => {
+    const at = bareURL(location.href);
+    if (panes[1] && beside(at) === panes[1].url || at === bareURL(panes[0].url) && !panes[1]) return; // a fragment
+    if (at === bareURL(panes[0].url)) shut();
+    else if (history.state?.drawer) open(location.href);
+    else location.reload(); // the page that was opened here before is another one
+  };
+  // drawn says whether a click is one that opens a drawer.
+  const drawn = (e) => {
+    const from = e.target.closest("a[data-drawer], .drawer .seg a");
+    if (!from || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || !roomy.matches || !topic()) return false;
+    e.preventDefault();
+    open(from.href, from);
+    return true;
+  };
+
+  // ── What is about to delete itself ────────────────────────────────────────
+  // A toast is there while its clock has less than half a minute, unless the
+  // reader has sent it away. The clock put back is another clock.
+  const away = new Map(); // address to deadline
+  const toast = () => {
+    const place = $("[data-toasts]"), due = new Map();
+    if (!place) return;
+    for (const el of all("[data-pin]:not(.leaving)")) {
+      const { pin } = el.dataset, clock = $("time[data-of]", el), left = clock ? Date.parse(clock.dateTime) - now() : 0;
+      if (left > 0 && left <= 30000 && away.get(pin) !== clock.dateTime) due.set(`${pin} ${clock.dateTime}`, { el, pin, clock });
+    }
+    for (const el of [...place.children]) if (!due.delete(el.dataset.of) && !touched(el)) el.remove();
+    for (const [of, { el, pin, clock }] of due) {
+      const note = $("template[data-toast]").content.firstElementChild.cloneNode(true), time = clock.cloneNode(true);
+      const [before, after] = words.leaves.replace("{name}", el.dataset.who).split("{n}");
+      Object.assign(note.dataset, { of, gone: pin, at: clock.dateTime });
+      $("b", note).append(before, time, after);
+      say($("small", note), el.dataset.goes ?? "");
+      $("[form]", note).setAttribute("formaction", pin);
+      place.append(note);
+      read(note);
+      news.note = before + longSpan(30) + after;
+    }
+  };
+  const dismiss = (note) => { away.set(note.dataset.gone, note.dataset.at); note.remove(); };
+
+  // ── Choosing ──────────────────────────────────────────────────────────────
+  const boxes = (head) => all("tbody tr:not(.leaving) input[type=checkbox]", head.closest("table"));
+  const choose = () => {
+    for (const head of all("input[data-all]")) {
+      const rows = boxes(head), n = rows.filter((box) => box.checked).length;
+      Object.assign(head, { checked: n > 0 && n === rows.length, indeterminate: n > 0 && n < rows.length, disabled: !rows.length });
+    }
+  };
 
   // ── Hands ─────────────────────────────────────────────────────────────────
   // A pause stops every figure. The server goes on telling what comes, so that
@@ -523,11 +643,14 @@
     announce();
   };
   const click = (e) => {
+    if (drawn(e)) return;
     const el = e.target.closest("[data-pill], [data-act], [data-newbar], [data-copy], [data-copy-from], [data-dialog], [data-close]");
     if (!el) return;
     const { dataset: d } = el;
     if ("pill" in d) pause();
     else if (d.act === "theme") theme();
+    else if (d.act === "close") close();
+    else if (d.act === "dismiss") dismiss(el.closest(".toast"));
     else if (d.newbar) settle(listOf(d.newbar), true);
     else if (d.act === "copy" || "copy" in d || d.copyFrom) copy(el);
     else if (d.dialog && document.getElementById(d.dialog)?.showModal) { e.preventDefault(); document.getElementById(d.dialog).showModal(); }
@@ -535,6 +658,7 @@
   };
   let chord = 0;
   const key = (e) => {
+    if (e.key === "Escape" && panes[1] && !$("dialog[open]")) { e.preventDefault(); close(); return; }
     if (kept.get("keys") === "off" || e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]") ||
       e.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]")) return;
     const home = location.pathname.match(/^.*?\/n\/[^/]+/)?.[0];
@@ -546,6 +670,8 @@
   const change = ({ target: el }) => {
     if (el.name === "time") { kept.set("time", el.value); setMode(el.value); }
     if (el.name === "keys") kept.set("keys", el.checked ? "on" : "off");
+    if ("all" in el.dataset) for (const box of boxes(el)) box.checked = el.checked;
+    choose();
   };
 
   // beat is the second hand of everything above.
@@ -554,6 +680,8 @@
     show();
     if (paused) return;
     for (const list of lists.values()) settle(list);
+    choose();
+    toast();
     announce();
     if (!document.hidden) read(document);
   };
@@ -565,6 +693,7 @@
     beat();
   };
   const start = () => {
+    panes.push({ el: document.body, url: location.href });
     sample(document.body.dataset.now ?? new Date().toISOString(),
       document.body.dataset.now ? performance.getEntriesByType("navigation")[0]?.responseStart : ticks());
     for (const el of all("[data-slot], [data-list] > [data-key]")) sent.set(el, bare(el));
@@ -578,6 +707,7 @@
     addEventListener("click", click);
     addEventListener("keydown", key);
     addEventListener("change", change);
+    addEventListener("popstate", popped);
     addEventListener("online", hurry);
     addEventListener("pageshow", (e) => { if (e.persisted) hurry(); });
     addEventListener("storage", (e) => { if (e.key === "mayfly.theme" && e.newValue) root.dataset.theme = e.newValue; });

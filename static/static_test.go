@@ -9,7 +9,7 @@ import (
 )
 
 func TestEveryURLOpens(t *testing.T) {
-	for _, name := range []string{"app.css", "htmx.min.js", "icons.svg", "favicon.svg"} {
+	for _, name := range []string{"app.css", "live.js", "icons.svg", "favicon.svg"} {
 		u := URL(name)
 		if !strings.HasPrefix(u, Prefix) {
 			t.Errorf("URL(%q) = %q, want it below %s", name, u, Prefix)

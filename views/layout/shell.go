@@ -51,6 +51,9 @@ type Live struct {
 	Epoch uint64
 	Now   time.Time // the broker's clock at rendering
 	Build string
+	// Picking is set when rows of the page can be chosen, which a page that
+	// loads itself again would forget: without scripts it then does not.
+	Picking bool
 }
 
 // On says whether the page is live.
@@ -110,6 +113,7 @@ func words(ctx context.Context) string {
 		"copied":       locale.T(ctx, "live.copied"),
 		"expiring":     locale.T(ctx, "time.expiring"),
 		"expired":      locale.T(ctx, "board.expired"),
+		"leaves":       locale.T(ctx, "toast.leaves", locale.Args{"Name": "{name}", "N": "{n}"}),
 		"ago":          locale.T(ctx, "time.ago", locale.Args{"Span": "{n}"}),
 	})
 	if err != nil {

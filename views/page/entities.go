@@ -97,6 +97,11 @@ type EntityRow struct {
 	Line           []float64 // how its depth went, oldest first; fewer than two: no line
 }
 
+// sitter is what the row's hourglass shows.
+func (r EntityRow) sitter() Sitter {
+	return Sitter{Name: r.Name, Href: r.Href, Clock: r.Idle, State: r.Glass}
+}
+
 // Full is the page.
 func (m Entities) Full() templ.Component { return entities(m) }
 

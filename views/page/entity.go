@@ -139,7 +139,14 @@ type Setting struct {
 }
 
 // Full is the page.
-func (m Entity) Full() templ.Component { return entity(m) }
+func (m Entity) Full() templ.Component {
+	switch m.tab() {
+	case Subscribers, Ruling, Settled:
+	default:
+		m.Shell.Live.Picking = true
+	}
+	return entity(m)
+}
 
 // Watches is the entity, and for a topic everything: its subscriptions count.
 func (m Entity) Watches() []string {

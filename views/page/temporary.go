@@ -64,6 +64,18 @@ func (m Temporary) Parts() []view.Part {
 	)
 }
 
+// pinning is what the script needs to offer to keep s before it goes.
+func (s Sitter) pinning(ctx context.Context) templ.Attributes {
+	if s.State != component.Running || s.Clock.At.IsZero() {
+		return nil
+	}
+	a := templ.Attributes{"data-pin": s.Href + "/pin", "data-who": s.Name}
+	if s.Messages > 0 {
+		a["data-goes"] = locale.N(ctx, "temporary.goes", s.Messages)
+	}
+	return a
+}
+
 // newTemporary leads to a form that already asks for a queue that deletes
 // itself.
 func newTemporary(ctx context.Context, s layout.Shell) component.Link {

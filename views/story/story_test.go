@@ -176,7 +176,7 @@ func TestMarkupIsSound(t *testing.T) {
 // TestWrite leaves the stories where somebody can serve and look at them.
 func TestWrite(t *testing.T) {
 	if *write == "" {
-		t.Skip("no -write directory")
+		return // there is nothing to check
 	}
 	put := func(name string, content []byte) {
 		file := filepath.Join(*write, name)
@@ -187,7 +187,7 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"app.css", "icons.svg", "favicon.svg", "htmx.min.js", "live.js"} {
+	for _, name := range []string{"app.css", "icons.svg", "favicon.svg", "live.js"} {
 		u := static.URL(name)
 		content, _, ok := static.Open(strings.TrimPrefix(u, static.Prefix))
 		if !ok {

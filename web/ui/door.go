@@ -116,7 +116,7 @@ func (d *Door) visit(c echo.Context) {
 	if theme, err := c.Cookie("mayfly_theme"); err == nil && (theme.Value == "light" || theme.Value == "dark") {
 		who.Theme = theme.Value
 	}
-	if r.Method == http.MethodGet && r.Header.Get("HX-Request") == "" {
+	if r.Method == http.MethodGet && !beside(r) {
 		if n, ok := d.forms.Take(c.Response(), r); ok {
 			who.Notice.Tone = component.Tone(n.Tone)
 			who.Notice.Title, who.Notice.Detail, _ = strings.Cut(n.Text, "\n")
@@ -161,12 +161,16 @@ func (d *Door) page(c echo.Context) error {
 	case page.Message:
 		if m.Missing {
 			status = http.StatusNotFound
-		} else if c.Request().Header.Get("HX-Request") == "true" {
+		} else if beside(c.Request()) {
 			return d.write(c, status, m.Drawer())
 		}
 	}
 	return d.write(c, status, p.Full())
 }
+
+// beside says whether the script asks for what it shows beside another page,
+// and not for a page.
+func beside(r *http.Request) bool { return r.URL.Query().Get("drawer") != "" }
 
 // write renders before it answers, so that a failure still has its status.
 func (d *Door) write(c echo.Context, status int, f templ.Component) error {
