@@ -2,6 +2,7 @@ package show
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,7 +39,7 @@ func (p *Pages) expirations(ctx context.Context, at Place) (view.Page, uint64, e
 		var at []engine.Instant
 		at, parts = edges(r.Now, entities)
 		spans = r.Horizon("", at)
-		if only == everything {
+		if only.all() {
 			next = r.Expiring(rows)
 		} else {
 			next = only.of(r.Expiring(boardScanned), r.Now, rows)
@@ -84,7 +85,7 @@ type choice struct {
 	bucket int    // of the horizon; -1: all
 }
 
-var everything = choice{bucket: -1}
+func (c choice) all() bool { return c.fate == "" && c.bucket < 0 }
 
 // of picks from rows, which are sorted by their expiry.
 func (c choice) of(rows []engine.Row, now engine.Instant, most int) (out []engine.Row) {
@@ -152,10 +153,8 @@ func (p *Pages) justExpired(t trace, now engine.Instant) page.Expired {
 
 // oneOf is s if it is one of the words there are, else empty.
 func oneOf(s string, words ...string) string {
-	for _, w := range words {
-		if s == w {
-			return s
-		}
+	if slices.Contains(words, s) {
+		return s
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package show
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"mayfly/engine"
@@ -22,10 +23,8 @@ func (p *Pages) life(ctx context.Context, m messageSight, now engine.Instant) []
 func (p *Pages) before(ctx context.Context, m messageSight, past []trace) (out []component.Entry) {
 	known := func(kinds ...engine.EventKind) bool {
 		for _, t := range past {
-			for _, k := range kinds {
-				if t.kind == k {
-					return true
-				}
+			if slices.Contains(kinds, t.kind) {
+				return true
 			}
 		}
 		return false
@@ -76,7 +75,7 @@ func (p *Pages) entry(ctx context.Context, t trace) component.Entry {
 		detail(locale.T(ctx, "life.number", args))
 	case engine.EventLockLost, engine.EventAbandoned, engine.EventDeferred:
 		if t.tries > 0 {
-			detail(locale.T(ctx, "life.tries", args))
+			detail(locale.N(ctx, "life.tries", int(t.tries)))
 		}
 	}
 	if by := hand(ctx, t.actor); by != "" {

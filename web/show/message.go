@@ -173,7 +173,7 @@ func (p *Pages) body(ctx context.Context, k engine.Key, size int64) ([]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("open the body of content %d: %w", k, err)
 	}
-	defer func() { _ = in.Close() }() //nolint:errcheck // it was only read
+	defer func() { _ = in.Close() }()
 	most := int64(bodyShown)
 	if size > bodyShown {
 		most = bodyHead

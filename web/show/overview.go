@@ -123,7 +123,7 @@ func fates(ctx context.Context, dead, lost int) string {
 	case dead == 0:
 		return locale.N(ctx, "fates.lost", lost)
 	default:
-		return locale.T(ctx, "fates.both", locale.Args{"Dead": locale.Number(ctx, dead), "Lost": locale.Number(ctx, lost)})
+		return locale.N(ctx, "fates.both", lost, locale.Args{"Dead": locale.Number(ctx, dead)})
 	}
 }
 

@@ -3,6 +3,7 @@ package show
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -245,9 +246,7 @@ func entityAddress(kind engine.EntityKind, path engine.Path) string {
 // value takes the name away.
 func (p Place) with(pairs ...string) Place {
 	q := url.Values{}
-	for k, v := range p.Query {
-		q[k] = v
-	}
+	maps.Copy(q, p.Query)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if q.Del(pairs[i]); pairs[i+1] != "" {
 			q.Set(pairs[i], pairs[i+1])

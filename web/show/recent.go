@@ -264,8 +264,7 @@ func (r *Recent) ticker() (lines []line, more int) {
 	defer r.mu.Unlock()
 	second := engine.Instant(0)
 	inSecond := 0
-	for i := len(r.lines) - 1; i >= 0; i-- {
-		l := r.lines[i]
+	for _, l := range slices.Backward(r.lines) {
 		if s := l.at / 1000; s != second {
 			second, inSecond = s, 0
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,5 +119,5 @@ func pills(preview string) (out []page.Pill) {
 }
 
 func pillKey(path []string, key string) string {
-	return cut(strings.Join(append(path[:len(path):len(path)], key), "."), longestPill)
+	return cut(strings.Join(append(slices.Clip(path), key), "."), longestPill)
 }

@@ -2,6 +2,7 @@ package show
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -71,9 +72,7 @@ func strong(s string) component.Text { return component.Text{S: s, Strong: true}
 func tell(ctx context.Context, id string, it component.Text, args locale.Args) []component.Text {
 	const place = "\x00"
 	all := locale.Args{"It": place}
-	for k, v := range args {
-		all[k] = v
-	}
+	maps.Copy(all, args)
 	before, after, _ := strings.Cut(locale.T(ctx, id, all), place)
 	return []component.Text{say(before), it, say(after)}
 }

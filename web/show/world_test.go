@@ -2,7 +2,6 @@ package show_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -31,7 +30,7 @@ type world struct {
 func within(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+		logger := slog.New(slog.DiscardHandler)
 		limits := engine.DefaultLimits()
 		limits.MinAutoDelete = time.Second
 		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil },
@@ -110,7 +109,7 @@ func (w *world) open(url string) view.Page {
 	return p
 }
 
-func render(t *testing.T, ctx context.Context, c templ.Component) string {
+func render(ctx context.Context, t *testing.T, c templ.Component) string {
 	t.Helper()
 	var b strings.Builder
 	if err := c.Render(ctx, &b); err != nil {
@@ -121,7 +120,7 @@ func render(t *testing.T, ctx context.Context, c templ.Component) string {
 
 func (w *world) read(url string) *goquery.Document {
 	w.Helper()
-	doc, err := goquery.NewDocumentFromReader(strings.NewReader(render(w.T, w.Context(), w.open(url).Full())))
+	doc, err := goquery.NewDocumentFromReader(strings.NewReader(render(w.Context(), w.T, w.open(url).Full())))
 	w.must(err)
 	return doc
 }
@@ -138,20 +137,20 @@ func (w *world) sound(url string) {
 		w.Errorf("%s: %v", url, err)
 		return
 	}
-	full := render(w.T, still, p.Full())
-	if m := odd.FindString(render(w.T, w.Context(), p.Full())); m != "" {
+	full := render(still, w.T, p.Full())
+	if m := odd.FindString(render(w.Context(), w.T, p.Full())); m != "" {
 		w.Errorf("%s says %q", url, m)
 	}
 	for _, part := range p.Parts() {
 		if part.Slot != nil {
-			if !strings.Contains(full, render(w.T, still, part.Slot)) || !strings.Contains(full, `data-slot="`+part.Name+`"`) {
+			if !strings.Contains(full, render(still, w.T, part.Slot)) || !strings.Contains(full, `data-slot="`+part.Name+`"`) {
 				w.Errorf("%s: slot %s is not in the page as it is pushed", url, part.Name)
 			}
 			continue
 		}
 		seen := map[string]bool{}
 		for _, r := range part.Rows {
-			if !strings.Contains(full, render(w.T, still, r.Content)) {
+			if !strings.Contains(full, render(still, w.T, r.Content)) {
 				w.Errorf("%s: row %s of %s is not in the page as it is pushed", url, r.Key, part.Name)
 			}
 			if seen[r.Key] {
@@ -160,4 +159,14 @@ func (w *world) sound(url string) {
 			seen[r.Key] = true
 		}
 	}
+}
+
+// rowsOf are the messages of a place.
+func (w *world) rowsOf(path engine.Path) (rows []engine.Row) {
+	w.Helper()
+	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
+		rows, err = r.Browse(engine.Browse{Path: path, From: 1, Limit: 1000})
+		return err
+	}))
+	return rows
 }

@@ -71,7 +71,10 @@ func (d *Door) edit(c echo.Context, at show.Place, typed url.Values) error {
 	if len(wrong) > 0 {
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
-	agreed, _ := strconv.Atoi(at.Query.Get("agreed")) // none is zero
+	agreed, err := strconv.Atoi(at.Query.Get("agreed"))
+	if err != nil {
+		agreed = 0 // nobody has agreed to anything yet
+	}
 	what, err := d.pages.WhatIf(ctx, e.Path, typed)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about

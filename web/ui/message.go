@@ -129,7 +129,7 @@ func (d *Door) settleWith(c echo.Context, at show.Place, typed url.Values, s eng
 // received it, else if nobody holds it (OPS-5).
 func (d *Door) deadLetter(c echo.Context, at show.Place, typed url.Values) error {
 	reason, description := typed.Get(page.AskReason), typed.Get(page.AskDescription)
-	if _, given, _ := token(at, typed); given {
+	if _, given, err := token(at, typed); given || err != nil {
 		err := d.settleWith(c, at, typed, engine.Settlement{Outcome: engine.DeadLetter, Reason: reason, Description: description}, "ui.dead")
 		return d.againOr(c, at, typed, page.AskReason, err)
 	}
@@ -259,16 +259,12 @@ func (d *Door) extendOne(c echo.Context, k engine.Key, by time.Duration) (engine
 	if err != nil {
 		return 0, err
 	}
-	from := now // of one that never ends, or whose time has come
-	if row.Expires > now {
-		from = row.Expires
-	}
-	to := from.Add(by)
+	to := max(now, row.Expires).Add(by)                           // from now for one that never ends, or whose time has come
 	return to, d.b.Extend(c.Request().Context(), k, to, actor(c)) //nolint:wrapcheck // it says what it is about
 }
 
-// body sends all of a message's body, as something to keep: what it says it is
-// is not to be believed.
+// body sends all of a message's body, as something to keep: its content type is
+// its sender's word, and not to be believed.
 func (d *Door) body(c echo.Context) error {
 	d.visit(c)
 	at, err := d.place(c)
@@ -283,7 +279,7 @@ func (d *Door) body(c echo.Context) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	defer func() { _ = in.Close() }() //nolint:errcheck // it was only read
+	defer func() { _ = in.Close() }()
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": "message-" + strconv.FormatUint(uint64(at.Key), 10) + ".bin"}))
 	h.Set(echo.HeaderContentSecurityPolicy, "sandbox")

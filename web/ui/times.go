@@ -14,8 +14,8 @@ import (
 )
 
 // refuse is an error about what was typed, with a text of the catalogue.
-func refuse(ctx context.Context, id string, args ...locale.Args) error {
-	return &engine.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, id, args...)}
+func refuse(ctx context.Context, id string) error {
+	return &engine.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, id)}
 }
 
 func runes(s string) int64 { return int64(utf8.RuneCountInString(s)) }
@@ -40,7 +40,9 @@ func signed(ctx context.Context, text string) (time.Duration, error) {
 }
 
 // moments are the forms of an instant in UTC that a form takes.
-var moments = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339Nano, "2006-01-02 15:04", "2006-01-02 15:04:05"}
+var moments = []string{
+	"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339Nano, "2006-01-02 15:04", "2006-01-02 15:04:05",
+}
 
 // due reads when a message is to come: zero is at once. Field is the one that
 // the error is about.

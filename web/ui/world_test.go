@@ -2,7 +2,6 @@ package ui_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -50,7 +49,7 @@ func (s *breakable) Commit(ctx context.Context, b *engine.Batch) error {
 func within(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+		logger := slog.New(slog.DiscardHandler)
 		limits := engine.DefaultLimits()
 		limits.MinAutoDelete = time.Second
 		w := &world{T: t, store: &breakable{Store: new(memory.Store)}, cookies: map[string]*http.Cookie{}, remote: "127.0.0.1:50000"}

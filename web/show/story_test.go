@@ -1,0 +1,271 @@
+package show_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/views/component"
+	"mayfly/views/page"
+	"mayfly/views/view"
+	"mayfly/web/show"
+)
+
+// as is a page as its model.
+func as[T view.Page](w *world, url string) T {
+	w.Helper()
+	p := w.open(url)
+	if r, ok := p.(show.Refreshing); ok {
+		p = r.Page
+	}
+	m, ok := p.(T)
+	if !ok {
+		w.Fatalf("%s is a %T", url, p)
+	}
+	return m
+}
+
+func text(parts []component.Text) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Clock != nil {
+			b.WriteString(component.Span(p.Clock.At.Sub(p.Clock.Now)))
+		}
+		b.WriteString(p.S)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func (w *world) said(what, got, want string) {
+	w.Helper()
+	if got != want {
+		w.Errorf("%s says %q, want %q", what, got, want)
+	}
+}
+
+func TestOverviewTellsWhatGoesOn(t *testing.T) {
+	within(t, func(w *world) {
+		m := as[page.Overview](w, "/n/default")
+		if !m.Welcome || m.Connect.REST == "" {
+			t.Errorf("the first page is %+v", m.Connect)
+		}
+		w.said("the lede", text(m.Lede), "No messages yet. What you send appears here at once, and its time starts running.")
+		w.create(engine.Queue, "orders", engine.Config{DeadLetteringOnMessageExpiration: true})
+		w.create(engine.Queue, "prices", engine.Config{})
+		for range 20 {
+			w.send("orders", engine.Content{Subject: "order", TTL: 30 * time.Second})
+		}
+		w.send("prices", engine.Content{Subject: "price", TTL: 8 * time.Second}, engine.Content{Subject: "for ever"})
+		m = as[page.Overview](w, "/n/default")
+		w.said("the lede", text(m.Lede), "21 messages run out within a minute. 20 will be dead-lettered and one is lost for good. Most of them are in orders.")
+		if m.Ending != 21 || m.Messages != 22 || m.In.N != 2.2 || len(m.Next) != 7 || m.Next[0].Subject != "price" || m.Welcome {
+			t.Errorf("%d of %d end, %v a second, next %+v", m.Ending, m.Messages, m.In.N, m.Next[0])
+		}
+		if b := m.Horizon.Buckets; b[0].Lost != 1 || b[1].Dead != 20 || b[2].Dead != 0 {
+			t.Errorf("the horizon is %+v", b)
+		}
+		says := []string{}
+		for _, e := range m.Events {
+			says = append(says, e.Entity+": "+text(e.Says))
+		}
+		w.said("the ticker", strings.Join(says, "; "), "prices: 2 messages arrived; orders: 20 messages arrived; prices: created; orders: created")
+
+		time.Sleep(31 * time.Second)
+		m = as[page.Overview](w, "/n/default")
+		w.said("the lede", text(m.Lede), "Nothing runs out within a minute. 0 of 21 messages have an end.")
+		if m.Expired.N != 21 || m.DeadLetters.N != 20 || m.In.N != 0 {
+			t.Errorf("%v expired, %v dead letters, %v in", m.Expired.N, m.DeadLetters.N, m.In.N)
+		}
+		w.said("the first event", text(m.Events[0].Says), "20 messages ran out of time → orders/$DLQ")
+		x := as[page.Expirations](w, "/n/default/expirations")
+		if len(x.Gone) != 21 || x.Passed != 21 || x.Gone[0].Fate.To != "orders/$DLQ" || x.Gone[20].DeadHref != "" {
+			t.Errorf("%d just expired of %d: %+v", len(x.Gone), x.Passed, x.Gone)
+		}
+		if gone := as[page.Message](w, x.Gone[20].Href); gone.Ended.Title != "Ran out of time, lost without a trace" || gone.Subject != "price" {
+			t.Errorf("its page is %+v", gone.Ended)
+		}
+	})
+}
+
+func TestWhyAMessageLivesAsLongAsItDoes(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: 5 * time.Minute, DeadLetteringOnMessageExpiration: true})
+		w.create(engine.Queue, "plain", engine.Config{})
+		w.create(engine.Topic, "prices", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{DefaultMessageTimeToLive: time.Minute})
+		w.send("orders", engine.Content{Subject: "capped", TTL: time.Hour}, engine.Content{Subject: "short", TTL: time.Minute}, engine.Content{Subject: "unset"},
+			engine.Content{Subject: "later", TTL: time.Minute, ScheduledFor: w.now().Add(time.Hour)})
+		w.send("plain", engine.Content{Subject: "for ever"})
+		w.send("prices", engine.Content{Subject: "copy", TTL: 10 * time.Minute})
+		why := func(url string) (terms, says string) {
+			m := as[page.Message](w, url)
+			for _, t := range m.Why.Terms {
+				if terms += t.Name + " " + t.Show; t.Wins {
+					terms += "!"
+				}
+				terms += ", "
+			}
+			return strings.TrimSuffix(terms, ", "), text(m.Why.Says)
+		}
+		rows := as[page.Entity](w, "/n/default/q/orders").Rows
+		for i, want := range []string{
+			"this message 1h, queue default 5m!", "this message 1m!, queue default 5m", "this message never, queue default 5m!", "this message 1m!, queue default 5m",
+		} {
+			terms, _ := why(rows[i].Href)
+			w.said(rows[i].Subject, terms, want)
+		}
+		_, says := why(rows[0].Href)
+		w.said("the sentence", says, "5m counts. The clock started when it was stored, at 00:00:00 UTC. At the end: dead-lettered into orders/$DLQ, TTLExpiredException.")
+		terms, says := why(as[page.Entity](w, "/n/default/q/plain").Rows[0].Href)
+		w.said("for ever", terms+": "+says, "this message never, queue default never: No one sets a limit, so it never runs out.")
+		terms, _ = why(as[page.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Href)
+		w.said("a copy", terms, "this message 10m, topic default 1h, subscription default 1m!")
+
+		w.must(w.b.Extend(w.Context(), w.rowsOf("orders")[1].Message.Key, w.now().Add(2*time.Hour), "test"))
+		terms, _ = why(rows[1].Href)
+		w.said("extended", terms, "this message 1m, queue default 5m, set by hand 2h!")
+	})
+}
+
+func TestLifeOfAMessage(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: 5 * time.Minute, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second})
+		w.send("orders", engine.Content{Subject: "one"})
+		url := as[page.Entity](w, "/n/default/q/orders").Rows[0].Href
+		w.settle(w.receive("orders"), engine.Abandon, "")
+		w.receive("orders")
+		story := func() string {
+			var lines []string
+			for _, e := range as[page.Message](w, url).Life {
+				line := e.Title
+				if d := text(e.Detail); d != "" {
+					line += " (" + d + ")"
+				}
+				if e.Now {
+					line = "NOW " + line
+				}
+				lines = append(lines, line)
+			}
+			return strings.Join(lines, "; ")
+		}
+		w.said("its life", story(), "Stored (as #1 · by test); Locked (by worker-1); Given back (one failed delivery so far · by worker-1); Locked (by worker-1); "+
+			"NOW Locked in orders by worker-1; The lock ends; a failed delivery is counted (30s); Runs out of time → orders/$DLQ (not before its lock ends)")
+		time.Sleep(6 * time.Minute)
+		w.said("its life", story(), "Stored (as #1 · by test); Locked (by worker-1); Given back (one failed delivery so far · by worker-1); Locked (by worker-1); "+
+			"Lock ran out (2 failed deliveries so far · by worker-1); Ran out of time (TTLExpiredException → orders/$DLQ); NOW In orders/$DLQ, where nothing expires")
+		m := as[page.Entity](w, "/n/default/q/orders?tab=dead-letter")
+		if len(m.Reasons) != 1 || m.Reasons[0].Reason != "TTLExpiredException" || m.Reasons[0].N != 1 || len(m.Rows) != 1 || m.Rows[0].Reason != "TTLExpiredException" {
+			t.Errorf("the dead letters are %+v", m.Reasons)
+		}
+	})
+}
+
+func TestHourglasses(t *testing.T) {
+	within(t, func(w *world) {
+		idle := engine.Config{AutoDeleteOnIdle: 5 * time.Minute}
+		for _, name := range []engine.Path{"soon", "scheduled", "pinned", "received", "forwards"} {
+			c := idle
+			if name == "forwards" {
+				c.ForwardTo = "soon"
+			}
+			w.create(engine.Queue, name, c)
+		}
+		w.must(w.b.Pin(w.Context(), "pinned", "test"))
+		w.send("scheduled", engine.Content{ScheduledFor: w.now().Add(time.Hour)})
+		w.must(w.b.Touch(w.Context(), "soon", "web-1"))
+		m := as[page.Temporary](w, "/n/default/temporary")
+		got := map[string]string{}
+		for _, s := range m.Sitters {
+			got[s.Name] = string(s.State) + "|" + text(s.Why) + "|" + s.By
+		}
+		for name, want := range map[string]string{
+			"soon":      "||touch · web-1",
+			"scheduled": "held|One scheduled message is waiting. The 5m start when it becomes active or is cancelled.|send · test",
+			"pinned":    "pinned|Pinned; it was 5m before.|",
+			"forwards":  "held|It forwards to soon, which counts as a receiver that never leaves.|create · test",
+		} {
+			if !strings.HasPrefix(got[name], want) {
+				t.Errorf("%s is %q, want %q", name, got[name], want)
+			}
+		}
+		if m.Sitters[0].State != component.Running || m.Sitters[4].State != component.Pinned {
+			t.Errorf("the order is wrong: %v first, %v last", m.Sitters[0].Name, m.Sitters[4].Name)
+		}
+		time.Sleep(6 * time.Minute)
+		m = as[page.Temporary](w, "/n/default/temporary")
+		if len(m.Graves) != 2 || m.Graves[0].Restore == "" {
+			t.Errorf("%d graves", len(m.Graves))
+		}
+		gone := as[page.Entity](w, "/n/default/q/soon")
+		if gone.Gone.Name != "soon" || gone.By != "" {
+			t.Errorf("its page is %+v", gone.Gone)
+		}
+	})
+}
+
+func TestEntitiesAreSortedAndFiltered(t *testing.T) {
+	within(t, func(w *world) {
+		for _, name := range []engine.Path{"a", "b", "c", "other"} {
+			w.create(engine.Queue, name, engine.Config{})
+		}
+		w.send("b", engine.Content{}, engine.Content{})
+		w.send("c", engine.Content{TTL: time.Hour})
+		names := func(query string) (out string) {
+			for _, r := range as[page.Entities](w, "/n/default/queues"+query).Rows {
+				out += r.Name + " "
+			}
+			return strings.TrimSpace(out)
+		}
+		for query, want := range map[string]string{
+			"": "a b c other", "?dir=down": "other c b a", "?sort=active&dir=down": "b c a other", "?sort=active": "a other c b",
+			"?sort=expiry": "c a b other", "?sort=expiry&dir=down": "c a b other", "?q=THE": "other", "?q=x": "", "?sort=nonsense": "a b c other", "?page=99": "a b c other",
+		} {
+			w.said(query, names(query), want)
+		}
+		for i := range 120 {
+			w.create(engine.Queue, engine.Path("q"+string(rune('a'+i/26))+string(rune('a'+i%26))), engine.Config{})
+		}
+		m := as[page.Entities](w, "/n/default/queues?page=2")
+		if len(m.Rows) != 50 || m.Pages.Previous == "" || m.Pages.Next == "" || m.Pages.Note != "50 of 124 shown" {
+			t.Errorf("page 2 has %d rows, %+v", len(m.Rows), m.Pages)
+		}
+	})
+}
+
+func TestMessagesAreShownInPages(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		for range 120 {
+			w.send("orders", engine.Content{})
+		}
+		m := as[page.Entity](w, "/n/default/q/orders")
+		if len(m.Rows) != 50 || m.Pages.Next != "/n/default/q/orders?from=51" || m.Pages.First != "" || m.Pages.Note != "50 of 120 shown" {
+			t.Errorf("%d rows, %+v", len(m.Rows), m.Pages)
+		}
+		m = as[page.Entity](w, "/n/default/q/orders?from=101")
+		if len(m.Rows) != 20 || m.Rows[0].Number != 101 || m.Pages.Next != "" || m.Pages.First != "/n/default/q/orders" {
+			t.Errorf("%d rows, %+v", len(m.Rows), m.Pages)
+		}
+	})
+}
+
+func TestParkingLot(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{DeadLetteringOnMessageExpiration: true})
+		w.send("orders", engine.Content{Subject: "short", TTL: time.Minute}, engine.Content{Subject: "for ever"})
+		w.settle(w.receive("orders"), engine.Defer, "")
+		w.settle(w.receive("orders"), engine.Defer, "")
+		m := as[page.Deferred](w, "/n/default/deferred")
+		w.said("the lede", text(m.Lede), "2 messages are parked. The time of one of them keeps running.")
+		if b := m.Bays[0]; b.Number != 1 || b.By != "worker-1" || b.Gone || b.Then != "orders/$DLQ" {
+			t.Errorf("the first bay is %+v", b)
+		}
+		time.Sleep(2 * time.Minute)
+		m = as[page.Deferred](w, "/n/default/deferred")
+		w.said("the lede", text(m.Lede), "2 messages are parked. One has run out of time and goes when someone asks for it.")
+		if !m.Bays[0].Gone || m.Bays[1].Gone {
+			t.Errorf("the bays are %+v", m.Bays)
+		}
+	})
+}
