@@ -136,7 +136,7 @@ func (b *Broker) stage(ctx context.Context, store *opened, key engine.Key, m Out
 
 func storeErr(err error) error {
 	if errors.Is(err, engine.ErrUnwritable) {
-		return &engine.Refusal{Kind: engine.ErrBusy, Text: fmt.Sprintf("Nothing can be written just now: %v.", err)}
+		return busy(unwritable(err))
 	}
 	return fmt.Errorf("keep the body: %w", err)
 }

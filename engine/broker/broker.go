@@ -67,6 +67,7 @@ type Broker struct {
 	receivers map[engine.LinkID]*receiver
 	softSince engine.Instant // when the oldest soft change was made; zero: there is none
 	probeAt   engine.Instant // when to try writing again, while read-only
+	probeSize int            // how much to try with
 
 	store  atomic.Pointer[opened]
 	link   atomic.Uint64
@@ -248,7 +249,7 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 	if fx.Batch != nil && !fx.Batch.Empty() {
 		switch err := b.store.Load().Commit(ctx, fx.Batch); {
 		case errors.Is(err, engine.ErrUnwritable):
-			return b.goReadOnly(ctx, now, ops, err)
+			return b.goReadOnly(ctx, now, ops, fx.Batch, err)
 		case err != nil:
 			b.abandon(ops, err)
 			return err

@@ -2,17 +2,22 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"mayfly/engine"
 )
 
 // goReadOnly takes back the turn that the store refused and answers its
 // operations one by one, as if it had been read-only before.
-func (b *Broker) goReadOnly(ctx context.Context, now engine.Instant, ops []*op, why error) error {
+func (b *Broker) goReadOnly(ctx context.Context, now engine.Instant, ops []*op, batch *engine.Batch, why error) error {
 	b.log.Error("the store takes no writes; read-only until it does", "err", why)
-	b.update(func(h *Health) { h.ReadOnly = why.Error() })
-	b.probeAt = now.Add(probeEvery)
+	b.update(func(h *Health) { h.ReadOnly = unwritable(why) })
+	b.probeAt, b.probeSize = now.Add(probeEvery), probeLeast
+	for _, body := range batch.Bodies {
+		b.probeSize = min(b.probeSize+len(body.Bytes), probeMost)
+	}
 	b.ns.Rollback()
 	return b.readOnlyTurn(ctx, now, ops)
 }
@@ -22,20 +27,23 @@ func (b *Broker) goReadOnly(ctx context.Context, now engine.Instant, ops []*op, 
 func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op) error {
 	if b.probeAt.Passed(now) {
 		b.probeAt = now.Add(probeEvery)
-		if err := b.store.Load().Commit(ctx, &engine.Batch{Hard: true, Now: now}); err == nil {
+		switch err := b.probe(ctx, now); {
+		case err != nil && !errors.Is(err, engine.ErrUnwritable):
+			b.abandon(ops, err)
+			return err
+		case err == nil:
 			b.log.Info("the store takes writes again")
 			b.update(func(h *Health) { h.ReadOnly = "" })
 			b.probeAt = 0
 			return b.turn(ctx, ops)
 		}
 	}
-	reason := b.Health().ReadOnly
 	for _, o := range ops {
 		err := o.step(b.ns, now)
 		b.ns.Match(now)
 		if hard, _ := b.ns.Pending(); hard {
 			b.ns.Rollback()
-			b.finish(o, &engine.Refusal{Kind: engine.ErrBusy, Text: fmt.Sprintf("Nothing can be written just now: %s.", reason)})
+			b.finish(o, busy(b.Health().ReadOnly))
 			continue
 		}
 		fx := b.ns.Flush(now, false)
@@ -44,4 +52,34 @@ func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op
 		b.answer([]*op{o}, fx)
 	}
 	return nil
+}
+
+// What a probe writes at the least and at the most, in bytes.
+const (
+	probeLeast = 64 << 10
+	probeMost  = 1 << 20
+)
+
+// probe tries whether there is room again for what was refused, and takes it
+// out again: a smaller write may fit where the next message does not.
+func (b *Broker) probe(ctx context.Context, now engine.Instant) error {
+	store := b.store.Load()
+	k := store.keys.Next()
+	err := store.Commit(ctx, &engine.Batch{Hard: true, Now: now, Bodies: []engine.Body{{Key: k, Bytes: make([]byte, b.probeSize)}}})
+	if err != nil {
+		return err
+	}
+	return store.Commit(ctx, &engine.Batch{Hard: true, Now: now, DropContents: []engine.DroppedContent{{Key: k, HasBody: true}}})
+}
+
+// unwritable is what a store gave as the reason for engine.ErrUnwritable.
+func unwritable(err error) string {
+	if _, reason, ok := strings.Cut(err.Error(), engine.ErrUnwritable.Error()+": "); ok {
+		return reason
+	}
+	return err.Error()
+}
+
+func busy(reason string) error {
+	return &engine.Refusal{Kind: engine.ErrBusy, Text: fmt.Sprintf("Nothing can be written just now: %s.", reason)}
 }
