@@ -76,6 +76,20 @@ func TestInspect(t *testing.T) {
 	})
 }
 
+func TestDrawer(t *testing.T) {
+	within(t, func(w *world) {
+		orders(w)
+		m := w.first("orders", engine.ClassActive)
+		a := w.see(m + "?drawer=1")
+		if a.Find("aside.drawer").Length() != 1 || a.Find("nav.rail").Length() != 0 {
+			t.Error("there is no drawer, or too much around it")
+		}
+		if topic := a.Find("aside.drawer").AttrOr("data-live", ""); topic != m {
+			t.Errorf("the drawer follows %q", topic)
+		}
+	})
+}
+
 func TestActs(t *testing.T) {
 	within(t, func(w *world) {
 		orders(w)
