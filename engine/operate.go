@@ -283,12 +283,14 @@ type Purge struct {
 	Done    bool
 }
 
-// BeginPurge fixes what a purge may remove.
+// BeginPurge fixes what a purge may remove. What time has done to locked and
+// scheduled messages is settled first.
 func (ns *Namespace) BeginPurge(now Instant, p Path, classes []Class) (Purge, error) {
 	h, err := ns.holder(p)
 	if err != nil {
 		return Purge{}, err
 	}
+	ns.catchUp(now, h)
 	return Purge{Path: p, Classes: classes, Bound: h.entity.main.meter.NextSeq, Before: now, From: 1}, nil
 }
 
@@ -312,22 +314,30 @@ func (ns *Namespace) PurgeSlice(now Instant, pg *Purge, limit int, actor string)
 		pg.From = m.Seq + 1
 		switch {
 		case m.Extra != nil && h.dead && m.Extra.DeadAt > pg.Before:
-		case m.Locked():
+		case m.Locked() && !m.LockedUntil.Passed(now):
 			pg.Skipped++
-		case slices.Contains(pg.Classes, Class(classOf(m.Message))+ClassActive):
+		case m.Locked() || pg.wants(m):
 			victims = append(victims, m)
 		}
 	}
+	removed := int64(0)
 	for _, m := range victims {
-		ns.drop(m)
+		if ns.settleDue(now, h, m) && pg.wants(m) {
+			ns.drop(m)
+			removed++
+		}
 	}
-	if len(victims) > 0 {
+	if removed > 0 {
 		ns.changes.hard = true
-		pg.Removed += int64(len(victims))
+		pg.Removed += removed
 		ns.touch(now, h.entity, "purge", actor)
-		ns.events = append(ns.events, Event{Kind: EventPurged, At: now, Holder: h.id, Path: h.path, Actor: actor, Count: int64(len(victims))})
+		ns.events = append(ns.events, Event{Kind: EventPurged, At: now, Holder: h.id, Path: h.path, Actor: actor, Count: removed})
 	}
 	return nil
+}
+
+func (pg *Purge) wants(m *message) bool {
+	return slices.Contains(pg.Classes, Class(classOf(m.Message))+ClassActive)
 }
 
 // BatchDelete removes up to count of the oldest active messages that were
@@ -342,21 +352,32 @@ func (ns *Namespace) BatchDelete(now Instant, p Path, count int, before Instant,
 		return 0, refuse(ErrOutOfRange, "The number of messages to delete must be between 1 and %d, not %d.", ns.limits.BatchDelete, count)
 	}
 	ns.touch(now, h.entity, "batch delete", client)
-	var victims []*message
-	for m := range h.order.from(1) {
-		if len(victims) == count {
+	ns.catchUp(now, h)
+	deleted := 0
+	for from := Seq(1); deleted < count; {
+		var victims []*message
+		for m := range h.order.from(from) {
+			if len(victims) == count-deleted {
+				break
+			}
+			if m.ready() && m.EnqueuedAt <= before {
+				victims = append(victims, m)
+				from = m.Seq + 1
+			}
+		}
+		if len(victims) == 0 {
 			break
 		}
-		if m.ready() && m.EnqueuedAt <= before {
-			victims = append(victims, m)
+		for _, m := range victims {
+			if ns.settleDue(now, h, m) { // else it had expired
+				ns.drop(m)
+				ns.event(EventDeleted, now, m, h, client, "batch delete")
+				deleted++
+			}
 		}
 	}
-	for _, m := range victims {
-		ns.drop(m)
-		ns.event(EventDeleted, now, m, h, client, "batch delete")
-	}
-	ns.changes.hard = ns.changes.hard || len(victims) > 0
-	return len(victims), nil
+	ns.changes.hard = ns.changes.hard || deleted > 0
+	return deleted, nil
 }
 
 // Touch counts as use of a temporary entity (OPS-9).

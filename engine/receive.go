@@ -253,7 +253,7 @@ func (ns *Namespace) feedLinks(now Instant, h *holder) {
 func (ns *Namespace) head(now Instant, h *holder) *message {
 	// Locks that have run out and schedules that have come, its topic's too,
 	// first and all of them: an older message may be among them (SEQ-8).
-	if t := h.entity.topic; t != nil && !ns.settlePending(now, t.main) || !ns.settlePending(now, h) {
+	if !ns.catchUp(now, h) {
 		ns.feed(h)
 		return nil
 	}
@@ -265,6 +265,12 @@ func (ns *Namespace) head(now Instant, h *holder) *message {
 	}
 	ns.feed(h)
 	return nil
+}
+
+// catchUp is settlePending for h and its topic.
+func (ns *Namespace) catchUp(now Instant, h *holder) (all bool) {
+	t := h.entity.topic
+	return (t == nil || ns.settlePending(now, t.main)) && ns.settlePending(now, h)
 }
 
 // settlePending acts on locks that have run out and schedules that have come,

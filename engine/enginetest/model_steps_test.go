@@ -433,14 +433,17 @@ func (w *model) purge(path string, kinds []string) (removed, skipped int64, err 
 	if err != "" {
 		return 0, 0, err
 	}
+	w.catchUp(e, dead)
 	for _, m := range w.at(e, dead) {
 		switch k := kindOf(m); {
 		case k == "locked":
 			skipped++
 		case slices.Contains(kinds, k):
-			removed++
-			w.remove(m)
-			w.use(e)
+			if w.look(m); w.here(m) && m.dead == dead {
+				removed++
+				w.remove(m)
+				w.use(e)
+			}
 		}
 	}
 	return removed, skipped, ""
@@ -455,10 +458,13 @@ func (w *model) batchDelete(path string, count int, before int64) (n int, err st
 		return 0, "out of range"
 	}
 	w.use(e)
+	w.catchUp(e, dead)
 	for _, m := range w.at(e, dead) {
 		if n < count && kindOf(m) == "active" && m.at <= before {
-			w.remove(m)
-			n++
+			if w.look(m); w.here(m) && m.dead == dead {
+				w.remove(m)
+				n++
+			}
 		}
 	}
 	return n, ""

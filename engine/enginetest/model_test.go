@@ -380,6 +380,20 @@ func (w *model) drop(e *entity) {
 
 // head is the message that a receiver gets next, if any.
 func (w *model) head(e *entity, dead bool) *message {
+	w.catchUp(e, dead)
+	for _, m := range w.at(e, dead) {
+		if m.due != 0 || m.until != 0 || m.deferred {
+			continue
+		}
+		if w.look(m); w.here(m) && m.dead == dead {
+			return m
+		}
+	}
+	return nil
+}
+
+// catchUp looks at what is locked or scheduled there.
+func (w *model) catchUp(e *entity, dead bool) {
 	if e.topic != nil {
 		w.lookAll(w.at(e.topic, false))
 	}
@@ -390,15 +404,6 @@ func (w *model) head(e *entity, dead bool) *message {
 		}
 	}
 	w.lookAll(waiting)
-	for _, m := range w.at(e, dead) {
-		if m.due != 0 || m.until != 0 || m.deferred {
-			continue
-		}
-		if w.look(m); w.here(m) && m.dead == dead {
-			return m
-		}
-	}
-	return nil
 }
 
 func (w *model) take(m *message, remove bool, token, by string) {
