@@ -147,7 +147,7 @@ func TestLogBeginsAnew(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	body := strings.Repeat("x", 100_000)
 	page := int64(16 << 10)
-	for k := engine.Key(1); k*100_000 < engine.Key(4*fullLog*page); k++ {
+	for k := engine.Key(1); k*100_000 < engine.Key(3*fullLog*page); k++ {
 		b := batchOf(k, 1)
 		b.Hard, b.Bodies[0].Bytes = false, []byte(body)
 		if k > 10 {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -141,9 +142,9 @@ func (d drawer) value() value.Value {
 }
 
 func (d drawer) bytes(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(d.Uint32())
+	b := make([]byte, 0, n+8)
+	for len(b) < n {
+		b = binary.LittleEndian.AppendUint64(b, d.Uint64())
 	}
-	return b
+	return b[:n:n]
 }

@@ -145,7 +145,7 @@ func (d drawer) records(n int) *engine.Batch {
 func testWalk(t *testing.T, o Open) {
 	w := newWalk(seed(t))
 	s := open(t, o)
-	for i := range 400 {
+	for i := range 300 {
 		do := w.next()
 		for _, b := range do.staged {
 			stage(t, s, b.Key, b.Bytes)
@@ -318,7 +318,7 @@ func testConcurrent(t *testing.T, o Open) {
 	again("stage", func(i int) error {
 		return s.Stage(t.Context(), engine.Key(1<<50+i), bytes.NewReader(large))
 	})
-	for range 150 {
+	for range 60 {
 		do := w.next()
 		for _, b := range do.staged {
 			stage(t, s, b.Key, b.Bytes)
