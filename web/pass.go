@@ -152,11 +152,10 @@ type slowBody struct {
 }
 
 func (b *slowBody) Read(p []byte) (int, error) {
-	// Where there is no connection, as in tests, nothing can stall.
-	_ = b.control.SetReadDeadline(time.Now().Add(stalled))
+	_ = b.control.SetReadDeadline(time.Now().Add(stalled)) //nolint:errcheck // where there is no connection, nothing can stall
 	n, err := b.ReadCloser.Read(p)
 	if err != nil { // the end: from now on the connection may be silent
-		_ = b.control.SetReadDeadline(time.Time{})
+		_ = b.control.SetReadDeadline(time.Time{}) //nolint:errcheck // likewise
 	}
 	return n, err //nolint:wrapcheck // a reader passes on what it gets
 }
@@ -177,7 +176,9 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p) //nolint:wrapcheck // a writer passes on what it gets
 }
 
-func (w *slowWriter) wait() { _ = w.control.SetWriteDeadline(time.Now().Add(stalled)) }
+func (w *slowWriter) wait() {
+	_ = w.control.SetWriteDeadline(time.Now().Add(stalled)) //nolint:errcheck // where there is no connection, nothing can stall
+}
 
 // Unwrap lets http.ResponseController find what it needs below.
 func (w *slowWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

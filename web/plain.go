@@ -61,7 +61,6 @@ func (s *Server) plainError(err error, c echo.Context) {
 		s.o.Logger.ErrorContext(c.Request().Context(), "a page failed", "id", c.Response().Header().Get(echo.HeaderXRequestID), "err", err)
 	}
 	if !c.Response().Committed {
-		// A client that has gone away is not ours to report.
-		_ = c.String(code, text+"\n")
+		_ = c.String(code, text+"\n") //nolint:errcheck // a client that has gone away is not ours to report
 	}
 }

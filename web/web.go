@@ -118,8 +118,7 @@ func (s *Server) Serve(dashboard, admin net.Listener) error {
 	both.Go(func() { serve(s.admin, admin) })
 	err := <-ended
 	if err != nil { // the other one goes too
-		_ = s.dashboard.Close()
-		_ = s.admin.Close()
+		err = errors.Join(err, s.dashboard.Close(), s.admin.Close())
 	}
 	both.Wait()
 	return errors.Join(err, <-ended)

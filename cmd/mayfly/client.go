@@ -159,12 +159,12 @@ func until(now time.Time, t *time.Time) string {
 	}
 }
 
-// plural is n of something.
-func plural(n int64, what string) string {
+// messages is how many there are, in words.
+func messages(n int64) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 message"
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d messages", n)
 }
 
 // write passes on what the server said.

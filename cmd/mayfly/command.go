@@ -79,7 +79,7 @@ func failed(s streams, code int, err error) int {
 	if errors.Is(err, errStopped) {
 		return exitInterrupted
 	}
-	fmt.Fprintln(s.err, "mayfly: "+err.Error())
+	fmt.Fprintln(s.err, "mayfly: "+err.Error()) //nolint:errcheck // there is nobody else to tell
 	return code
 }
 
@@ -113,11 +113,10 @@ func version() string {
 	if !ok {
 		return "mayfly (unknown version)"
 	}
-	out := "mayfly " + info.Main.Version
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
-			out += " " + s.Value[:min(12, len(s.Value))]
+			return "mayfly " + info.Main.Version + " " + s.Value[:min(12, len(s.Value))]
 		}
 	}
-	return out
+	return "mayfly " + info.Main.Version
 }

@@ -24,7 +24,7 @@ func (c *Config) readDefinition() (definition.Topology, error) {
 		}
 		return definition.Topology{}, fmt.Errorf("--config %s cannot be read: %w", c.Definition, err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // what was read was read
 	want, err := definition.Read(f, definition.Options{Limits: c.Limits})
 	if err != nil {
 		return want, notAsItShould(c.Definition, err)

@@ -59,9 +59,9 @@ func (c *purgeCommand) Run(ctx context.Context, s streams) error {
 	}
 	skipped := ""
 	if done.Skipped > 0 {
-		skipped = fmt.Sprintf(" %s locked and stayed.", plural(done.Skipped, "message"))
+		skipped = fmt.Sprintf(" %s locked and stayed.", messages(done.Skipped))
 	}
-	_, err = fmt.Fprintf(s.out, "Removed %s from %s.%s\n", plural(done.Removed, "message"), c.Entity, skipped)
+	_, err = fmt.Fprintf(s.out, "Removed %s from %s.%s\n", messages(done.Removed), c.Entity, skipped)
 	return err
 }
 
@@ -70,7 +70,7 @@ var errUnconfirmed = errors.New("nothing was removed: the number was not confirm
 
 // confirm has the number typed that is about to go.
 func confirm(s streams, count int64, states, entity string) error {
-	if _, err := fmt.Fprintf(s.err, "This removes %s (%s) from %s for good.\nType the number to go on: ", plural(count, "message"), states, entity); err != nil {
+	if _, err := fmt.Fprintf(s.err, "This removes %s (%s) from %s for good.\nType the number to go on: ", messages(count), states, entity); err != nil {
 		return err
 	}
 	line, err := bufio.NewReader(io.LimitReader(s.in, 64)).ReadString('\n')

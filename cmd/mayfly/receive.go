@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"mayfly/engine"
@@ -58,17 +59,17 @@ func (c *receiveCommand) print(s streams, got []api.Message) error {
 		return err
 	}
 	for _, m := range got {
-		line := fmt.Sprintf("#%d", m.SequenceNumber)
+		line := []string{fmt.Sprintf("#%d", m.SequenceNumber)}
 		for _, part := range []struct{ name, text string }{{"id", m.MessageID}, {"subject", m.Subject}} {
 			if part.text != "" {
-				line += "  " + part.name + " " + printable(part.text, 60)
+				line = append(line, part.name+" "+printable(part.text, 60))
 			}
 		}
-		line += "  expires in " + until(time.Now(), m.ExpiresAt)
+		line = append(line, "expires in "+until(time.Now(), m.ExpiresAt))
 		if c.Then == "nothing" {
-			line += "  lock token " + m.LockToken
+			line = append(line, "lock token "+m.LockToken)
 		}
-		if _, err := fmt.Fprintf(s.out, "%s\n%s%s\n", line, properties(m.Properties), shown(m, 1<<20)); err != nil {
+		if _, err := fmt.Fprintf(s.out, "%s\n%s%s\n", strings.Join(line, "  "), properties(m.Properties), shown(m, 1<<20)); err != nil {
 			return err
 		}
 	}
@@ -76,9 +77,10 @@ func (c *receiveCommand) print(s streams, got []api.Message) error {
 }
 
 // properties is a line for each.
-func properties(all value.Properties) (lines string) {
+func properties(all value.Properties) string {
+	var lines strings.Builder
 	for _, p := range all {
-		lines += fmt.Sprintf("  %s = %s\n", printable(p.Name, 60), printable(p.Value.String(), 200))
+		lines.WriteString("  " + printable(p.Name, 60) + " = " + printable(p.Value.String(), 200) + "\n")
 	}
-	return lines
+	return lines.String()
 }

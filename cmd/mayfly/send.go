@@ -69,7 +69,7 @@ func (c *sendCommand) Run(ctx context.Context, s streams) error {
 	} else if n > 1 {
 		numbers = fmt.Sprintf(": #%d to #%d", sent.SequenceNumbers[0], sent.SequenceNumbers[n-1])
 	}
-	_, err = fmt.Fprintf(s.out, "Sent %s to %s%s.\n", plural(int64(len(sent.SequenceNumbers)), "message"), c.Entity, numbers)
+	_, err = fmt.Fprintf(s.out, "Sent %s to %s%s.\n", messages(int64(len(sent.SequenceNumbers))), c.Entity, numbers)
 	return err
 }
 

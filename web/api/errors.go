@@ -101,8 +101,7 @@ func (d *door) fail(err error, c echo.Context) {
 	if err != nil {
 		panic(err) // texts and a number
 	}
-	// A client that has gone away is not ours to report.
-	_ = c.Blob(p.Status, "application/problem+json", body)
+	_ = c.Blob(p.Status, "application/problem+json", body) //nolint:errcheck // a client that has gone away is not ours to report
 }
 
 func argument(format string, args ...any) error {

@@ -315,8 +315,12 @@ func (d *door) giveBack(r *http.Request, got []broker.Received) {
 			all = append(all, engine.Settlement{Token: m.Token(), Outcome: engine.Release, Path: m.Path, Client: client(r)})
 		}
 	}
-	// If this fails the locks run out, which is as much as can be done.
-	_, _ = d.broker.Settle(ctx, all...)
+	if len(all) == 0 {
+		return
+	}
+	if _, err := d.broker.Settle(ctx, all...); err != nil {
+		d.log.WarnContext(ctx, "messages that nobody got stay locked until their locks run out", "path", got[0].Path, "count", len(all), "err", err)
+	}
 }
 
 // A list writes {"messages":[…]} message by message, so that the bodies of many

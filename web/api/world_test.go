@@ -58,7 +58,13 @@ func (w *world) want(status int, method, path, body string, out any) {
 	}
 }
 
-func (w *world) ask(method, path, body string) (*http.Response, string) {
+// An answer is a response whose body was read.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+}
+
+func (w *world) ask(method, path, body string) (answer, string) {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), method, w.server.URL+"/api/v1"+path, strings.NewReader(body))
 	if err != nil {
@@ -73,7 +79,7 @@ func (w *world) ask(method, path, body string) (*http.Response, string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return got, string(text)
+	return answer{got.StatusCode, got.Header}, string(text)
 }
 
 // everything is what a refused request must leave as it was: all entities with

@@ -115,8 +115,7 @@ func (d *door) fail(err error, c echo.Context) {
 	if code == http.StatusServiceUnavailable {
 		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
 	}
-	// A client that has gone away is not ours to report.
-	_ = c.Blob(code, "application/xml; charset=utf-8", body.Bytes())
+	_ = c.Blob(code, "application/xml; charset=utf-8", body.Bytes()) //nolint:errcheck // a client that has gone away is not ours to report
 }
 
 func argument(format string, args ...any) error {

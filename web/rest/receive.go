@@ -87,6 +87,8 @@ func present(c echo.Context, m broker.Received) error {
 func (d *door) giveBack(r *http.Request, m broker.Received) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releasePatience)
 	defer cancel()
-	// If this fails the lock runs out, which is as much as can be done.
-	_, _ = d.broker.Settle(ctx, engine.Settlement{Token: m.Token(), Outcome: engine.Release, Path: m.Path, Client: client(r)})
+	_, err := d.broker.Settle(ctx, engine.Settlement{Token: m.Token(), Outcome: engine.Release, Path: m.Path, Client: client(r)})
+	if err != nil {
+		d.log.WarnContext(ctx, "a message that nobody got stays locked until its lock runs out", "path", m.Path, "number", m.Message.Seq, "err", err)
+	}
 }

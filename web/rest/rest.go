@@ -85,7 +85,11 @@ func (d *door) route(c echo.Context) error {
 	return handle(c, t)
 }
 
-var allowed = map[kind]string{messages: "POST", head: "DELETE, POST", locked: "DELETE, POST, PUT"}
+var allowed = map[kind]string{
+	messages: "POST",
+	head:     "DELETE, POST",
+	locked:   "DELETE, POST, PUT",
+}
 
 func (d *door) handlers(k kind) map[string]func(echo.Context, target) error {
 	switch k {
