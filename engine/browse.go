@@ -259,7 +259,7 @@ func (ns *Namespace) Expiring(n int) []Row {
 	slices.SortFunc(firsts, order)
 	var best []next
 	for _, f := range firsts {
-		if len(best) >= n && best[n-1].at < f.at {
+		if n <= 0 || len(best) >= n && best[n-1].at < f.at {
 			break
 		}
 		taken := 0

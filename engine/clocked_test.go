@@ -178,7 +178,7 @@ func (c *clocked) refused(kind error, step func() error) {
 		c.Fatalf("got %v; want %v", err, kind)
 	}
 	c.step()
-	if d := gocmp.Diff(before, c.picture(), gocmp.AllowUnexported(engine.Entity{})); d != "" {
+	if d := gocmp.Diff(before, c.picture()); d != "" {
 		c.Fatalf("a refused step changed something:\n%s", d)
 	}
 }
