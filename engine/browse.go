@@ -117,7 +117,7 @@ func (c Counts) ActiveMessageCount() int64 { return c.Active + c.Locked + c.Defe
 // MessageCount is the sum for the entity (RT-4).
 func (c Counts) MessageCount() int64 { return c.ActiveMessageCount() + c.Scheduled + c.DeadLetter }
 
-// Status of an entity: its description and what is true of it now.
+// An EntityState is an entity with what is true of it now.
 type EntityState struct {
 	Entity
 	Counts        Counts

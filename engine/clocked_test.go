@@ -291,7 +291,7 @@ func (c *clocked) send(p engine.Path, m engine.Content) engine.Seq {
 	return seqs[0]
 }
 
-// sends sends plain messages named by their ids.
+// sends is send for plain messages named by their ids.
 func (c *clocked) sends(p engine.Path, ids ...string) {
 	c.Helper()
 	for _, id := range ids {
@@ -534,7 +534,7 @@ func (r *remembered) commit(b *engine.Batch) error {
 		r.entities[e.ID] = e
 	}
 	for _, x := range b.Rules {
-		id := engine.RuleID{Subscription: x.Subscription, Name: string(engine.Path(x.Name).Fold())}
+		id := engine.RuleID{Subscription: x.Subscription, Name: engine.Path(x.Name).Fold()}
 		errs = append(errs, once(id))
 		r.rules[id] = x
 	}

@@ -197,7 +197,7 @@ func (p Packed) BodySize() int64 { return p.number(tagBodySize) }
 func (p Packed) ttl() time.Duration { return time.Duration(p.number(tagTTL)) }
 
 func (p Packed) text(tag byte) (s string) {
-	// A Packed that came this far was decoded before: it has no error left.
+	//nolint:errcheck // a Packed that came this far was decoded before: it has no error left
 	_ = p.fields(func(t byte, v string) error {
 		if t == tag {
 			s = v

@@ -343,13 +343,13 @@ func TestPeek(t *testing.T) {
 		},
 		"lists": func(c *clocked) { // each class by itself
 			c.queue("q", engine.Config{})
-			c.sends("q", "locked", "deferred", "active", "active too")
+			c.sends("q", "locked", "deferred", "active", "another")
 			c.send("q", engine.Content{MessageID: "scheduled", ScheduledFor: c.now + 1000})
 			c.receive("q")
 			c.setAside(c.receive("q"))
 			for class, want := range map[engine.Class]string{
-				engine.ClassActive: "[active active too]", engine.ClassLocked: "[locked]", engine.ClassDeferred: "[deferred]",
-				engine.ClassScheduled: "[scheduled]", engine.ClassAll: "[locked deferred active active too scheduled]",
+				engine.ClassActive: "[active another]", engine.ClassLocked: "[locked]", engine.ClassDeferred: "[deferred]",
+				engine.ClassScheduled: "[scheduled]", engine.ClassAll: "[locked deferred active another scheduled]",
 			} {
 				rows, err := c.ns.Browse(engine.Browse{Path: "q", Class: class, Limit: 10})
 				c.must(err)

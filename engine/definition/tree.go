@@ -43,13 +43,11 @@ func (k kind) String() string {
 // deepest is how far values may be nested; the format needs twelve levels.
 const deepest = 32
 
-var utf8Mark = []byte("\xef\xbb\xbf")
-
 // parse reads JSON with // and /* */ comments and trailing commas. A byte
 // order mark, as editors on Windows write it, is passed over.
 func parse(b []byte) (*node, error) {
 	// Comments become spaces and nothing moves, so offsets stay true.
-	plain := jsonc.ToJSON(bytes.TrimPrefix(b, utf8Mark))
+	plain := jsonc.ToJSON(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
 	if len(bytes.TrimSpace(plain)) == 0 {
 		return nil, Problems{{Reason: "The file is empty."}}
 	}

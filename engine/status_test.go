@@ -1,0 +1,315 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+)
+
+// What is configured but not built answers "not implemented" (501), and says
+// what it is.
+func TestNotActiveYet(t *testing.T) {
+	receive := func(c *clocked, p engine.Path) error {
+		return c.ns.Attach(c.now, engine.Link{ID: 1, Path: p})
+	}
+	send := func(c *clocked, p engine.Path) error {
+		_, err := c.ns.Send(c.now, p, c.submissions(engine.Content{}), "")
+		return err
+	}
+	for _, tc := range []struct {
+		name                string
+		cfg                 engine.Config
+		sends, takes, deads bool
+	}{
+		{"RequiresSession", engine.Config{RequiresSession: true}, false, false, true},
+		{"RequiresDuplicateDetection", engine.Config{RequiresDuplicateDetection: true}, false, true, true},
+		{"ForwardTo", engine.Config{ForwardTo: "other"}, false, false, true},
+		{"ForwardDeadLetteredMessagesTo", engine.Config{ForwardDeadLetteredMessagesTo: "other"}, true, true, false},
+	} {
+		run(t, rules{tc.name: func(c *clocked) {
+			c.queue("other", engine.Config{})
+			c.queue("q", tc.cfg)
+			for _, step := range []struct {
+				ok bool
+				do func() error
+			}{
+				{tc.sends, func() error { return send(c, "q") }},
+				{tc.takes, func() error { return receive(c, "q") }},
+				{tc.deads, func() error { return receive(c, "q/$DeadLetterQueue") }},
+			} {
+				if step.ok {
+					c.must(step.do())
+					c.ns.Detach(c.now, 1, engine.ByClient)
+					c.step()
+					continue
+				}
+				c.refused(engine.ErrNotImplemented, func() error {
+					err := step.do()
+					if err == nil || !strings.Contains(err.Error(), tc.name) || !strings.Contains(err.Error(), "not active yet") {
+						c.Errorf("it says %v", err)
+					}
+					return err
+				})
+			}
+			c.equal(fmt.Sprint(c.state("q").NotActiveYet), "["+tc.name+"]")
+		}})
+	}
+	for name, r := range map[string]engine.Rule{
+		"a false filter":       {Filter: engine.Filter{Kind: engine.FalseFilter}},
+		"an SQL filter":        {Filter: engine.Filter{Kind: engine.SQLFilter, Text: "a = 1"}},
+		"a correlation filter": {Filter: engine.Filter{Kind: engine.CorrelationFilter, Text: `{"To":"x"}`}},
+		"an action":            {Action: "SET a = 1"},
+	} {
+		run(t, rules{name: func(c *clocked) {
+			c.topic("t", engine.Config{})
+			s := c.sub("t", "s", engine.Config{})
+			c.sends("t", "before")
+			r.Name = "r"
+			c.must(c.ns.AddRule(c.now, s, r, ""))
+			c.step()
+			c.refused(engine.ErrNotImplemented, func() error { return send(c, "t") })
+			c.equal(c.receive(s).Content.MessageID(), "before") // receiving does not depend on it
+			c.equal(fmt.Sprint(c.state(s).NotActiveYet), "[rule r]")
+			c.must(c.ns.RemoveRule(c.now, s, "R", ""))
+			c.step()
+			c.sends("t", "after")
+		}})
+	}
+	run(t, rules{"a subscription with sessions": func(c *clocked) {
+		c.topic("t", engine.Config{})
+		s := c.sub("t", "s", engine.Config{RequiresSession: true})
+		c.refused(engine.ErrNotImplemented, func() error { return send(c, "t") })
+		if err := receive(c, s); !errors.Is(err, engine.ErrNotImplemented) {
+			c.Errorf("receiving: %v", err)
+		}
+	}})
+}
+
+func TestAccessedTimes(t *testing.T) {
+	run(t, rules{
+		"RT-1": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.at(second)
+			c.sends("q", "m")
+			c.receive("q")
+			s := c.state("q")
+			c.equal(s.CreatedAt, morning)
+			c.equal(s.UpdatedAt, morning)
+			c.update("q", func(cfg *engine.Config) { cfg.UserMetadata = "x" })
+			s = c.state("q")
+			c.equal(s.CreatedAt, morning)
+			c.equal(s.UpdatedAt, morning.Add(second))
+		},
+		"RT-2": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.equal(c.state("q").AccessedAt, engine.Instant(0))
+			c.at(second)
+			c.update("q", func(cfg *engine.Config) { cfg.UserMetadata = "x" })
+			_, err := c.ns.Peek(c.now, "q", 1, 1, "")
+			c.must(err)
+			c.equal(c.state("q").AccessedAt, engine.Instant(0))
+			c.sends("q", "m")
+			c.equal(c.state("q").AccessedAt, c.now)
+			c.at(time.Hour)
+			c.attach("q", 0)
+			c.equal(c.state("q").AccessedAt, c.now)
+		},
+		"RT-3": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			var sizes int64
+			for _, m := range []engine.Content{{MessageID: "active"}, {MessageID: "dead"}, {MessageID: "scheduled", ScheduledFor: c.now + 1000}} {
+				s := c.submissions(m)
+				sizes += s[0].Size()
+				_, err := c.ns.Send(c.now, "q", s, "")
+				c.must(err)
+				c.step()
+				c.equal(c.state("q").SizeInBytes, sizes)
+			}
+			c.kill(c.receive("q"), "four", "")
+			c.equal(c.state("q").SizeInBytes, sizes+4)
+			c.restart()
+			c.equal(c.state("q").SizeInBytes, sizes+4)
+			c.grab("q/$DeadLetterQueue")
+			c.grab("q")
+			c.must(c.ns.Cancel(c.now, "q", []engine.Seq{3}, ""))
+			c.equal(c.state("q").SizeInBytes, int64(0))
+		},
+		"RT-4": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.sends("q", "dead", "active")
+			c.send("q", engine.Content{ScheduledFor: c.now + 1000})
+			c.kill(c.receive("q"), "", "")
+			c.equal(c.state("q").Counts.MessageCount(), int64(3))
+		},
+		"RT-5": func(c *clocked) {
+			c.topic("t", engine.Config{})
+			s := c.sub("t", "s", engine.Config{})
+			c.sub("t", "u", engine.Config{})
+			c.sends("t", "m")
+			c.send("t", engine.Content{ScheduledFor: c.now + 1000})
+			c.equal(c.state("t").Subscriptions, 2)
+			c.wantCounts("t", engine.Counts{Scheduled: 1})
+			c.wantCounts(s, engine.Counts{Active: 1})
+		},
+		"RT-6, CNT-3": func(c *clocked) { // exact at once, over everything
+			c.queue("q", engine.Config{})
+			for i := range 5 {
+				c.sends("q", "m")
+				c.equal(c.state("q").Counts.Active, int64(i+1))
+			}
+			c.receive("q")
+			c.kill(c.receive("q"), "", "")
+			c.wantCounts("q", engine.Counts{Active: 3, Locked: 1, DeadLetter: 1})
+			total, entities := c.ns.Totals()
+			c.equal(total, engine.Counts{Active: 3, Locked: 1, DeadLetter: 1})
+			c.equal(entities, 1)
+		},
+		"CNT-2": func(c *clocked) { // reading counts touches nothing
+			c.queue("q", engine.Config{})
+			c.send("q", engine.Content{TTL: second})
+			d := c.receive("q")
+			c.at(2 * second)
+			used := c.state("q").LastUsed
+			c.ns.Totals()
+			c.ns.States(0)
+			c.equal(c.state("q").LastUsed, used)
+			c.equal(c.row("q").Message.DeliveryCount, uint32(0))
+			c.complete(d)
+		},
+	})
+}
+
+func TestStatus(t *testing.T) {
+	with := func(s engine.Status) engine.Config { return engine.Config{Status: s} }
+	for _, tc := range []struct {
+		rule         string
+		status       engine.Status
+		sends, takes bool
+	}{
+		{"STAT-1 Active", engine.StatusActive, true, true},
+		{"STAT-1, STAT-2 Disabled", engine.StatusDisabled, false, false},
+		{"STAT-2 SendDisabled", engine.StatusSendDisabled, false, true},
+		{"STAT-2, STAT-7 ReceiveDisabled", engine.StatusReceiveDisabled, true, false},
+	} {
+		run(t, rules{tc.rule: func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.sends("q", "a", "b", "c", "d")
+			a, b := c.receive("q"), c.receive("q")
+			deferred := c.setAside(c.receive("q"))
+			c.update("q", func(cfg *engine.Config) { cfg.Status = tc.status })
+			c.must(c.ns.Touch(c.now, "q", "")) // STAT-5
+			check := func(ok bool, word string, step func() error) {
+				c.Helper()
+				if ok {
+					c.must(step())
+					c.step()
+					return
+				}
+				c.refused(engine.ErrDisabled, func() error {
+					err := step()
+					if err == nil || err.Error() != "Messaging entity 'q' is currently disabled for "+word+" operations." {
+						c.Errorf("it says %v", err)
+					}
+					return err
+				})
+			}
+			check(tc.sends, "Send", func() error {
+				_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{MessageID: "e"}), "")
+				return err
+			})
+			check(tc.takes, "Receive", func() error { return c.ns.Attach(c.now, engine.Link{ID: 90, Path: "q"}) })
+			check(tc.takes, "Receive", func() error { _, err := c.ns.Peek(c.now, "q", 1, 1, ""); return err })
+			check(tc.takes, "Receive", func() error { _, err := c.ns.BatchDelete(c.now, "q", 1, c.now-1, ""); return err })
+			check(tc.takes, "Receive", func() error {
+				_, err := c.ns.Fetch(c.now, "q", []engine.Seq{deferred}, engine.PeekLock, "")
+				return err
+			})
+			check(tc.takes, "Receive", func() error { _, err := c.ns.Renew(c.now, b.Token(), "", ""); return err })
+			check(tc.takes, "Receive", func() error { return c.ns.Settle(c.now, engine.Settlement{Token: a.Token()}) })
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			c.complete(b)
+		}})
+	}
+	run(t, rules{
+		"STAT-2 link": func(c *clocked) { // an open receiver is ended
+			c.queue("q", engine.Config{})
+			c.attach("q", 1)
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusSendDisabled })
+			c.equal(len(c.ended), 0)
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusReceiveDisabled })
+			if len(c.ended) != 1 || !errors.Is(c.ended[0].Err, engine.ErrDisabled) {
+				c.Errorf("ended are %+v", c.ended)
+			}
+			c.sends("q", "m")
+			c.wantCounts("q", engine.Counts{Active: 1})
+		},
+		"STAT-3": func(c *clocked) { // a disabled subscription still collects
+			for _, s := range []engine.Status{engine.StatusDisabled, engine.StatusReceiveDisabled} {
+				c.topic("t", engine.Config{})
+				p := c.sub("t", "s", with(s))
+				c.sends("t", "m")
+				c.refused(engine.ErrDisabled, func() error { return c.ns.Attach(c.now, engine.Link{ID: 90, Path: p}) })
+				c.update(p, func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+				c.equal(c.receive(p).Content.MessageID(), "m")
+				c.remove("t")
+			}
+		},
+		"STAT-4": func(c *clocked) {
+			c.topic("t", engine.Config{})
+			p := c.sub("t", "s", engine.Config{})
+			c.sends("t", "m")
+			c.update("t", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
+			c.refused(engine.ErrDisabled, func() error { _, err := c.ns.Send(c.now, "t", c.submissions(engine.Content{}), ""); return err })
+			c.complete(c.receive(p))
+		},
+		"STAT-5": func(c *clocked) {
+			c.queue("q", with(engine.StatusDisabled))
+			c.equal(c.state("q").Config.Status, engine.StatusDisabled)
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
+			c.remove("q")
+		},
+		"STAT-6": func(c *clocked) { // time goes on where nobody may send or receive
+			c.topic("t", engine.Config{})
+			p := c.sub("t", "s", keeping)
+			c.send("t", engine.Content{MessageID: "live", ScheduledFor: morning.Add(second)})
+			c.send("t", engine.Content{MessageID: "short", TTL: second})
+			c.update("t", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
+			c.update(p, func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
+			c.at(second)
+			c.sweep()
+			c.wantCounts(p, engine.Counts{Active: 1, DeadLetter: 1})
+			c.update(p, func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			c.equal(c.receive(p).Content.MessageID(), "live")
+		},
+		"STAT-8": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.sends("q", "m")
+			seq := c.send("q", engine.Content{ScheduledFor: c.now + 1000})
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusSendDisabled })
+			c.must(c.ns.Cancel(c.now, "q", []engine.Seq{seq}, ""))
+			rows, err := c.ns.Peek(c.now, "q", 1, 10, "")
+			c.must(err)
+			c.equal(len(rows), 1)
+			c.complete(c.receive("q"))
+		},
+		"STAT-9": func(c *clocked) {
+			c.topic("t", engine.Config{})
+			p := c.sub("t", "s", engine.Config{})
+			for _, disabled := range []engine.Path{"t", p} {
+				c.update(disabled, func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
+				c.refused(engine.ErrDisabled, func() error { return c.ns.AddRule(c.now, p, engine.Rule{Name: "r"}, "") })
+				c.refused(engine.ErrDisabled, func() error { return c.ns.RemoveRule(c.now, p, engine.DefaultRule, "") })
+				if disabled == "t" {
+					c.sub("t", "u", engine.Config{})
+				}
+				c.update(disabled, func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			}
+			c.must(c.ns.AddRule(c.now, p, engine.Rule{Name: "r"}, ""))
+		},
+	})
+}
