@@ -83,6 +83,13 @@ func deferredLede(ctx context.Context, all, soon, gone int) []component.Text {
 		return []component.Text{strong(locale.T(ctx, "deferred.lede.none"))}
 	}
 	lede := []component.Text{strong(locale.N(ctx, "deferred.lede.all", all))}
+	if all == 1 && soon+gone == 1 {
+		id := "deferred.lede.its.running"
+		if gone == 1 {
+			id = "deferred.lede.its.over"
+		}
+		return append(lede, say(" "+locale.T(ctx, id)))
+	}
 	if soon > 0 {
 		lede = append(lede, say(" "+locale.N(ctx, "deferred.lede.soon", soon)))
 	}

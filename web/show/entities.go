@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -176,7 +177,7 @@ func (p *Pages) entityRow(e member, now engine.Instant) page.EntityRow {
 		row.Size, row.Capacity = e.SizeInBytes, e.Config.Capacity()
 	}
 	if next := e.nextExpiry(); next != 0 {
-		row.Next = component.Clock{At: next.Time(), Now: now.Time()}.ByMinute()
+		row.Next = component.Clock{At: next.Time(), Of: cmp.Or(e.Config.DefaultMessageTimeToLive, time.Hour), Now: now.Time()}.ByMinute()
 	}
 	row.Line = p.depthLine(e, now)
 	return row
@@ -245,11 +246,18 @@ func (p *Pages) entitiesLede(ctx context.Context, kind engine.EntityKind, all []
 		lede = append(lede, strong(locale.N(ctx, "queues.lede.all", len(all))))
 	}
 	lede = append(lede, say(" "+locale.N(ctx, "entities.lede.messages", total)))
+	if dead > 0 && worst.counts().Dead*2 <= dead {
+		return append(lede, say(" "+locale.N(ctx, "entities.lede.dead.all", dead)))
+	}
 	if dead > 0 {
+		id := "entities.lede.dead"
+		if worst.counts().Dead == dead {
+			id = "entities.lede.dead.in"
+		}
 		lede = append(lede, say(" "))
-		lede = append(lede, tell(ctx, "entities.lede.dead",
+		lede = append(lede, tell(ctx, id,
 			component.Text{S: Shown(worst.Path), Href: p.EntityURL(worst.Kind, worst.Path)},
-			locale.Args{"N": locale.Number(ctx, dead)})...)
+			locale.Args{"Dead": locale.N(ctx, "entities.lede.dead.n", dead)})...)
 	}
 	return lede
 }

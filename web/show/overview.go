@@ -29,7 +29,7 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 		next     []engine.Row
 		idle     []engine.EntityState
 		sitting  int
-		queue    = engine.Path(StarterQueue)
+		queue    engine.Path
 	)
 	s, err := p.look(ctx, func(r broker.Reader) error {
 		counts, entities = r.Totals()
@@ -42,8 +42,9 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 			queue = all[i].Path
 		}
 		idle = temporaries(all)
-		sitting = len(idle)
-		return withUses(r, idle[:min(sitting, sittersShown)])
+		sitting = deleting(idle)
+		idle = idle[:min(len(idle), sittersShown)]
+		return withUses(r, idle)
 	})
 	if err != nil {
 		return nil, 0, err
@@ -62,7 +63,7 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 	dead, lost := ending(m.Horizon, len(m.Horizon.Buckets))
 	m.Ending = dead + lost
 	m.Lede = p.overviewLede(ctx, m, next, s.now)
-	for _, e := range idle[:min(sitting, sittersShown)] {
+	for _, e := range idle {
 		m.Temporary = append(m.Temporary, p.sitter(ctx, e, s.now))
 	}
 	p.figures(ctx, &m, counts, s.now)
@@ -146,13 +147,15 @@ func (p *Pages) mostOfThem(ctx context.Context, next []engine.Row, of int, now e
 // StarterQueue is what a first start can be given to look at.
 const StarterQueue = "starter"
 
-// connect is how to talk to the broker, with a line that sends to a queue.
+// connect is how to talk to the broker, with a line that sends to a queue; the
+// empty path is that there is none.
 func (p *Pages) connect(ctx context.Context, queue engine.Path) page.Connect {
-	c := page.Connect{REST: p.o.REST, Data: locale.T(ctx, "connect.memory")}
+	c := page.Connect{REST: p.o.REST, Data: locale.T(ctx, "connect.memory"), Curl: p.o.Curl}
 	if p.o.Data != "" {
 		c.Data = locale.T(ctx, "connect.kept", locale.Args{"Where": p.o.Data})
 	}
-	if p.o.REST != "" {
+	if p.o.REST != "" && (queue != "" || c.Curl == "") {
+		queue = cmp.Or(queue, StarterQueue)
 		c.Curl = "curl " + p.o.REST + "/" + string(queue) + "/messages \\\n  -H 'BrokerProperties: {\"TimeToLive\":60}' \\\n  -d 'hello'"
 	}
 	return c
@@ -171,6 +174,16 @@ func temporaries(all []engine.EntityState) []engine.EntityState {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.DeletesAt, b.DeletesAt))
 	})
 	return idle
+}
+
+// deleting is how many of temporaries delete themselves: pinned ones do not.
+func deleting(idle []engine.EntityState) (n int) {
+	for _, e := range idle {
+		if e.Unpinned == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // withUses completes states with their idle ledgers.

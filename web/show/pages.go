@@ -28,6 +28,7 @@ type Options struct {
 	Build  string // of the program, for the script
 	Data   string // where messages are kept, for people; empty: in memory
 	REST   string // the address of the REST door, without a slash at the end; empty: no lines for the shell
+	Curl   string // a line for the shell that sends a message though no queue is there; empty: one for REST
 	Logger *slog.Logger
 }
 

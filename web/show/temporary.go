@@ -20,8 +20,8 @@ func (p *Pages) temporary(ctx context.Context, at Place) (view.Page, uint64, err
 	all := 0
 	s, err := p.look(ctx, func(r broker.Reader) error {
 		idle = temporaries(r.States(0))
-		all = len(idle)
-		idle = idle[:min(all, wall)]
+		all = deleting(idle)
+		idle = idle[:min(len(idle), wall)]
 		return withUses(r, idle)
 	})
 	if err != nil {
@@ -42,8 +42,11 @@ func (p *Pages) temporary(ctx context.Context, at Place) (view.Page, uint64, err
 }
 
 func (p *Pages) temporaryLede(ctx context.Context, idle []engine.EntityState, all int, now engine.Instant) []component.Text {
-	if all == 0 {
+	if len(idle) == 0 {
 		return []component.Text{strong(locale.T(ctx, "temporary.lede.none"))}
+	}
+	if all == 0 {
+		return []component.Text{strong(locale.T(ctx, "temporary.lede.pinned"))}
 	}
 	lede := []component.Text{say(locale.N(ctx, "temporary.lede.all", all) + " ")}
 	if first := idle[0]; glass(first) == component.Running {

@@ -71,6 +71,11 @@ func (p *Pages) tickerLine(ctx context.Context, l line) component.Event {
 	case engine.EventEntityDeleted, engine.EventEntityAutoDeleted:
 		e.Href = ""
 	}
+	if l.kind == engine.EventEntityDeleted && n == 0 {
+		how.says = "event.entity.deleted.empty"
+	} else if l.kind == engine.EventEntityAutoDeleted && n == 0 {
+		how.says = "event.entity.idle.empty"
+	}
 	e.Says = []component.Text{say(locale.N(ctx, how.says, n, traceArgs(ctx, l.trace)))}
 	return e
 }
