@@ -141,6 +141,25 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
+// TestRollback fails a transaction in the middle, without SQLite having undone
+// it by itself.
+func TestRollback(t *testing.T) {
+	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
+	mustCommit(t, s, batchOf(1, 10))
+	torn := errors.New("torn")
+	how, err := s.w.transact(true, func() error { return errors.Join(s.w.apply(batchOf(5, 10), nil), torn) })
+	if how != certain || !errors.Is(err, torn) {
+		t.Errorf("transact: %v, %v", how, err)
+	}
+	if n, now := held(t, s); n != 10 || now != 1 {
+		t.Errorf("%d messages at %d; want 10 at 1", n, now)
+	}
+	mustCommit(t, s, batchOf(5, 10))
+	if n, now := held(t, s); n != 14 || now != 5 {
+		t.Errorf("%d messages at %d; want 14 at 5", n, now)
+	}
+}
+
 // TestUncertain fails what leaves nobody knowing: the answer must not be that
 // nothing was applied, and the store must not go on.
 func TestUncertain(t *testing.T) {
