@@ -538,7 +538,7 @@
     if (!paused) send({ op: "sub", topic: el.dataset.live, n: Number(el.dataset.n) || 0 });
   };
   const takeOut = () => {
-    const [, { el }] = panes.splice(1, 1);
+    const [{ el }] = panes.splice(1, 1);
     if (el.dataset.live) send({ op: "unsub", topic: el.dataset.live });
     el.remove();
     for (const row of all("[data-key][aria-current]")) row.removeAttribute("aria-current");

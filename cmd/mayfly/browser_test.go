@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// TestBrowser is the running program as somebody sees it in a browser. What it
+// shows is in the files browser_…_test.go, a subject each.
+func TestBrowser(t *testing.T) {
+	ctx := chromium(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *visit)
+	}{
+		{"life", lifeInBrowser},
+		{"cut", cutInBrowser},
+		{"reloads", reloadsInBrowser},
+		{"temporary", temporaryInBrowser},
+		{"drawer", drawerInBrowser},
+		{"choosing", choosingInBrowser},
+		{"forms", formsInBrowser},
+		{"walk", walkInBrowser},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx)) })
+	}
+}
+
+// chromium starts a browser that ends with the test. Without one the test is
+// skipped, unless MAYFLY_BROWSER=require.
+func chromium(t *testing.T) context.Context {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("MAYFLY_BROWSER") == "require" {
+			t.Fatal("MAYFLY_BROWSER=require, but there is no Chromium in PATH")
+		}
+		t.Skip("browser test skipped: no Chromium in PATH")
+	}
+	allocator, stop := chromedp.NewExecAllocator(context.Background(),
+		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1440, 900),
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+	)
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start %s: %v", path, err)
+	}
+	return ctx
+}
+
+// A visit is a browser's tab on a program of its own.
+type visit struct {
+	t      *testing.T
+	tab    context.Context
+	server *server
+	at     string // the dashboard's address, as the browser knows it
+
+	mu     sync.Mutex
+	asked  []string // documents, fetches and XHRs since calm
+	wrong  []string // what the console complains of, and requests that failed
+	frames int      // that came through sockets since calm
+}
+
+// open starts the program and a tab that has been nowhere yet.
+func open(t *testing.T, browser context.Context) *visit {
+	t.Helper()
+	limits, err := parseLimits([]string{"min-auto-delete=1s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serving(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "mayfly.db"), Limits: &limits})
+	v := &visit{t: t, server: s, at: s.Dashboard}
+	tab, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	if err := chromedp.Listen(tab, v.listen); err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	var stop context.CancelFunc
+	v.tab, stop = context.WithTimeout(tab, 5*time.Minute)
+	t.Cleanup(stop)
+	t.Cleanup(func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		for _, w := range v.wrong {
+			t.Error(w)
+		}
+	})
+	return v
+}
+
+func (v *visit) listen(event any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		switch e.Type {
+		case network.ResourceTypeDocument, network.ResourceTypeFetch, network.ResourceTypeXHR:
+			v.asked = append(v.asked, fmt.Sprintf("%s %s (%s)", e.Request.Method, e.Request.URL, e.Type))
+		}
+	case *network.EventWebSocketFrameReceived:
+		v.frames++
+	case *network.EventLoadingFailed:
+		if !e.Canceled {
+			v.wrong = append(v.wrong, "a request failed: "+e.ErrorText)
+		}
+	case *network.EventResponseReceived:
+		if e.Response.Status >= http.StatusBadRequest {
+			v.wrong = append(v.wrong, fmt.Sprintf("%s was answered with %d", e.Response.URL, e.Response.Status))
+		}
+	case *runtime.EventExceptionThrown:
+		v.wrong = append(v.wrong, (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+			v.wrong = append(v.wrong, fmt.Sprint("console: ", e.Args))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			v.wrong = append(v.wrong, "console: "+e.Entry.Text+" "+e.Entry.URL)
+		}
+	}
+}
+
+// calm is the moment from which on a page is to be left alone.
+func (v *visit) calm() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.asked, v.frames = nil, 0
+}
+
+// stayed checks that the page asked for nothing since calm, and yet was told.
+func (v *visit) stayed() {
+	v.t.Helper()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.asked) > 0 || v.frames == 0 {
+		v.t.Errorf("the page asked for %q, and %d frames came; want none and some", v.asked, v.frames)
+	}
+}
+
+// do runs actions, with a deadline.
+func (v *visit) do(actions ...chromedp.Action[chromedp.Void]) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.tab, time.Minute)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// visit opens a page by its path, and waits until it is loaded.
+func (v *visit) visit(path string) {
+	v.t.Helper()
+	v.do(chromedp.Navigate(v.at + path))
+}
+
+// js evaluates an expression in the page; a statement needs a block.
+func (v *visit) js(expression string) any {
+	v.t.Helper()
+	value, err := chromedp.Run(v.tab, chromedp.Evaluate[any](expression))
+	if err != nil {
+		v.t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// want waits until the expression is true, whatever page is there by then.
+func (v *visit) want(expression string) {
+	v.t.Helper()
+	v.wantMeanwhile(expression, func() {})
+}
+
+// wantMeanwhile does something between two looks at the expression.
+func (v *visit) wantMeanwhile(expression string, meanwhile func()) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.tab, 30*time.Second)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	look := chromedp.Evaluate[bool](`(() => { try { return !!(` + expression + `) } catch { return false } })()`)
+	for {
+		ok, err := chromedp.Run(ctx, look) // an error is of a page on its way out
+		if ok && err == nil {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			text, _ := chromedp.Run(v.tab, chromedp.Evaluate[string](`location.href + " " + document.body.innerText.replace(/\s+/g, " ").slice(0, 1500)`))
+			v.t.Fatalf("never so: %s (%v)\n%s", expression, err, text)
+		}
+		meanwhile()
+	}
+}
+
+// equal checks a value now.
+func (v *visit) equal(expression string, want any) {
+	v.t.Helper()
+	got, _ := json.Marshal(v.js(expression))
+	if wanted, _ := json.Marshal(want); string(got) != string(wanted) {
+		v.t.Errorf("%s is %s, want %s", expression, got, wanted)
+	}
+}
+
+// click clicks on the first element a selector finds, and waits for the page
+// that this leads to.
+func (v *visit) click(selector string) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.tab, time.Minute)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector))); err != nil {
+		v.t.Fatalf("click on %s: %v", selector, err)
+	}
+}
+
+// fill types into a field, instead of what stands in it.
+func (v *visit) fill(name, text string) {
+	v.t.Helper()
+	field := chromedp.CSS(`main [name="` + name + `"]`)
+	v.do(chromedp.Clear(field), chromedp.SendKeys(field, text))
+}
+
+// scripts switches scripts on or off, from the next page on.
+func (v *visit) scripts(on bool) { //nolint:revive // it is the browser's own switch
+	v.t.Helper()
+	if _, err := chromedp.Call(v.tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// send puts a message into an entity over REST; properties is the header of
+// that name, empty for none.
+func (v *visit) send(to, properties, body string) {
+	v.t.Helper()
+	v.ask(http.MethodPost, v.server.Admin+"/"+to+"/messages", properties, body)
+}
+
+// create makes an entity through the JSON API; properties is an object.
+func (v *visit) create(kind, name, properties string) {
+	v.t.Helper()
+	v.ask(http.MethodPost, v.server.Dashboard+"/api/v1/entities", "", fmt.Sprintf(`{"kind":%q,"path":%q,"properties":%s}`, kind, name, properties))
+}
+
+// ask makes a request that has to succeed.
+func (v *visit) ask(method, url, properties, body string) {
+	v.t.Helper()
+	r, err := http.NewRequestWithContext(v.t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if properties != "" {
+		r.Header.Set("BrokerProperties", properties)
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer w.Body.Close()
+	if text, err := io.ReadAll(w.Body); err != nil || w.StatusCode >= 300 {
+		v.t.Fatalf("%s %s: %s %s %v", method, url, w.Status, text, err)
+	}
+}
