@@ -71,11 +71,11 @@ func TestEveryPageIsSound(t *testing.T) {
 				w.sound(url + view)
 			}
 		}
-		time.Sleep(time.Minute)
+		w.pass(time.Minute)
 		for _, url := range marketPages {
 			w.sound(url)
 		}
-		time.Sleep(time.Hour)
+		w.pass(time.Hour)
 		for _, url := range marketPages {
 			if !strings.Contains(url, "/q/reply") {
 				w.sound(url)

@@ -71,7 +71,7 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		}
 		w.said("the ticker", strings.Join(says, "; "), "prices: 2 messages arrived; orders: 20 messages arrived; prices: created; orders: created")
 
-		time.Sleep(31 * time.Second)
+		w.pass(31 * time.Second)
 		m = as[page.Overview](w, "/n/default")
 		w.said("the lede", text(m.Lede), "Nothing runs out within a minute. 0 of 21 messages have an end.")
 		if m.Expired.N != 21 || m.DeadLetters.N != 20 || m.In.N != 0 {
@@ -151,7 +151,7 @@ func TestLifeOfAMessage(t *testing.T) {
 		}
 		w.said("its life", story(), "Stored (as #1 · by test); Locked (by worker-1); Given back (one failed delivery so far · by worker-1); Locked (by worker-1); "+
 			"NOW Locked in orders by worker-1; The lock ends; a failed delivery is counted (30s); Runs out of time → orders/$DLQ (not before its lock ends)")
-		time.Sleep(6 * time.Minute)
+		w.pass(6 * time.Minute)
 		w.said("its life", story(), "Stored (as #1 · by test); Locked (by worker-1); Given back (one failed delivery so far · by worker-1); Locked (by worker-1); "+
 			"Lock ran out (2 failed deliveries so far · by worker-1); Ran out of time (TTLExpiredException → orders/$DLQ); NOW In orders/$DLQ, where nothing expires")
 		m := as[page.Entity](w, "/n/default/q/orders?tab=dead-letter")
@@ -192,7 +192,7 @@ func TestHourglasses(t *testing.T) {
 		if m.Sitters[0].State != component.Running || m.Sitters[4].State != component.Pinned {
 			t.Errorf("the order is wrong: %v first, %v last", m.Sitters[0].Name, m.Sitters[4].Name)
 		}
-		time.Sleep(6 * time.Minute)
+		w.pass(6 * time.Minute)
 		m = as[page.Temporary](w, "/n/default/temporary")
 		if len(m.Graves) != 2 || m.Graves[0].Restore == "" {
 			t.Errorf("%d graves", len(m.Graves))
@@ -261,7 +261,7 @@ func TestParkingLot(t *testing.T) {
 		if b := m.Bays[0]; b.Number != 1 || b.By != "worker-1" || b.Gone || b.Then != "orders/$DLQ" {
 			t.Errorf("the first bay is %+v", b)
 		}
-		time.Sleep(2 * time.Minute)
+		w.pass(2 * time.Minute)
 		m = as[page.Deferred](w, "/n/default/deferred")
 		w.said("the lede", text(m.Lede), "2 messages are parked. One has run out of time and goes when someone asks for it.")
 		if !m.Bays[0].Gone || m.Bays[1].Gone {

@@ -49,6 +49,12 @@ func within(t *testing.T, f func(w *world)) {
 	})
 }
 
+// pass lets time pass, and everybody do what is due.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 func (w *world) must(err error) {
 	w.Helper()
 	if err != nil {

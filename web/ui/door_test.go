@@ -27,7 +27,7 @@ func TestFirstStart(t *testing.T) {
 		if n := w.see(at).Find("[data-list=rows] [data-key]").Length(); n != 20 {
 			t.Errorf("%d rows are shown", n)
 		}
-		time.Sleep(16 * time.Second)
+		w.pass(16 * time.Second)
 		w.see(at+"?tab=dead-letter").wants(200, "TTLExpiredException", "order.placed")
 		w.done("/n/default/starter") // again: the queue is there
 		if n := w.state("starter").Counts.MessageCount(); n != 40 {
@@ -117,14 +117,14 @@ func TestReadOnly(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		w.fill("orders", engine.Content{Subject: "one"})
-		w.store.broken = true
+		w.store.broken.Store(true)
 		a := w.post("/n/default/q/orders/send", "body", "two")
 		if a.status != http.StatusServiceUnavailable {
 			t.Errorf("a send answers %d", a.status)
 		}
 		w.see("/n/default/q/orders").wants(200, "Read-only", "one")
-		w.store.broken = false
-		time.Sleep(2 * time.Second)
+		w.store.broken.Store(false)
+		w.pass(2 * time.Second)
 		w.done("/n/default/q/orders/send", "body", "two")
 		if strings.Contains(w.see("/n/default").text, "Read-only") {
 			t.Error("the banner stays")
@@ -166,7 +166,7 @@ func TestLookingIsNotedOnceAMinute(t *testing.T) {
 		if n := looks(); n != 1 {
 			t.Errorf("%d looks are noted, want 1", n)
 		}
-		time.Sleep(time.Minute)
+		w.pass(time.Minute)
 		w.see("/n/default/q/reply")
 		if n := looks(); n != 2 {
 			t.Errorf("%d looks are noted, want 2", n)

@@ -140,7 +140,7 @@ func TestLoweredTTLAsksFirst(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: time.Hour})
 		w.fill("orders", engine.Content{}, engine.Content{}, engine.Content{TTL: 50 * time.Minute})
-		time.Sleep(3 * time.Minute)
+		w.pass(3 * time.Minute)
 		w.fill("orders", engine.Content{})
 		a := w.post("/n/default/q/orders/edit", "DefaultMessageTimeToLive", "2m")
 		a.wants(422, "2 messages would run out at once")
@@ -151,7 +151,7 @@ func TestLoweredTTLAsksFirst(t *testing.T) {
 		if a := w.post(again, "DefaultMessageTimeToLive", "2m"); a.status != 303 {
 			t.Errorf("the second time: %d", a.status)
 		}
-		time.Sleep(time.Second)
+		w.pass(time.Second)
 		if e := w.state("orders"); e.Counts.Active != 2 {
 			t.Errorf("%d messages are left, want 2", e.Counts.Active)
 		}
@@ -246,18 +246,18 @@ func TestPurge(t *testing.T) {
 func TestTemporary(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: 10 * time.Second})
-		time.Sleep(9 * time.Second)
+		w.pass(9 * time.Second)
 		w.done("/n/default/q/reply/touch")
-		time.Sleep(9 * time.Second)
+		w.pass(9 * time.Second)
 		w.done("/n/default/q/reply/pin")
-		time.Sleep(time.Minute)
+		w.pass(time.Minute)
 		w.see("/n/default/temporary").wants(200, "Pinned")
 		w.done("/n/default/q/reply/unpin")
 		if a := w.post("/n/default/q/reply/unpin"); a.status != 409 {
 			t.Errorf("unpinned twice: %d", a.status)
 		}
 		w.fill("reply", engine.Content{})
-		time.Sleep(time.Minute)
+		w.pass(time.Minute)
 		w.see("/n/default/q/reply").wants(200, "reply deleted itself", "one message")
 		page := w.see("/n/default/temporary")
 		page.wants(200, "Deleted themselves")

@@ -65,9 +65,9 @@ func TestInspect(t *testing.T) {
 				t.Errorf("%s: %d, want %d", name, a.status, tc.status)
 			}
 		}
-		time.Sleep(20 * time.Second)
+		w.pass(20 * time.Second)
 		w.done(path + "/renew")
-		time.Sleep(20 * time.Second)
+		w.pass(20 * time.Second)
 		w.done(path+"/complete", "lock", lock)
 		w.see(path).wants(200, "Completed")
 		if a := w.post(path+"/complete", "lock", lock); a.status != 410 {

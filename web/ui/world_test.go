@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,11 +37,11 @@ type world struct {
 // breakable is a store that refuses to write when told to.
 type breakable struct {
 	engine.Store
-	broken bool
+	broken atomic.Bool
 }
 
 func (s *breakable) Commit(ctx context.Context, b *engine.Batch) error {
-	if s.broken {
+	if s.broken.Load() {
 		return engine.ErrUnwritable
 	}
 	return s.Store.Commit(ctx, b)
@@ -73,6 +74,12 @@ func within(t *testing.T, f func(w *world)) {
 		}()
 		f(w)
 	})
+}
+
+// pass lets time pass, and everybody do what is due.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 func (w *world) must(err error) {
