@@ -427,26 +427,65 @@ func kindOf(m *message) string {
 	return "active"
 }
 
-// purge is OPS-7, done at once.
-func (w *model) purge(path string, kinds []string) (removed, skipped int64, err string) {
+// A modelPurge is OPS-7: what is there when it begins goes, a slice at a time.
+type modelPurge struct {
+	path             string
+	kinds            []string
+	bound, before    int64
+	from             int64
+	removed, skipped int64
+	done             bool
+}
+
+func (w *model) beginPurge(path string, kinds []string) (modelPurge, string) {
 	e, dead, err := w.place(path)
 	if err != "" {
-		return 0, 0, err
+		return modelPurge{}, err
 	}
 	w.catchUp(e, dead)
+	return modelPurge{path: path, kinds: kinds, bound: e.next, before: w.now}, ""
+}
+
+// purgeSlice looks at up to limit messages more.
+func (w *model) purgeSlice(p *modelPurge, limit int) string {
+	e, dead, err := w.place(p.path)
+	if err != "" {
+		return err
+	}
+	p.done = true
 	for _, m := range w.at(e, dead) {
-		switch k := kindOf(m); {
-		case k == "locked":
-			skipped++
-		case slices.Contains(kinds, k):
-			if w.look(m); w.here(m) && m.dead == dead {
-				removed++
+		if m.seq < p.from || m.seq >= p.bound {
+			continue
+		}
+		if limit--; limit < 0 {
+			p.done = false
+			break
+		}
+		p.from = m.seq + 1
+		wanted := func() bool { return slices.Contains(p.kinds, kindOf(m)) }
+		switch {
+		case m.dead && m.diedAt > p.before:
+		case m.until > w.now:
+			p.skipped++
+		case m.until != 0 || wanted():
+			seq := m.seq
+			if w.look(m); w.here(m) && m.dead == dead && m.seq == seq && wanted() {
+				p.removed++
 				w.remove(m)
 				w.use(e)
 			}
 		}
 	}
-	return removed, skipped, ""
+	return ""
+}
+
+// purge is one done at once.
+func (w *model) purge(path string, kinds []string) (removed, skipped int64, err string) {
+	p, err := w.beginPurge(path, kinds)
+	if err == "" {
+		err = w.purgeSlice(&p, 1<<30)
+	}
+	return p.removed, p.skipped, err
 }
 
 func (w *model) batchDelete(path string, count int, before int64) (n int, err string) {

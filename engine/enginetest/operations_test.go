@@ -23,7 +23,7 @@ func operations() map[string]func(*walk) {
 		"break lock": (*walk).breakLock, "renew for": (*walk).renewFor, "send now": (*walk).sendNow, "reschedule": (*walk).reschedule,
 		"purge": (*walk).purge, "batch delete": (*walk).batchDelete, "renew": (*walk).renew,
 		"create": (*walk).create, "update": (*walk).update, "delete": (*walk).delete, "add rule": (*walk).addRule, "remove rule": (*walk).removeRule,
-		"touch": (*walk).touch, "pin": (*walk).pin, "unpin": (*walk).unpin, "visit": (*walk).visit,
+		"touch": (*walk).touch, "pin": (*walk).pin, "unpin": (*walk).unpin, "purge slowly": (*walk).purgeSlowly, "visit": (*walk).visit,
 	}
 	for _, o := range []engine.Outcome{engine.Complete, engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release} {
 		ops[o.String()] = func(x *walk) { x.outcome(o) }
@@ -110,7 +110,7 @@ func (x *walk) send() {
 		case 0:
 			c.ScheduledFor = x.now() - engine.Instant(x.r.IntN(2))
 		case 1, 2:
-			c.ScheduledFor = x.now() + 1 + engine.Instant(x.r.IntN(4000))
+			c.ScheduledFor = x.now() + 1 + engine.Instant(one(x, x.r.IntN(4000), x.r.IntN(4000), 100_000))
 		}
 		body := make([]byte, one(x, 0, 5, 30, 120))
 		if x.chance(2) {
@@ -402,6 +402,39 @@ func (x *walk) purge() {
 	removed, skipped, code := x.w.purge(path, kinds)
 	if x.expect(err, code) && (p.Removed != removed || p.Skipped != skipped) {
 		x.failf("purged %d, skipped %d; the model says %d and %d", p.Removed, p.Skipped, removed, skipped)
+	}
+}
+
+// slowly is a purge of which a slice is done now and then.
+type slowly struct {
+	engine engine.Purge
+	model  modelPurge
+}
+
+func (x *walk) purgeSlowly() {
+	if x.slow == nil {
+		path := x.place()
+		x.logf("begin to purge %s", path)
+		p, err := x.ns.BeginPurge(x.now(), engine.Path(path), []engine.Class{engine.ClassActive, engine.ClassScheduled})
+		m, code := x.w.beginPurge(path, []string{"active", "scheduled"})
+		if x.expect(err, code) {
+			x.slow = &slowly{p, m}
+		}
+		return
+	}
+	limit := one(x, 1, 2, 5)
+	x.logf("purge up to %d more of %s", limit, x.slow.model.path)
+	err := x.ns.PurgeSlice(x.now(), &x.slow.engine, limit, "operator")
+	if !x.expect(err, x.w.purgeSlice(&x.slow.model, limit)) {
+		x.slow = nil
+		return
+	}
+	e, m := x.slow.engine, x.slow.model
+	if e.Removed != m.removed || e.Skipped != m.skipped || e.Done != m.done {
+		x.failf("purged %d, skipped %d, done %v; the model says %d, %d, %v", e.Removed, e.Skipped, e.Done, m.removed, m.skipped, m.done)
+	}
+	if m.done {
+		x.slow = nil
 	}
 }
 

@@ -16,6 +16,9 @@ func (x *walk) visit() {
 	if m == nil || !x.w.here(m) {
 		return
 	}
+	if x.chance(10) {
+		x.change(m.in, func(c *config) { c.status = one(x, "Disabled", "ReceiveDisabled", "SendDisabled") })
+	}
 	x.forced = m
 	defer func() { x.forced = nil }()
 	switch operation {
@@ -56,10 +59,7 @@ func (x *walk) prepare(state string) *message {
 			return nil
 		}
 	default:
-		x.logf("update %s to %+v", path, c)
-		_, err := x.ns.Update(x.now(), path, described(c), "updater")
-		_, code := x.w.update(path, c)
-		x.expect(err, code)
+		x.change(e, func(now *config) { *now = c })
 	}
 	x.clear(path)
 	e, _ = x.w.find(path)
@@ -76,6 +76,20 @@ func (x *walk) prepare(state string) *message {
 	x.compare()
 	x.bring(m, state)
 	return m
+}
+
+// change gives an entity, without receivers if need be, another description.
+func (x *walk) change(e *entity, to func(*config)) {
+	c := e.cfg
+	to(&c)
+	x.logf("update %s to %+v", e.path, c)
+	_, err := x.ns.Update(x.now(), engine.Path(e.path), described(c), "updater")
+	ended, code := x.w.update(e.path, c)
+	for _, id := range ended {
+		x.ended[id] = "disabled"
+	}
+	x.expect(err, code)
+	x.compare()
 }
 
 // clear leaves nothing at path that could come before a new message.

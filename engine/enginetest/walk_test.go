@@ -42,6 +42,7 @@ type walk struct {
 	fresh, held     []reading             // bodies of deliveries, of this batch and of earlier ones
 	told            map[engine.Key]string // where messages are, by events alone
 	topics          map[string]bool       // which paths are topics, by events alone
+	slow            *slowly               // a purge on its way
 	forced          *message              // what is not drawn but visited
 }
 
@@ -350,8 +351,10 @@ func (x *walk) settle() {
 
 func (x *walk) sweep() {
 	x.logf("sweep")
-	for more := true; more; {
-		more = x.ns.Sweep(x.now(), one(x, 1, 3, 100))
+	for n, more := 0, true; more; n++ {
+		if more = x.ns.Sweep(x.now(), one(x, 1, 3, 100)); n > 10_000 {
+			x.failf("sweeping does not end")
+		}
 	}
 	links := slices.Clone(x.w.links)
 	x.w.sweep()
@@ -389,16 +392,20 @@ func (x *walk) match() {
 
 // effects compares deliveries and ended links: each delivery is the head of its
 // place at its turn, goes to a link there with credit, and afterwards nobody
-// with credit has anything left to get.
+// with credit has anything left to get. In which order places are served is the
+// engine's own affair.
 func (x *walk) effects(fx engine.Effects) {
-	served := map[uint64]int{}
+	served, sure := map[uint64]int{}, map[uint64]bool{}
+	for _, l := range x.w.links {
+		sure[l.id] = !l.dead || slices.ContainsFunc(x.w.at(l.in, true), func(m *message) bool { return !m.deferred && m.until <= x.w.now })
+	}
 	for _, d := range fx.Deliveries {
 		l := x.w.link(uint64(d.Link))
 		if l == nil || l.credit == 0 {
 			x.failf("link %d got #%d without credit", d.Link, d.Message.Seq)
 		}
 		m := x.w.head(l.in, l.dead)
-		if m == nil { // a look at another place may have dead-lettered it
+		if m == nil || m.seq != int64(d.Message.Seq) { // a look at another place has dead-lettered it before
 			for _, o := range x.w.links {
 				if o.credit > 0 {
 					x.w.head(o.in, o.dead)
@@ -419,8 +426,10 @@ func (x *walk) effects(fx engine.Effects) {
 		served[l.id]++
 	}
 	for _, l := range slices.Clone(x.w.links) {
+		// Who does not wait has gone before a look at another place dead-letters
+		// something to where it was.
 		if l.credit > 0 {
-			if m := x.w.head(l.in, l.dead); m != nil {
+			if m := x.w.head(l.in, l.dead); m != nil && (sure[l.id] || !l.noWait) {
 				x.failf("link %d waits, and %s #%d is ready", l.id, m.path(), m.seq)
 			}
 		}
@@ -494,6 +503,7 @@ func (x *walk) back(was *model) {
 	x.w.now = now
 	x.sealed = x.w.clone()
 	x.retell()
+	x.slow = nil
 	x.ghosts = slices.DeleteFunc(x.ghosts, func(g *message) bool {
 		return slices.ContainsFunc(x.w.messages, func(m *message) bool { return m.key == g.key })
 	})
