@@ -199,7 +199,7 @@ func (ns *Namespace) batch(now Instant) *Batch {
 func (ns *Namespace) collect(b *Batch) {
 	for _, k := range ns.changes.ripe {
 		if k.stored || k.staged {
-			b.DropContents = append(b.DropContents, DroppedContent{k.key, k.bodySize > 0})
+			b.DropContents = append(b.DropContents, DroppedContent{k.key, k.hasBody})
 		}
 	}
 }

@@ -194,6 +194,16 @@ func (p Packed) Subject() string { return p.text(tagSubject) }
 // BodySize reads one field without decoding the rest; zero if it is missing.
 func (p Packed) BodySize() int64 { return p.number(tagBodySize) }
 
+// Size is what a message counts for in quotas: header and body, without what
+// the broker adds for lists (RT-3).
+func (p Packed) Size() int64 {
+	n := int64(len(p)) + p.BodySize()
+	if shown := len(p.text(tagPreview)); shown > 0 {
+		n -= int64(1 + len(binary.AppendUvarint(nil, uint64(shown))) + shown)
+	}
+	return n
+}
+
 func (p Packed) ttl() time.Duration { return time.Duration(p.number(tagTTL)) }
 
 func (p Packed) text(tag byte) (s string) {

@@ -11,20 +11,19 @@ type message struct {
 
 // content is a Content in memory, shared by the copies of a fan-out.
 type content struct {
-	key      Key
-	packed   Packed
-	bodySize int64
-	refs     int32 // messages that refer to it
-	pins     int32 // deliveries whose body has not been read yet
-	stored   bool
-	orphan   bool // nothing refers to it, for good
-	staged   bool // its body went ahead of it
-	litter   bool // it is in changes.garbage, or gone
+	key     Key
+	packed  Packed
+	size    int64 // what each copy of it counts for in quotas
+	hasBody bool
+	refs    int32 // messages that refer to it
+	pins    int32 // deliveries whose body has not been read yet
+	stored  bool
+	orphan  bool // nothing refers to it, for good
+	staged  bool // its body went ahead of it
+	litter  bool // it is in changes.garbage, or gone
 }
 
-func (c *content) size() int64 { return int64(len(c.packed)) + c.bodySize }
-
-func (m *message) size() int64 { return m.content.size() + m.Extra.size() }
+func (m *message) size() int64 { return m.content.size + m.Extra.size() }
 
 // ready tells whether a receiver may have m now, as far as the last look tells.
 func (m *message) ready() bool { return m.State == Active && m.LockedUntil == 0 }

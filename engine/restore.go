@@ -27,7 +27,9 @@ func (ns *Namespace) restore(r Record) error {
 		if ns.loading == nil {
 			ns.loading = map[Key]*content{}
 		}
-		ns.loading[r.Key] = &content{key: r.Key, packed: r.Content, bodySize: r.Content.BodySize(), stored: true}
+		ns.loading[r.Key] = &content{
+			key: r.Key, packed: r.Content, size: r.Content.Size(), hasBody: r.Content.BodySize() > 0, stored: true,
+		}
 	case Message:
 		return ns.restoreMessage(r)
 	default:

@@ -40,7 +40,7 @@ func Submit(c Content, body []byte, staged int64, key Key, l Limits) (Submission
 }
 
 // Size is what the message counts for in quotas (RT-3).
-func (s Submission) Size() int64 { return int64(len(s.Content)) + s.BodySize }
+func (s Submission) Size() int64 { return s.Content.Size() }
 
 func checkContent(c Content, l Limits) error {
 	for name, v := range map[string]string{
@@ -96,7 +96,7 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 	}
 	seqs := make([]Seq, 0, len(batch))
 	for _, s := range batch {
-		c := &content{key: s.Key, packed: s.Content, bodySize: s.BodySize, staged: s.Staged}
+		c := &content{key: s.Key, packed: s.Content, size: s.Size(), hasBody: s.BodySize > 0, staged: s.Staged}
 		ns.changes.contents = append(ns.changes.contents, c)
 		if s.Body != nil {
 			ns.changes.bodies[c] = s.Body
@@ -112,7 +112,7 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 func (ns *Namespace) discard(batch []Submission) {
 	for _, s := range batch {
 		if s.Staged {
-			ns.changes.discard(&content{key: s.Key, bodySize: s.BodySize, staged: true})
+			ns.changes.discard(&content{key: s.Key, hasBody: true, staged: true})
 		}
 	}
 }

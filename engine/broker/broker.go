@@ -191,19 +191,24 @@ func (b *Broker) run(ctx context.Context) {
 	defer alarm.Stop()
 	for {
 		var ops []*op
-		lost := b.store.Load().Lost()
+		lost := b.store.Load().Lost() // of the store that is open now
 		select {
 		case <-ctx.Done():
 			b.shutDown(context.WithoutCancel(ctx))
 			return
 		case <-lost:
-			lost = nil
-			b.reopen(ctx, engine.ErrFenced)
+			b.giveUp(nil, engine.ErrFenced)
+			return
 		case <-alarm.C:
 		case o := <-b.inbox:
 			ops = b.drain(o)
 		}
-		if err := b.turn(ctx, ops); err != nil {
+		switch err := b.turn(ctx, ops); {
+		case errors.Is(err, engine.ErrFenced):
+			b.giveUp(ops, err)
+			return
+		case err != nil:
+			b.abandon(ops, err)
 			b.reopen(ctx, err)
 		}
 		alarm.Reset(b.pause())
@@ -251,7 +256,6 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 		case errors.Is(err, engine.ErrUnwritable):
 			return b.goReadOnly(ctx, now, ops, fx.Batch, err)
 		case err != nil:
-			b.abandon(ops, err)
 			return err
 		}
 		b.bodies.keep(fx.Batch.Bodies)
@@ -307,23 +311,39 @@ func (b *Broker) pause() time.Duration {
 	return max(0, next.Sub(now))
 }
 
-// shutDown answers what has arrived, makes the rest durable and closes.
-func (b *Broker) shutDown(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, closePatience)
-	defer cancel()
-	for {
-		select {
-		case o := <-b.inbox:
-			b.finish(o, engine.ErrClosed)
-			continue
-		default:
-		}
-		break
+// giveUp ends a broker that no longer owns its namespace: what it was about to
+// decide is not so, and it must not open the store again.
+func (b *Broker) giveUp(ops []*op, why error) {
+	b.log.Error("the store is no longer ours; the broker ends", "err", why)
+	for _, o := range ops {
+		b.finish(o, fmt.Errorf("%w: %w", engine.ErrClosed, why))
 	}
+	b.refuseRest()
+	b.events.close()
+	b.err = errors.Join(why, b.store.Load().Close())
+}
+
+// refuseRest answers whoever waits.
+func (b *Broker) refuseRest() {
 	for id, r := range b.receivers {
 		delete(b.receivers, id)
 		r.end(engine.ErrClosed)
 	}
+	for {
+		select {
+		case o := <-b.inbox:
+			b.finish(o, engine.ErrClosed)
+		default:
+			return
+		}
+	}
+}
+
+// shutDown answers what has arrived, makes the rest durable and closes.
+func (b *Broker) shutDown(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closePatience)
+	defer cancel()
+	b.refuseRest()
 	now := b.clock.now()
 	if fx := b.ns.Flush(now, b.Health().ReadOnly == ""); fx.Batch != nil {
 		fx.Batch.Hard = true

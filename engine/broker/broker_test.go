@@ -22,7 +22,8 @@ import (
 type world struct {
 	*testing.T
 	*broker.Broker
-	store *flaky
+	store  *flaky
+	fenced bool // Close has an error to tell
 }
 
 // flaky is a store that a test can break.
@@ -78,7 +79,7 @@ func start(t *testing.T, o broker.Options) *world {
 	}
 	w.Broker = b
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
+		if err := b.Close(); err != nil && !w.fenced {
 			t.Error(err)
 		}
 	})
@@ -336,6 +337,24 @@ func TestUnknownOutcome(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A broker whose store belongs to somebody else now answers nothing more and
+// does not open it again.
+func TestFenced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		w.store.breaks(fmt.Errorf("commit: %w", engine.ErrFenced), false)
+		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrClosed) {
+			t.Fatalf("got %v", err)
+		}
+		<-w.Done()
+		if err := w.Close(); !errors.Is(err, engine.ErrFenced) || w.store.opens != 1 {
+			t.Fatalf("got %v after %d opens", err, w.store.opens)
+		}
+		w.fenced = true
+	})
 }
 
 // After a restart a lock that was never committed is free and not counted; one

@@ -29,7 +29,6 @@ func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op
 		b.probeAt = now.Add(probeEvery)
 		switch err := b.probe(ctx, now); {
 		case err != nil && !errors.Is(err, engine.ErrUnwritable):
-			b.abandon(ops, err)
 			return err
 		case err == nil:
 			b.log.Info("the store takes writes again")
