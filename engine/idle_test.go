@@ -337,6 +337,12 @@ func TestIdleness(t *testing.T) {
 			c.gone(s, 2*idle)
 			c.equal(c.exists("u"), true)
 		},
+		"IDLE-11 in turn": func(c *clocked) { // that a subscription deleted itself is no use of its topic
+			c.topic("t", engine.Config{AutoDeleteOnIdle: 2 * idle})
+			s := c.sub("t", "s", temporary)
+			c.gone(s, idle)
+			c.gone("t", 2*idle)
+		},
 		"IDLE-14": func(c *clocked) {
 			c.queue("q", temporary)
 			c.update("q", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = 0 })
@@ -442,9 +448,11 @@ func TestIdlenessSurvives(t *testing.T) {
 	run(t, rules{
 		"IDLE-16, IDLE-17": func(c *clocked) {
 			c.queue("q", temporary)
-			for _, d := range []time.Duration{3 * second, 9 * second, 4 * minute, 4*minute + 9*second} {
+			for _, d := range []time.Duration{3 * second, 9 * second, 4 * minute, 4*minute + 9*second} { // the last one is not remembered
 				c.at(d)
-				c.sends("q", "m")
+				_, err := c.ns.Peek(c.now, "q", 1, 1, "")
+				c.must(err)
+				c.step()
 			}
 			c.restart()
 			c.restart()
