@@ -241,8 +241,9 @@ func (v *visit) click(selector string) {
 // fill types into a field, instead of what stands in it.
 func (v *visit) fill(name, text string) {
 	v.t.Helper()
-	field := chromedp.CSS(`main [name="` + name + `"]`)
-	v.do(chromedp.Clear(field), chromedp.SendKeys(field, text))
+	field := `main [name="` + name + `"]`
+	v.js(`document.querySelector('` + field + `').value = ""`)
+	v.do(chromedp.SendKeys(chromedp.CSS(field), text))
 }
 
 // scripts switches scripts on or off, from the next page on.

@@ -19,7 +19,7 @@ type Confirm struct {
 
 	// N is how many messages it is done to; for an entity that is deleted, how
 	// many go with it. It is sent along as count and checked again; of Purge it
-	// is unused, and the sum over the states that came picked is sent.
+	// is unused, and the number of each state is sent.
 	N       int
 	Subject string   // of the one message; empty: several, or an entity
 	Sample  []string // what some of several are called
@@ -55,6 +55,7 @@ const (
 // The names of the inputs of Confirm.
 const (
 	AskCount       = "count"   // the number that was shown
+	AskCountOf     = "count-"  // of Purge, and a State: the number that was shown of that
 	AskConfirm     = "confirm" // what was typed
 	AskState       = "state"   // of Purge, repeated: a State
 	AskReason      = "reason"

@@ -101,6 +101,21 @@ func agreedTo(typed url.Values) (n int64, ok bool) {
 	return n, err == nil && n >= 0
 }
 
+// agreedOf is the number that somebody saw of the states that were then chosen.
+func agreedOf(typed url.Values, chosen []string) (n int64, ok bool) {
+	if typed.Has(page.AskCount) {
+		return agreedTo(typed)
+	}
+	for _, s := range chosen {
+		seen, err := strconv.ParseInt(typed.Get(page.AskCountOf+s), 10, 64)
+		if err != nil || seen < 0 {
+			return 0, false
+		}
+		n += seen
+	}
+	return n, true
+}
+
 // nameTyped checks what has to be typed before something large goes.
 func nameTyped(c echo.Context, typed url.Values, name string, t *show.Typed) bool {
 	if strings.TrimSpace(typed.Get(page.AskConfirm)) == name {
@@ -143,8 +158,8 @@ func (d *Door) purge(c echo.Context, at show.Place, typed url.Values) error {
 		return err
 	}
 	t := show.Typed{Values: typed}
-	agreed, ok := agreedTo(typed)
 	chosen := typed[page.AskState]
+	agreed, ok := agreedOf(typed, chosen)
 	for _, s := range chosen {
 		ok = ok && slices.Contains(show.Purgeable(), page.State(s))
 	}
