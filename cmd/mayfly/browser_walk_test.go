@@ -1,0 +1,160 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+var shots = flag.String("shots", "", "write a picture of every page to this directory, to be looked at")
+
+// furnish fills the namespace with everything that pages can show.
+func furnish(v *visit) {
+	v.create("queue", "orders", `{"DeadLetteringOnMessageExpiration":true,"DefaultMessageTimeToLive":"PT1H","LockDuration":"PT5M"}`)
+	v.create("queue", "payments", `{"LockDuration":"PT1M"}`)
+	v.create("queue", "empty", `{}`)
+	v.create("queue", "a/very/long/name-without-any-break-"+strings.Repeat("in-it-whatsoever-", 6)+"end", `{"DefaultMessageTimeToLive":"PT10M"}`)
+	v.create("queue", "reply-7f3a", `{"AutoDeleteOnIdle":"PT25S"}`)
+	v.create("queue", "reply-c40d", `{"AutoDeleteOnIdle":"PT5M"}`)
+	v.create("queue", "held-b2", `{"AutoDeleteOnIdle":"PT20M"}`)
+	v.create("queue", "gone-1", `{"AutoDeleteOnIdle":"PT1S"}`)
+	v.create("topic", "prices", `{}`)
+	v.create("subscription", "prices/subscriptions/eu", `{"DefaultMessageTimeToLive":"PT30M","DeadLetteringOnMessageExpiration":true}`)
+	v.create("subscription", "prices/subscriptions/preview-lisbon", `{"AutoDeleteOnIdle":"PT8M"}`)
+	for i, ttl := range []int{1, 1, 2, 12, 25, 45, 70, 95, 150, 240, 400, 900, 1500, 2400, 3600, 3600} {
+		v.send("orders", fmt.Sprintf(`{"Label":"order.placed","MessageId":"o-%d","TimeToLive":%d,"ContentType":"application/json","CorrelationId":"c-%[1]d"}`, 88410+i, ttl),
+			fmt.Sprintf(`{"order":%d,"customer":{"id":%d,"city":"Ústí nad Labem","vip":true},"total":129.900000000000000001,"note":"<script>alert(1)</script>"}`, 88410+i, 4400+i))
+	}
+	for i := range 6 {
+		v.send("payments", fmt.Sprintf(`{"Label":"payment.captured","MessageId":"p-%d","TimeToLive":%d}`, i, 20+40*i), fmt.Sprintf("plain text number %d", i))
+	}
+	v.send("payments", `{"Label":"reminder","ScheduledEnqueueTimeUtc":"`+time.Now().Add(12*time.Minute).UTC().Format(http.TimeFormat)+`"}`, "later")
+	v.send("held-b2", `{"Label":"reminder","ScheduledEnqueueTimeUtc":"`+time.Now().Add(40*time.Minute).UTC().Format(http.TimeFormat)+`"}`, "later")
+	v.send("orders", `{"Label":"invoice.due","ScheduledEnqueueTimeUtc":"`+time.Now().Add(3*time.Hour).UTC().Format(http.TimeFormat)+`"}`, "later")
+	v.send("prices", `{"Label":"price.changed","MessageId":"x-1"}`, `{"sku":1180,"price":12.5}`)
+
+	receive := func(name, rest string) {
+		v.ask("POST", v.server.Dashboard+path("receive", name), "", `{"mode":"peek-lock","max":1`+rest+`}`)
+	}
+	v.visit("/n/default/q/payments")
+	for range 2 {
+		v.do(chromedp.Navigate(v.at + "/n/default/q/payments"))
+		v.click(`main [formaction$="/receive"]`)
+		v.click(`main [formaction$="/defer"]`)
+	}
+	receive("payments", "")
+	receive("orders", "")
+	v.visit("/n/default/q/payments")
+	v.click(`main [formaction$="/receive"]`)
+	v.click(`main [href*="/dead-letter"]`)
+	v.fill("reason", "PaymentDeclined")
+	v.fill("description", "The card was declined twice.")
+	v.click(`main form .btn[type=submit]`)
+	v.wantMeanwhile(`document.querySelector("[data-list=graves] > [data-key]")`, func() { v.visit("/n/default/temporary") })
+	v.wantMeanwhile(slot+`("count-dead") === "3"`, func() { v.visit("/n/default/q/orders") })
+}
+
+// A place is a page of the walk.
+type place struct{ name, path string }
+
+// places are all the pages there are, with something in them.
+func (v *visit) places() []place {
+	const n = "/n/default"
+	all := []place{
+		{"overview", n}, {"expirations", n + "/expirations"}, {"queues", n + "/queues"}, {"queues-filtered", n + "/queues?q=rep&sort=idle&dir=desc"},
+		{"queues-none", n + "/queues?q=zzz"}, {"topics", n + "/topics"}, {"deferred", n + "/deferred"}, {"temporary", n + "/temporary"},
+		{"create-queue", n + "/queues/new"}, {"create-temporary", n + "/queues/new?temporary=1"}, {"create-topic", n + "/topics/new"}, {"create-subscription", n + "/t/prices/new"},
+		{"queue", n + "/q/orders"}, {"queue-empty", n + "/q/empty"}, {"topic", n + "/t/prices"}, {"subscription", n + "/t/prices/s/eu"},
+		{"edit-queue", n + "/q/orders/edit"}, {"edit-subscription", n + "/t/prices/s/eu/edit"}, {"delete-queue", n + "/q/orders/delete"}, {"delete-topic", n + "/t/prices/delete"},
+		{"send", n + "/q/orders/send"}, {"purge", n + "/q/orders/purge"}, {"resubmit-all", n + "/q/orders/resubmit"}, {"queue-gone", n + "/q/gone-1"},
+		{"topic-settings", n + "/t/prices?tab=settings"}, {"subscription-rules", n + "/t/prices/s/eu?tab=rules"}, {"temporary-settings", n + "/q/reply-c40d?tab=settings"},
+		{"temporary-queue", n + "/q/held-b2"},
+	}
+	for _, tab := range []string{"scheduled", "deferred", "locked", "dead-letter", "settings"} {
+		all = append(all, place{"queue-" + tab, n + "/q/orders?tab=" + tab}, place{"payments-" + tab, n + "/q/payments?tab=" + tab})
+	}
+	for name, list := range map[string]string{
+		"message": "/q/orders?from=12", "message-locked": "/q/orders?tab=locked", "message-dead": "/q/orders?tab=dead-letter",
+		"message-deferred": "/deferred", "message-scheduled": "/q/orders?tab=scheduled",
+	} {
+		v.visit(n + list)
+		at, ok := v.js(`document.querySelector("[data-list] [data-drawer]")?.getAttribute("href")`).(string)
+		if !ok {
+			v.t.Fatalf("%s has no message", list)
+		}
+		all = append(all, place{name, at})
+		switch name {
+		case "message":
+			all = append(all, place{"message-headers", at + "?view=headers"}, place{"message-hex", at + "?view=hex"}, place{"message-delete", at + "/delete"},
+				place{"message-extend", at + "/extend"}, place{"message-dead-letter", at + "/dead-letter"})
+		case "message-dead":
+			all = append(all, place{"message-resubmit", at + "/resubmit"})
+		case "message-scheduled":
+			all = append(all, place{"message-reschedule", at + "/reschedule"}, place{"message-cancel", at + "/cancel"})
+		}
+	}
+	v.visit(n + "/queues?q=very")
+	at := v.js(`document.querySelector("[data-list=rows] a").getAttribute("href")`).(string)
+	return append(all, place{"queue-long", at})
+}
+
+// walkInBrowser looks at every page on a screen and on a phone, light and dark.
+func walkInBrowser(t *testing.T, v *visit) {
+	v.visit("/n/default")
+	v.look("first-start")
+	furnish(v)
+	all := v.places()
+	for _, p := range all {
+		v.visit(p.path)
+		v.want(`!document.body.dataset.live || ` + isLive)
+		v.look(p.name)
+	}
+	v.visit("/n/default/q/orders")
+	v.want(isLive)
+	v.do(chromedp.Click(chromedp.CSS(`[data-list=rows] > :nth-child(6) .subject`)))
+	v.want(`document.querySelector(".drawer")`)
+	v.look("drawer")
+}
+
+// looks are how pages are looked at. The widths are those of a screen, a
+// tablet and a phone.
+var looks = []struct {
+	width, height int64
+	theme         string
+}{{1440, 900, "light"}, {1440, 900, "dark"}, {390, 844, "light"}, {390, 844, "dark"}}
+
+// look looks at the page that is open: nothing is wider than the screen.
+func (v *visit) look(name string) {
+	v.t.Helper()
+	for _, l := range looks {
+		v.do(chromedp.EmulateViewport(l.width, l.height))
+		if _, err := chromedp.Call(v.tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.theme}}}); err != nil {
+			v.t.Fatal(err)
+		}
+		if wide, _ := v.js(`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`).(float64); wide > 0 {
+			v.t.Errorf("%s at %d is %v px too wide, by %v", name, l.width, wide, v.js(`[...document.querySelectorAll("body *")].filter((el) => el.getBoundingClientRect().right > innerWidth + 1 && !el.closest("pre, .scroll, .tabs")).slice(0, 3).map((el) => el.outerHTML.slice(0, 120))`))
+		}
+		if *shots == "" {
+			continue
+		}
+		whole := true
+		got, err := chromedp.Call(v.tab, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: &whole})
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		file := filepath.Join(*shots, fmt.Sprintf("%s-%d-%s.png", name, l.width, l.theme))
+		if err := os.WriteFile(file, got.Data, 0o666); err != nil {
+			v.t.Fatal(err)
+		}
+	}
+	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+}
