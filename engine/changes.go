@@ -138,7 +138,7 @@ func (ns *Namespace) Pending() (hard, soft bool) {
 // false or nothing waits for the store, holds the present state of everything
 // dirty. Call Seal when it is durable or when nothing had to be, Rollback when
 // the store refused it.
-func (ns *Namespace) Flush(now Instant, commit bool) Effects {
+func (ns *Namespace) Flush(now Instant, commit bool) Effects { //nolint:revive // whether to commit now is its caller's to say
 	fx := ns.out
 	ns.out = Effects{}
 	fx.Events, ns.events = ns.events, nil
@@ -206,7 +206,7 @@ func (ns *Namespace) collect(b *Batch) {
 
 // Seal says that everything up to the last Flush is answered for: it can no
 // longer be undone. committed tells that the batch reached the store.
-func (ns *Namespace) Seal(committed bool) {
+func (ns *Namespace) Seal(committed bool) { //nolint:revive // what became of the batch is its caller's to say
 	c := &ns.changes
 	clear(c.log)
 	c.log = c.log[:0]

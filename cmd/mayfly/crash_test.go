@@ -121,14 +121,25 @@ func (p *child) ready() (base string, ok bool) {
 
 func (p *child) complaint() string {
 	p.kill()
-	rest, _ := io.ReadAll(p.out)
+	rest, err := io.ReadAll(p.out)
 	p.wait()
-	return string(rest) + p.errors.String()
+	return fmt.Sprint(string(rest), p.errors.String(), err)
 }
 
-func (p *child) kill() { _ = p.cmd.Process.Kill() } // it may have ended already
+// kill ends it at once; it may have ended already.
+func (p *child) kill() {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		panic(err)
+	}
+}
 
-func (p *child) wait() { _ = p.cmd.Wait() } // killed: always an error
+// wait returns when it has ended. Killed, it has an error to tell, which is no
+// news.
+func (p *child) wait() {
+	if err := p.cmd.Wait(); err == nil {
+		panic("it ended by itself")
+	}
+}
 
 // kept is a message as its writer knows it.
 type kept struct {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -416,8 +417,7 @@ func (t *table) idle(b *testing.B) {
 		share := float64(cpuTicks(b, cmd.Process.Pid)-before) / 100 / 60 * 100
 		t.row(b, "idle server: resident, share of a core over a minute, ready after", "≤ 50 MB, < 0.2 %, ≤ 300 ms",
 			fmt.Sprintf("%d MB, %.2f %%, %d ms", resident(b, cmd.Process.Pid)>>20, share, ready.Milliseconds()))
-		_ = cmd.Process.Signal(os.Interrupt)
-		if err := cmd.Wait(); err != nil {
+		if err := errors.Join(cmd.Process.Signal(os.Interrupt), cmd.Wait()); err != nil {
 			b.Error(err)
 		}
 	}

@@ -67,7 +67,7 @@ func (f *flaky) batches() []engine.Batch {
 func start(t *testing.T, o broker.Options) *world {
 	t.Helper()
 	w := &world{T: t, store: &flaky{Store: new(memory.Store)}}
-	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	o.Logger = slog.New(slog.DiscardHandler)
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) {
 		w.store.mu.Lock()
 		defer w.store.mu.Unlock()
@@ -368,7 +368,9 @@ func TestLocksAfterRestart(t *testing.T) {
 		w.send("q", "c") // carries the first lock with it
 		w.receive(broker.Receive{Path: "q"})
 		w.store.breaks(errors.New("power"), false)
-		_, _ = w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test")
+		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test"); !errors.Is(err, engine.ErrBusy) {
+			t.Fatalf("got %v", err)
+		}
 		w.store.breaks(nil, false)
 		synctest.Wait()
 		if c := w.counts("q"); c.Locked != 1 || c.Active != 2 {

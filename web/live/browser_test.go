@@ -142,7 +142,7 @@ func (s *stage) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	defer conn.Close() //nolint:errcheck // the test is over
+	defer conn.Close()
 	s.mu.Lock()
 	s.conn = conn
 	err = conn.WriteJSON(control{T: "hello", Proto: 1, Build: "b1", Epoch: 1, N: 5, Now: in(0), Rate: 1})
@@ -235,8 +235,15 @@ func (s *stage) want(expression string) {
 // equal checks a value now.
 func (s *stage) equal(expression string, want any) {
 	s.t.Helper()
-	got, _ := json.Marshal(s.js(expression))
-	if wanted, _ := json.Marshal(want); string(got) != string(wanted) {
+	got, err := json.Marshal(s.js(expression))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	wanted, err := json.Marshal(want)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if string(got) != string(wanted) {
 		s.t.Errorf("%s is %s, want %s", expression, got, wanted)
 	}
 }

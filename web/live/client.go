@@ -157,7 +157,7 @@ func (c *client) end(code int, text string) {
 	close(c.gone)
 	// A writer that is stuck gets a moment for the rest of its frame. The
 	// deadline is the connection's own, which may be set from here.
-	_ = c.conn.NetConn().SetWriteDeadline(time.Now().Add(time.Second)) // fails on a closed one only
+	_ = c.conn.NetConn().SetWriteDeadline(time.Now().Add(time.Second)) //nolint:errcheck // it fails on a closed one only
 }
 
 func (c *client) ended() bool { return c.code != 0 }
@@ -255,8 +255,8 @@ func (h *Hub) write(c *client) {
 			h.mu.Lock()
 			code, text := c.code, c.text
 			h.mu.Unlock()
-			// Best effort: the other side may be gone or stuck.
-			_ = c.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(time.Second))
+			bye := websocket.FormatCloseMessage(code, text)
+			_ = c.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second)) //nolint:errcheck // the other side may be gone or stuck
 			return
 		case <-c.wake:
 		}

@@ -166,7 +166,7 @@ func TestAStuckBrowserIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stuck.Close() //nolint:errcheck // cut by the other side
+	defer stuck.Close()
 	if err := stuck.WriteJSON(command{"sub", page, 0}); err != nil {
 		t.Fatal(err)
 	}

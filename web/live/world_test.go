@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -81,9 +82,7 @@ func (w *world) open(ctx context.Context, url string) (view.Page, uint64, error)
 	c := *p
 	c.order = slices.Clone(p.order)
 	c.rows = map[string]string{}
-	for k, v := range p.rows {
-		c.rows[k] = v
-	}
+	maps.Copy(c.rows, p.rows)
 	return &c, uint64(len(w.events)), p.err
 }
 
@@ -288,7 +287,5 @@ func (m *model) apply(f parts) {
 			m.rows[k] = html
 		}
 	}
-	for k, html := range l.Put {
-		m.rows[k] = html
-	}
+	maps.Copy(m.rows, l.Put)
 }
