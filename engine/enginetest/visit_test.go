@@ -44,6 +44,10 @@ func (x *walk) visit() {
 	default:
 		operations()[operation](x)
 	}
+	if x.forced = nil; x.chance(15) {
+		x.compare()
+		x.rollback(x.chance(50))
+	}
 }
 
 // prepare makes a message that is in this state, unless something comes in

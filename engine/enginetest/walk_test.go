@@ -3,6 +3,7 @@ package enginetest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -70,11 +71,11 @@ const begin = 1_700_000_000_000
 func newWalk(sweeping bool, reached map[pair]int) *walk {
 	l := engine.DefaultLimits()
 	l.Entities, l.SubscriptionsPerTopic, l.Receives, l.PeekCount, l.BatchDelete, l.ReasonLength = 5, 2, 4, 5, 4, 8
-	l.MessageSize, l.EntitySize = 300, 3000
+	l.MessageSize, l.EntitySize = 300, 1000
 	x := &walk{
 		sweeping: sweeping, reached: reached, limits: l, store: newRemembered(),
 		ended: map[uint64]string{}, alive: map[uint64]*message{}, told: map[engine.Key]string{}, topics: map[string]bool{},
-		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: 3000}},
+		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: 1000}},
 	}
 	x.ns = engine.New(x.options())
 	x.sealed, x.durable = x.w.clone(), x.w.clone()
@@ -343,10 +344,41 @@ func (x *walk) settle() {
 		x.ns.Taken(x.held[i].pin)
 		x.held = slices.Delete(x.held, i, i+1)
 	}
+	if what := hardChange(x.sealed, x.w); what != "" && !hard {
+		x.failf("%s, and nothing had to be durable", what)
+	}
 	x.sealed = x.w.clone()
 	if len(x.ended) > 0 {
 		x.failf("links %v should have been told of their end", x.ended)
 	}
+}
+
+// hardChange names something that must be durable before anybody is answered:
+// whatever is not a lock, its renewal, or use of an entity.
+func hardChange(was, is *model) string {
+	if len(was.messages) != len(is.messages) || len(was.entities) != len(is.entities) {
+		return "something has come or gone"
+	}
+	before := map[uint64]message{}
+	for _, m := range was.messages {
+		before[m.key] = *m
+	}
+	for _, m := range is.messages {
+		b, ok := before[m.key]
+		if !ok {
+			return fmt.Sprintf("%s #%d is new", m.path(), m.seq)
+		}
+		if b.in.path != m.in.path || b.dead != m.dead || b.seq != m.seq || b.own != m.own || b.due != m.due || b.deferred != m.deferred ||
+			b.count != m.count || b.until != 0 && m.until == 0 || !maps.Equal(b.props, m.props) {
+			return fmt.Sprintf("%s #%d has changed", m.path(), m.seq)
+		}
+	}
+	for i, e := range is.entities {
+		if b := was.entities[i]; b.path != e.path || b.cfg != e.cfg || b.pinned != e.pinned || b.next != e.next || !maps.Equal(b.rules, e.rules) {
+			return e.path + " has changed"
+		}
+	}
+	return ""
 }
 
 func (x *walk) sweep() {
