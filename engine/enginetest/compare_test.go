@@ -77,8 +77,12 @@ func difference(ns *engine.Namespace, w *model, restored bool) error {
 				}
 				want[i].key = uint64(r.Message.Key)
 				keys[want[i].key] = true
-				if one, err := ns.Message(r.Message.Key); err != nil || one.Message != r.Message || one.Path != r.Path {
-					return fmt.Errorf("%s #%d: by its key it is %+v, %v", path, want[i].seq, one, err)
+				one, err := ns.Message(r.Message.Key)
+				if err != nil {
+					return fmt.Errorf("%s #%d by its key: %w", path, want[i].seq, err)
+				}
+				if one.Message != r.Message || one.Path != r.Path {
+					return fmt.Errorf("%s #%d: by its key it is %+v", path, want[i].seq, one)
 				}
 			}
 		}

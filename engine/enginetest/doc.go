@@ -1,9 +1,11 @@
 // Package enginetest shows that the rules of package engine are right, from
 // outside of it.
 //
-//	scenario.go         stories in engine/testdata, as text: commands and what they show
+//	scenario.go         stories in engine/testdata, as text: commands and what they show;
+//	                    an Executor runs them, and Engine is the one there is
 //	model*_test.go      the rules written a second time, with nothing of the engine's
 //	walk_test.go        random steps through engine and model side by side
+//	turn_test.go        sweeping, commits, rollbacks and restarts among the steps
 //	random_test.go      the test, its seeds, and which operation met which state
 //
 // A walk that fails prints its seed and the steps that are left when all the

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// This file and model_steps_test.go are the rules of a broker written a second
+// This file and its neighbours model_*_test.go are the rules of a broker written a second
 // time: from the text of the specification, with plain lists that are searched
 // from end to end, and nothing of package engine. Times are milliseconds; zero
 // is never. Errors are words.
@@ -331,7 +331,7 @@ func over(m *message) int64 {
 }
 
 // lookAll looks at everything of ms whose time is over, the longest overdue first.
-func (w *model) lookAll(ms []*message) (any bool) {
+func (w *model) lookAll(ms []*message) (some bool) {
 	ms = slices.DeleteFunc(slices.Clone(ms), func(m *message) bool { return over(m) == 0 || w.now < over(m) })
 	slices.SortFunc(ms, func(a, b *message) int {
 		if d := over(a) - over(b); d != 0 {

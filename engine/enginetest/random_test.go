@@ -25,7 +25,6 @@ func setting(name, env, usage string) *int64 {
 	return flag.Int64(name, def, usage+" (or "+env+")")
 }
 
-//nolint:gochecknoglobals // flags
 var (
 	seedFlag  = setting("walk.seed", "MAYFLY_WALK_SEED", "seed of the first random walk; zero: drawn")
 	walksFlag = setting("walk.count", "MAYFLY_WALKS", "how many random walks to take in each mode; zero: a few seconds' worth")

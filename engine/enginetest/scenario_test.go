@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-//nolint:gochecknoglobals // a flag
 var update = flag.Bool("update", false, "write what scenarios show into their files")
 
 func TestScenarios(t *testing.T) {

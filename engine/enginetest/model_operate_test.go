@@ -1,0 +1,284 @@
+package enginetest
+
+import (
+	"maps"
+	"slices"
+	"unicode/utf8"
+)
+
+// This file is §21a: what an operator may do, and deletion in bulk (§15).
+
+// free is a message that nobody holds, after a look at it.
+func (w *model) free(m *message) string {
+	if !w.here(m) {
+		return "no message"
+	}
+	w.look(m)
+	switch {
+	case !w.here(m):
+		return "no message"
+	case m.until != 0:
+		return "not allowed"
+	}
+	return ""
+}
+
+func (w *model) move(m *message, to string, keep bool) (int64, string) {
+	if err := w.free(m); err != "" {
+		return 0, err
+	}
+	target, dead := m.in, false
+	if to != "" {
+		if target, dead = w.find(to); target == nil {
+			return 0, "not found"
+		}
+	}
+	switch {
+	case to == "" && !m.dead, dead, m.due != 0, target == m.in && !m.dead:
+		return 0, "not allowed"
+	case !target.cfg.sends():
+		return 0, "disabled"
+	case w.opaque(target):
+		return 0, "not implemented"
+	}
+	more := m.size * w.copies(target)
+	if !keep && root(target) == root(m.in) {
+		more -= m.size
+	}
+	if more > 0 && w.bytes(target)+more > w.limits.entitySize {
+		return 0, "quota"
+	}
+	from := m.in
+	c := *m
+	c.props = maps.Clone(m.props)
+	c.in, c.dead, c.deferred, c.count = target, false, false, 0
+	c.reason, c.text, c.diedAt = "", "", 0
+	c.at, c.seq, c.first = w.now, target.next, target.next
+	target.next++
+	seq := c.seq
+	switch {
+	case target.kind == 't':
+		if !keep {
+			w.remove(m)
+		}
+		w.distribute(target, c)
+	case keep:
+		c.key = 0
+		c.own = carried(target, w.now, c.ttl)
+		w.messages = append(w.messages, &c)
+	default:
+		c.own = carried(target, w.now, c.ttl)
+		*m = c
+	}
+	w.use(from)
+	w.use(target)
+	return seq, ""
+}
+
+func (w *model) extend(m *message, to int64) string {
+	if !w.here(m) {
+		return "no message"
+	}
+	if !m.deferred { // OPS-3: a deferred one that is past its time can be saved
+		w.look(m)
+	}
+	switch {
+	case !w.here(m):
+		return "no message"
+	case m.dead, m.due != 0:
+		return "not allowed"
+	case to < w.now:
+		return "out of range"
+	}
+	m.own = to
+	w.use(m.in)
+	return ""
+}
+
+func (w *model) giveBack(m *message) string {
+	if err := w.free(m); err != "" {
+		return err
+	}
+	if !m.deferred {
+		return "not allowed"
+	}
+	m.deferred = false
+	w.use(m.in)
+	w.decide(m)
+	return ""
+}
+
+func (w *model) deadLetterOne(m *message, reason, text string) string {
+	if err := w.free(m); err != "" {
+		return err
+	}
+	switch {
+	case utf8.RuneCountInString(reason) > w.limits.reason || utf8.RuneCountInString(text) > w.limits.reason:
+		return "out of range"
+	case m.dead || m.due != 0:
+		return "not allowed"
+	}
+	w.use(m.in)
+	w.die(m, reason, text)
+	return ""
+}
+
+func (w *model) deleteOne(m *message) string {
+	if err := w.free(m); err != "" {
+		return err
+	}
+	w.use(m.in)
+	w.remove(m)
+	return ""
+}
+
+func (w *model) heldNow(m *message) string {
+	switch {
+	case !w.here(m):
+		return "no message"
+	case m.until == 0 || w.now >= m.until:
+		return "not allowed"
+	}
+	return ""
+}
+
+func (w *model) breakLock(m *message) string {
+	if err := w.heldNow(m); err != "" {
+		return err
+	}
+	w.use(m.in)
+	w.unlock(m, true)
+	w.decide(m)
+	return ""
+}
+
+func (w *model) renewFor(m *message) (int64, string) {
+	if err := w.heldNow(m); err != "" {
+		return 0, err
+	}
+	w.use(m.in)
+	m.until = plus(w.now, m.in.cfg.lock)
+	return m.until, ""
+}
+
+func (w *model) stillScheduled(m *message) string {
+	if !w.here(m) || m.due == 0 || w.now >= m.due {
+		return "no message"
+	}
+	return ""
+}
+
+func (w *model) sendNow(m *message) string {
+	if err := w.stillScheduled(m); err != "" {
+		return err
+	}
+	w.activate(m)
+	return ""
+}
+
+func (w *model) reschedule(m *message, to int64) (int64, string) {
+	if err := w.stillScheduled(m); err != "" {
+		return 0, err
+	}
+	if to <= w.now {
+		return 0, "out of range"
+	}
+	m.due, m.at, m.seq, m.first = to, w.now, m.in.next, m.in.next
+	m.in.next++
+	w.use(m.in)
+	return m.seq, ""
+}
+
+func kindOf(m *message) string {
+	switch {
+	case m.due != 0:
+		return "scheduled"
+	case m.until != 0:
+		return "locked"
+	case m.deferred:
+		return "deferred"
+	}
+	return "active"
+}
+
+// A modelPurge is OPS-7: what is there when it begins goes, a slice at a time.
+type modelPurge struct {
+	path             string
+	kinds            []string
+	bound, before    int64
+	from             int64
+	removed, skipped int64
+	done             bool
+}
+
+func (w *model) beginPurge(path string, kinds []string) (modelPurge, string) {
+	e, dead, err := w.place(path)
+	if err != "" {
+		return modelPurge{}, err
+	}
+	w.catchUp(e, dead)
+	return modelPurge{path: path, kinds: kinds, bound: e.next, before: w.now}, ""
+}
+
+// purgeSlice looks at up to limit messages more.
+func (w *model) purgeSlice(p *modelPurge, limit int) string {
+	e, dead, err := w.place(p.path)
+	if err != "" {
+		return err
+	}
+	p.done = true
+	for _, m := range w.at(e, dead) {
+		if m.seq < p.from || m.seq >= p.bound {
+			continue
+		}
+		if limit--; limit < 0 {
+			p.done = false
+			break
+		}
+		p.from = m.seq + 1
+		wanted := func() bool { return slices.Contains(p.kinds, kindOf(m)) }
+		switch {
+		case m.dead && m.diedAt > p.before:
+		case m.until > w.now:
+			p.skipped++
+		case m.until != 0 || wanted():
+			seq := m.seq
+			if w.look(m); w.here(m) && m.dead == dead && m.seq == seq && wanted() {
+				p.removed++
+				w.remove(m)
+				w.use(e)
+			}
+		}
+	}
+	return ""
+}
+
+// purge is one done at once.
+func (w *model) purge(path string, kinds []string) (removed, skipped int64, err string) {
+	p, err := w.beginPurge(path, kinds)
+	if err == "" {
+		err = w.purgeSlice(&p, 1<<30)
+	}
+	return p.removed, p.skipped, err
+}
+
+func (w *model) batchDelete(path string, count int, before int64) (n int, err string) {
+	e, dead, err := w.receivable(path)
+	if err != "" {
+		return 0, err
+	}
+	if count < 1 || count > w.limits.batchDelete { // BDEL-3
+		return 0, "out of range"
+	}
+	w.use(e)
+	w.catchUp(e, dead)
+	for _, m := range w.at(e, dead) {
+		if n < count && kindOf(m) == "active" && m.at <= before {
+			if w.look(m); w.here(m) && m.dead == dead {
+				w.remove(m)
+				n++
+			}
+		}
+	}
+	return n, ""
+}

@@ -1,0 +1,154 @@
+package enginetest
+
+import (
+	"slices"
+
+	"mayfly/engine"
+)
+
+func (x *walk) move(operation string) {
+	m := x.target(operation)
+	to, keep := "", operation == "copy"
+	if operation != "move back" && !x.chance(10) {
+		to = x.any()
+		if x.chance(3) {
+			to += "/$DeadLetterQueue"
+		}
+	}
+	x.logf("%s %s #%d to %q", operation, m.path(), m.seq, to)
+	seq, err := x.ns.Move(x.now(), engine.Move{Key: engine.Key(m.key), To: engine.Path(to), Copy: keep}, "operator")
+	if errIs(err, engine.ErrQuota) {
+		x.w.limits.entitySize = 0 // what settlements added counts too
+		defer func() { x.w.limits.entitySize = x.limits.EntitySize }()
+	}
+	have, code := x.w.move(m, to, keep)
+	if x.expect(err, code) && int64(seq) != have {
+		x.failf("moved to #%d, the model says %d", seq, have)
+	}
+}
+
+func (x *walk) extend() {
+	m := x.target("extend")
+	to := x.w.now + one[int64](x, -1, 0, 1, 1000, 1000, 50_000, 50_000, lastInstant-x.w.now)
+	x.logf("extend %s #%d to %d", m.path(), m.seq, to-begin)
+	x.expect(x.ns.Extend(x.now(), engine.Key(m.key), engine.Instant(to), "operator"), x.w.extend(m, to))
+}
+
+func (x *walk) giveBack() {
+	m := x.target("return")
+	x.logf("return %s #%d", m.path(), m.seq)
+	x.expect(x.ns.ReturnToActive(x.now(), engine.Key(m.key), "operator"), x.w.giveBack(m))
+}
+
+func (x *walk) deadLetterOne() {
+	m := x.target("dead-letter one")
+	reason := one(x, "", "operator", "much too long")
+	x.logf("dead-letter %s #%d, %q", m.path(), m.seq, reason)
+	x.expect(x.ns.DeadLetterOne(x.now(), engine.Key(m.key), reason, "", "operator"), x.w.deadLetterOne(m, reason, ""))
+}
+
+func (x *walk) deleteOne() {
+	m := x.target("delete one")
+	x.logf("delete %s #%d", m.path(), m.seq)
+	x.expect(x.ns.DeleteOne(x.now(), engine.Key(m.key), "operator"), x.w.deleteOne(m))
+}
+
+func (x *walk) breakLock() {
+	m := x.target("break lock")
+	x.logf("break the lock of %s #%d", m.path(), m.seq)
+	x.expect(x.ns.BreakLock(x.now(), engine.Key(m.key), "operator"), x.w.breakLock(m))
+}
+
+func (x *walk) renewFor() {
+	m := x.target("renew for")
+	x.logf("renew the lock of %s #%d for its holder", m.path(), m.seq)
+	until, err := x.ns.RenewFor(x.now(), engine.Key(m.key), "operator")
+	have, code := x.w.renewFor(m)
+	if x.expect(err, code) && int64(until) != have {
+		x.failf("renewed until %d, the model says %d", until, have)
+	}
+}
+
+func (x *walk) sendNow() {
+	m := x.target("send now")
+	x.logf("send %s #%d now", m.path(), m.seq)
+	x.expect(x.ns.SendNow(x.now(), engine.Key(m.key), "operator"), x.w.sendNow(m))
+}
+
+func (x *walk) reschedule() {
+	m := x.target("reschedule")
+	to := x.w.now + one[int64](x, -1, 0, 1, 2000, 5000)
+	x.logf("reschedule %s #%d for %d", m.path(), m.seq, to-begin)
+	seq, err := x.ns.Reschedule(x.now(), engine.Key(m.key), engine.Instant(to), "operator")
+	have, code := x.w.reschedule(m, to)
+	if x.expect(err, code) && int64(seq) != have {
+		x.failf("rescheduled as #%d, the model says %d", seq, have)
+	}
+}
+
+func (x *walk) purge() {
+	path := x.place()
+	var classes []engine.Class
+	var kinds []string
+	for c, k := range map[engine.Class]string{engine.ClassActive: "active", engine.ClassDeferred: "deferred", engine.ClassScheduled: "scheduled"} {
+		if x.chance(40) {
+			classes, kinds = append(classes, c), append(kinds, k)
+		}
+	}
+	slices.Sort(kinds)
+	x.met("purge", path)
+	x.logf("purge %v of %s", kinds, path)
+	p, err := x.ns.BeginPurge(x.now(), engine.Path(path), classes)
+	for err == nil && !p.Done {
+		err = x.ns.PurgeSlice(x.now(), &p, one(x, 1, 2, 100), "operator")
+	}
+	removed, skipped, code := x.w.purge(path, kinds)
+	if x.expect(err, code) && (p.Removed != removed || p.Skipped != skipped) {
+		x.failf("purged %d, skipped %d; the model says %d and %d", p.Removed, p.Skipped, removed, skipped)
+	}
+}
+
+// slowly is a purge of which a slice is done now and then.
+type slowly struct {
+	engine engine.Purge
+	model  modelPurge
+}
+
+func (x *walk) purgeSlowly() {
+	if x.slow == nil {
+		path := x.place()
+		x.logf("begin to purge %s", path)
+		p, err := x.ns.BeginPurge(x.now(), engine.Path(path), []engine.Class{engine.ClassActive, engine.ClassScheduled})
+		m, code := x.w.beginPurge(path, []string{"active", "scheduled"})
+		if x.expect(err, code) {
+			x.slow = &slowly{p, m}
+		}
+		return
+	}
+	limit := one(x, 1, 2, 5)
+	x.logf("purge up to %d more of %s", limit, x.slow.model.path)
+	err := x.ns.PurgeSlice(x.now(), &x.slow.engine, limit, "operator")
+	if !x.expect(err, x.w.purgeSlice(&x.slow.model, limit)) {
+		x.slow = nil
+		return
+	}
+	e, m := x.slow.engine, x.slow.model
+	if e.Removed != m.removed || e.Skipped != m.skipped || e.Done != m.done {
+		x.failf("purged %d, skipped %d, done %v; the model says %d, %d, %v", e.Removed, e.Skipped, e.Done, m.removed, m.skipped, m.done)
+	}
+	if m.done {
+		x.slow = nil
+	}
+}
+
+func (x *walk) batchDelete() {
+	path, count := x.place(), one(x, 0, 1, 2, 4, 5)
+	before := x.w.now - one[int64](x, 0, 0, 1, 2000)
+	x.met("batch delete", path)
+	x.logf("batch delete %d of %s before %d", count, path, before-begin)
+	n, err := x.ns.BatchDelete(x.now(), engine.Path(path), count, engine.Instant(before), "client")
+	have, code := x.w.batchDelete(path, count, before)
+	if x.expect(err, code) && n != have {
+		x.failf("deleted %d, the model says %d", n, have)
+	}
+}
