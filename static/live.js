@@ -703,6 +703,7 @@
     words.connecting = $("[data-pill] b")?.textContent ?? words.connecting;
     lastGood = now();
     setMode(mode);
+    $(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     connect();
     addEventListener("click", click);
     addEventListener("keydown", key);

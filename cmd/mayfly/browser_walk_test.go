@@ -113,6 +113,10 @@ func walkInBrowser(t *testing.T, v *visit) {
 	v.look("first-start")
 	furnish(v)
 	all := v.places()
+	v.create("queue", "reply-91c2", `{"AutoDeleteOnIdle":"PT20S"}`)
+	v.visit("/n/default/temporary")
+	v.want(`document.querySelector(".toast")`)
+	v.look("toast")
 	for _, p := range all {
 		v.visit(p.path)
 		v.want(`!document.body.dataset.live || ` + isLive)

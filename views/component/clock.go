@@ -35,8 +35,8 @@ func (c Clock) ByMinute() Clock {
 // Idle returns the clock with the limits of hourglasses: red at 30 s at the
 // latest, and not hours before something that idles for days goes.
 func (c Clock) Idle() Clock {
-	c.Low = min(c.Of/5, time.Hour)
 	c.Critical = min(max(30*time.Second, c.Of/20), 5*time.Minute)
+	c.Low = max(c.Critical, min(c.Of/5, time.Hour))
 	return c
 }
 

@@ -35,6 +35,7 @@ func TestToneFollowsTheTimeLeft(t *testing.T) {
 		"a twentieth":                {Clock{At: noon.Add(15 * time.Second), Of: 5 * time.Minute, Now: noon}, Critical},
 		"over":                       {Clock{At: noon, Of: 5 * time.Minute, Now: noon}, Critical},
 		"on a board, by the minute":  {Clock{At: noon.Add(time.Minute), Of: time.Minute, Now: noon}.ByMinute(), Low},
+		"a short hourglass":          {Clock{At: noon.Add(20 * time.Second), Of: time.Minute, Now: noon}.Idle(), Critical},
 		"an hourglass at 30 s":       {Clock{At: noon.Add(30 * time.Second), Of: 5 * time.Minute, Now: noon}.Idle(), Critical},
 		"fixed, whatever is left":    {Clock{At: noon, Of: time.Minute, Now: noon, As: Lock}, Lock},
 		"of nothing, which is over":  {Clock{At: noon, Now: noon}, Critical},

@@ -215,7 +215,9 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 		}
 	}
 	m.Lede = p.tabLede(ctx, m, e)
-	m.Pages = component.Pages{Note: locale.N(ctx, "pager.note", all, locale.Args{"Shown": locale.Number(ctx, len(m.Rows))})}
+	if all > 0 {
+		m.Pages.Note = locale.N(ctx, "pager.note", all, locale.Args{"Shown": locale.Number(ctx, len(m.Rows))})
+	}
 	if from > 1 {
 		m.Pages.First = p.URL(at.with("from", ""))
 	}

@@ -16,6 +16,7 @@ import (
 
 const (
 	nextToGo       = 7   // of the overview's board
+	tickerShown    = 12  // lines of the latest events
 	sittersShown   = 6   // of its list of temporary entities
 	sampledForLede = 100 // messages about to run out whose queues are named
 )
@@ -69,7 +70,7 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 	p.figures(ctx, &m, counts, s.now)
 	lines, more := p.recent.ticker()
 	m.More = more
-	for _, l := range lines {
+	for _, l := range lines[:min(len(lines), tickerShown)] {
 		m.Events = append(m.Events, p.tickerLine(ctx, l))
 	}
 	return Refreshing{m, time.Second}, s.n, nil
