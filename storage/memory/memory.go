@@ -205,6 +205,7 @@ func (h *records) apply(b *engine.Batch) {
 	for _, c := range b.DropContents {
 		delete(h.contents, c.Key)
 		delete(h.bodies, c.Key)
+		delete(h.staged, c.Key)
 	}
 	h.dropHolders(b.DropHolders)
 }

@@ -38,7 +38,7 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	s.loose.taken(staged)
-	if loosened > 0 || len(b.DropHolders) > 0 {
+	if s.loose.unwanted(b.DropContents) || loosened > 0 || len(b.DropHolders) > 0 {
 		wake(s.toSweep)
 	}
 	return nil

@@ -53,6 +53,21 @@ func (l *looseBodies) taken(staged map[engine.Key]bool) {
 	}
 }
 
+// unwanted says that nothing will refer to these, staged or not: their messages
+// were refused. It tells whether a sweep should look.
+func (l *looseBodies) unwanted(cs []engine.DroppedContent) (sweep bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.staged) == 0 {
+		return false
+	}
+	for _, c := range cs {
+		sweep = sweep || l.staged[c.Key]
+		delete(l.staged, c.Key)
+	}
+	return sweep
+}
+
 // sweepable tells whether k may be swept now.
 func (l *looseBodies) sweepable(k engine.Key) bool {
 	l.mu.Lock()

@@ -121,6 +121,27 @@ func TestStagedAndForgotten(t *testing.T) {
 	empty(t, s, "loose", "body", "chunk", "large", "content")
 }
 
+// TestStagedAndRefused drops bodies, small and large, whose messages were
+// refused, or went to a topic without subscriptions: no content ever came.
+func TestStagedAndRefused(t *testing.T) {
+	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
+	drop := &engine.Batch{Hard: true, Now: 1}
+	for k, n := range map[engine.Key]int{1: 100_000, 2: 1_000_000} {
+		if err := s.Stage(t.Context(), k, bytes.NewReader(make([]byte, n))); err != nil {
+			t.Fatal(err)
+		}
+		drop.DropContents = append(drop.DropContents, engine.DroppedContent{Key: k, HasBody: true})
+	}
+	mustCommit(t, s, drop)
+	if err := s.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	empty(t, s, "loose", "body", "chunk", "large")
+	if len(s.loose.staged) != 0 {
+		t.Errorf("%v are still expected to be referred to", s.loose.staged)
+	}
+}
+
 // TestCompaction fills a file, empties it and opens it again.
 func TestCompaction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
