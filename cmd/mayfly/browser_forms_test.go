@@ -52,9 +52,9 @@ func formsInBrowser(t *testing.T, v *visit) {
 }
 
 const (
-	work = "/n/default/q/work"
-	dead = work + "?tab=dead-letter"
-	go_  = `main form .final, main form .primary, main form .danger, main form .btn[type=submit]`
+	work    = "/n/default/q/work"
+	dead    = work + "?tab=dead-letter"
+	submits = `main form .final, main form .primary, main form .danger, main form .btn[type=submit]`
 )
 
 func do(action string) string { return `main [formaction$="/` + action + `"]` }
@@ -66,7 +66,7 @@ func formsOfFirstStart(v *visit) {
 	v.equal(`document.querySelectorAll("[data-list=rows] > tr").length >= 17`, true)
 	v.visit("/n/default/q/starter/delete")
 	v.fill("confirm", "starter")
-	v.done(go_, "Deleted starter")
+	v.done(submits, "Deleted starter")
 }
 
 func formsOfQueue(v *visit) {
@@ -140,7 +140,7 @@ func formsOfInspection(v *visit) {
 	v.click(to("dead-letter"))
 	v.fill("reason", "Looked odd")
 	v.fill("description", "It was inspected.")
-	v.done(go_, "Dead-lettered")
+	v.done(submits, "Dead-lettered")
 	v.equal(`document.querySelector("main").innerText.includes("Looked odd")`, true)
 	receive() // many-3
 	v.opened(work+"?tab=locked", "many-3")
@@ -153,13 +153,13 @@ func formsOfOneMessage(v *visit) {
 	v.done(`main [formaction$="/extend"][value="1m"]`, "It now runs out at")
 	v.click(to("extend"))
 	v.fill("by", "-30m")
-	v.done(go_, "It now runs out at")
+	v.done(submits, "It now runs out at")
 	v.click(to("delete"))
-	v.done(go_, "Deleted")
+	v.done(submits, "Deleted")
 	v.opened(work, "many-5")
 	v.click(to("dead-letter"))
 	v.fill("reason", "By hand")
-	v.done(go_, "Dead-lettered")
+	v.done(submits, "Dead-lettered")
 
 	v.opened("/n/default/deferred", "2") // many-1 is number 2
 	v.equal(`document.querySelector("h1").textContent.trim()`, "many-1")
@@ -179,13 +179,13 @@ func formsOfDeadLetters(v *visit) {
 	v.done(do("resubmit-copy"), "A copy was resubmitted")
 	v.opened(dead, "many-2")
 	v.click(to("resubmit"))
-	v.done(go_, "Resubmitted as")
+	v.done(submits, "Resubmitted as")
 	v.visit(dead)
 	v.done(do("receive"), "You hold the lock")
 	v.done(do("abandon"), "Given back")
 	v.visit(dead)
 	v.click(to("resubmit"))
-	v.done(go_, "One message resubmitted")
+	v.done(submits, "One message resubmitted")
 	v.counted("work", 8, 0, 0, 4, 0)
 }
 
@@ -197,10 +197,10 @@ func formsOfScheduled(v *visit) {
 	v.click(to("reschedule"))
 	v.do(chromedp.Click(chromedp.CSS(`[name=schedule][value=at]`)))
 	v.fill("at", "2999-07-14T10:30")
-	v.done(go_, "Rescheduled")
+	v.done(submits, "Rescheduled")
 	v.opened(tab, "later-3")
 	v.click(to("cancel"))
-	v.done(go_, "Cancelled")
+	v.done(submits, "Cancelled")
 	v.counted("work", 9, 0, 0, 2, 0)
 }
 
@@ -221,19 +221,19 @@ func formsOfMany(v *visit) {
 	choose(work, 2)
 	v.click(do("bulk/dead-letter"))
 	v.fill("reason", "All of them")
-	v.done(go_, "2 messages dead-lettered")
+	v.done(submits, "2 messages dead-lettered")
 	choose(dead, 2)
 	v.done(do("bulk/resubmit"), "2 messages resubmitted")
 	choose(work, 2)
 	v.click(do("bulk/delete"))
-	v.done(go_, "2 messages deleted")
+	v.done(submits, "2 messages deleted")
 	v.counted("work", 7, 0, 0, 2, 0)
 
 	v.visit(work)
 	v.click(to("purge"))
 	v.js(`document.querySelectorAll("[name=state]").forEach((box) => { if (!box.disabled && !box.checked) box.click(); })`)
 	v.equal(`document.querySelectorAll("[name=state]:checked").length`, 2)
-	v.done(go_, "Purged 9 messages from work")
+	v.done(submits, "Purged 9 messages from work")
 	v.counted("work", 0, 0, 0, 0, 0)
 }
 
@@ -279,6 +279,6 @@ func formsOfTopic(v *visit) {
 		v.visit("/n/default/" + gone)
 		v.click(to("delete"))
 		v.fill("confirm", gone[strings.LastIndex(gone, "/")+1:])
-		v.done(go_, "Deleted")
+		v.done(submits, "Deleted")
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -211,8 +210,7 @@ func (v *visit) wantMeanwhile(expression string, meanwhile func()) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			text, _ := chromedp.Run(v.tab, chromedp.Evaluate[string](`location.href + " " + document.body.innerText.replace(/\s+/g, " ").slice(0, 1500)`))
-			v.t.Fatalf("never so: %s (%v)\n%s", expression, err, text)
+			v.t.Fatalf("never so: %s (%v)\n%v", expression, err, v.js(`location.href + " " + document.body.innerText.replace(/\s+/g, " ").slice(0, 1500)`))
 		}
 		meanwhile()
 	}
@@ -221,9 +219,11 @@ func (v *visit) wantMeanwhile(expression string, meanwhile func()) {
 // equal checks a value now.
 func (v *visit) equal(expression string, want any) {
 	v.t.Helper()
-	got, _ := json.Marshal(v.js(expression))
-	if wanted, _ := json.Marshal(want); string(got) != string(wanted) {
-		v.t.Errorf("%s is %s, want %s", expression, got, wanted)
+	if n, ok := want.(int); ok {
+		want = float64(n) // as JSON has it
+	}
+	if got := v.js(expression); got != want {
+		v.t.Errorf("%s is %v, want %v", expression, got, want)
 	}
 }
 
@@ -247,7 +247,7 @@ func (v *visit) fill(name, text string) {
 }
 
 // scripts switches scripts on or off, from the next page on.
-func (v *visit) scripts(on bool) { //nolint:revive // it is the browser's own switch
+func (v *visit) scripts(on bool) {
 	v.t.Helper()
 	if _, err := chromedp.Call(v.tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}); err != nil {
 		v.t.Fatal(err)

@@ -129,12 +129,11 @@ func walkInBrowser(t *testing.T, v *visit) {
 	v.look("drawer")
 }
 
-// looks are how pages are looked at. The widths are those of a screen, a
-// tablet and a phone.
+// looks are how pages are looked at: on a screen, a tablet and a phone.
 var looks = []struct {
 	width, height int64
 	theme         string
-}{{1440, 900, "light"}, {1440, 900, "dark"}, {390, 844, "light"}, {390, 844, "dark"}}
+}{{1440, 900, "light"}, {1440, 900, "dark"}, {900, 700, "light"}, {390, 844, "light"}, {390, 844, "dark"}}
 
 // look looks at the page that is open: nothing is wider than the screen.
 func (v *visit) look(name string) {
