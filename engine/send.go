@@ -91,7 +91,7 @@ func (c Content) headerSize() (n int64) {
 func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string) ([]Seq, error) {
 	e, err := ns.admitSend(now, to, batch)
 	if err != nil {
-		ns.discard(batch)
+		ns.Discard(batch)
 		return nil, err
 	}
 	seqs := make([]Seq, 0, len(batch))
@@ -108,8 +108,8 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 	return seqs, nil
 }
 
-// discard lets the bodies go that were staged for messages now refused.
-func (ns *Namespace) discard(batch []Submission) {
+// Discard lets the bodies go that were staged for messages now refused.
+func (ns *Namespace) Discard(batch []Submission) {
 	for _, s := range batch {
 		if s.Staged {
 			ns.changes.discard(&content{key: s.Key, hasBody: true, staged: true})

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
+	"time"
 
 	"mayfly/engine"
 )
@@ -84,6 +86,7 @@ type Outgoing struct {
 }
 
 // prepare packs the messages, staging large bodies, outside the owner's turn.
+// With an error it returns those whose bodies the store has by now.
 func (b *Broker) prepare(ctx context.Context, out []Outgoing) ([]engine.Submission, int64, error) {
 	store := b.store.Load()
 	batch := make([]engine.Submission, 0, len(out))
@@ -94,7 +97,7 @@ func (b *Broker) prepare(ctx context.Context, out []Outgoing) ([]engine.Submissi
 		if m.Reader != nil || len(body) > stageOver {
 			var err error
 			if body, staged, err = b.stage(ctx, store, key, m); err != nil {
-				return nil, 0, err
+				return batch, 0, err
 			}
 			if staged > 0 {
 				m.Content.Preview = engine.Preview(body)
@@ -103,7 +106,7 @@ func (b *Broker) prepare(ctx context.Context, out []Outgoing) ([]engine.Submissi
 		}
 		s, err := engine.Submit(m.Content, body, staged, key, b.limits)
 		if err != nil {
-			return nil, 0, err
+			return append(batch, engine.Submission{Key: key, Staged: staged > 0}), 0, err
 		}
 		size += int64(len(s.Content)) + int64(len(s.Body))
 		batch = append(batch, s)
@@ -158,9 +161,34 @@ func (c *counter) Read(p []byte) (int, error) {
 func (b *Broker) Send(ctx context.Context, to engine.Path, out []Outgoing, actor string) ([]engine.Seq, error) {
 	batch, size, err := b.prepare(ctx, out)
 	if err != nil {
+		b.discard(ctx, batch)
 		return nil, err
 	}
-	return do(ctx, b, size, func(ns *engine.Namespace, now engine.Instant) ([]engine.Seq, error) {
+	judged := false
+	seqs, err := do(ctx, b, size, func(ns *engine.Namespace, now engine.Instant) ([]engine.Seq, error) {
+		judged = true // from here on the namespace sees to the bodies
 		return ns.Send(now, to, batch, actor)
 	})
+	if err != nil && !judged {
+		b.discard(ctx, batch)
+	}
+	return seqs, err
+}
+
+// discardPatience bounds how long a refusal waits for its bodies to be let go.
+// Those that are not go when the store is opened the next time.
+const discardPatience = 5 * time.Second
+
+// discard lets the bodies go that were staged for messages which never came to
+// their turn, also when the sender has left meanwhile.
+func (b *Broker) discard(ctx context.Context, batch []engine.Submission) {
+	if !slices.ContainsFunc(batch, func(s engine.Submission) bool { return s.Staged }) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardPatience)
+	defer cancel()
+	err := act(ctx, b, func(ns *engine.Namespace, _ engine.Instant) error { ns.Discard(batch); return nil })
+	if err != nil {
+		b.log.Debug("bodies of refused messages stay until the store is opened again", "err", err)
+	}
 }

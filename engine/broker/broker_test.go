@@ -34,6 +34,7 @@ type flaky struct {
 	applied bool  // they are applied all the same
 	opens   int
 	commits []engine.Batch
+	staged  func() // is called after each Stage
 }
 
 func (f *flaky) Commit(ctx context.Context, b *engine.Batch) error {
@@ -45,6 +46,14 @@ func (f *flaky) Commit(ctx context.Context, b *engine.Batch) error {
 		return err
 	}
 	return errors.Join(f.Store.Commit(ctx, b), err)
+}
+
+func (f *flaky) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
+	err := f.Store.Stage(ctx, k, body)
+	if f.staged != nil {
+		f.staged()
+	}
+	return err
 }
 
 func (f *flaky) Load(ctx context.Context) iter.Seq2[engine.Record, error] { return f.Store.Load(ctx) }
@@ -496,9 +505,34 @@ func TestLargeBody(t *testing.T) {
 		if len(got) != 1 || text(t, got[0]) != large {
 			t.Fatalf("%d messages", len(got))
 		}
+		got[0].Body.Close()
 		out = []broker.Outgoing{{Reader: strings.NewReader(large + large)}}
 		if _, err := w.Send(t.Context(), "q", out, ""); !errors.Is(err, engine.ErrTooLarge) {
 			t.Fatalf("got %v", err)
+		}
+		// Refused before its turn, with a good one before it; and never admitted.
+		wrong := engine.Content{MessageID: strings.Repeat("x", 129)}
+		out = []broker.Outgoing{{Reader: strings.NewReader(large)}, {Reader: strings.NewReader(large), Content: wrong}}
+		if _, err := w.Send(t.Context(), "q", out, ""); !errors.Is(err, engine.ErrArgument) {
+			t.Fatalf("got %v", err)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		w.store.staged = leave
+		out = []broker.Outgoing{{Reader: strings.NewReader(large)}}
+		if _, err := w.Send(gone, "q", out, ""); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+		for range 3 { // they go with later batches
+			w.send("q", "small")
+		}
+		dropped := map[engine.Key]bool{}
+		for _, b := range w.store.batches() {
+			for _, c := range b.DropContents {
+				dropped[c.Key] = c.HasBody
+			}
+		}
+		if len(dropped) != 5 {
+			t.Errorf("%d bodies were dropped; want that of the message received and 4 that were refused", len(dropped))
 		}
 	})
 }
