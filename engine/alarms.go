@@ -48,6 +48,16 @@ func (s *alarms) first() (a alarm, ok bool) {
 	return s.chunks[0][0], true
 }
 
+// fill takes in many alarms at once, in any order; there are none before.
+func (s *alarms) fill(all []alarm) {
+	slices.SortFunc(all, alarm.compare)
+	s.n = len(all)
+	for part := range slices.Chunk(all, chunkMerged) {
+		s.chunks = append(s.chunks, append(make([]alarm, 0, chunkSize), part...))
+		s.last = append(s.last, part[len(part)-1])
+	}
+}
+
 // add takes in one more alarm.
 func (s *alarms) add(at Instant, seq Seq) {
 	a := alarm{at, seq}

@@ -97,6 +97,15 @@ func (h *holder) alarmsFor(m Message) *alarms {
 }
 
 func (h *holder) link(m *message) {
+	h.enter(m)
+	if next := h.terms.NextLook(m.Message); next != 0 {
+		m.alarm = next
+		h.alarmsFor(m.Message).add(next, m.Seq)
+	}
+}
+
+// enter is link but for the alarm.
+func (h *holder) enter(m *message) {
 	c := classOf(m.Message)
 	h.order.put(m)
 	h.order.setReady(m.Seq, m.ready())
@@ -105,10 +114,6 @@ func (h *holder) link(m *message) {
 	}
 	h.count[c]++
 	h.resize(m.size())
-	if next := h.terms.NextLook(m.Message); next != 0 {
-		m.alarm = next
-		h.alarmsFor(m.Message).add(next, m.Seq)
-	}
 }
 
 func (h *holder) unlink(m *message) {

@@ -53,7 +53,7 @@ type Namespace struct {
 
 	changes changes
 	events  []Event
-	loading map[Key]*content // contents met by Restore, until Restored
+	loading *loading // between the first Restore and Restored
 	out     Effects
 }
 

@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // restore links one record without noting a change: the store has it already.
 func (ns *Namespace) restore(r Record) error {
@@ -24,12 +28,9 @@ func (ns *Namespace) restore(r Record) error {
 			h.meter = r
 		}
 	case StoredContent:
-		if ns.loading == nil {
-			ns.loading = map[Key]*content{}
-		}
-		ns.loading[r.Key] = &content{
+		ns.load().take(&content{
 			key: r.Key, packed: r.Content, size: r.Content.Size(), hasBody: r.Content.BodySize() > 0, stored: true,
-		}
+		})
 	case Message:
 		return ns.restoreMessage(r)
 	default:
@@ -43,25 +44,72 @@ func (ns *Namespace) restoreMessage(r Message) error {
 	if h == nil {
 		return nil // of a deleted entity; the store sweeps it
 	}
-	c := ns.loading[r.Content]
+	l := ns.load()
+	c := l.content(r.Content)
 	if c == nil {
 		return fmt.Errorf("message %d of %q refers to content %d, which is not there", r.Key, h.path, r.Content)
+	}
+	if len(ns.messages) == 0 {
+		ns.messages = make(map[Key]*message, len(l.contents))
 	}
 	m := &message{Message: r, content: c, stored: true}
 	c.refs++
 	ns.messages[r.Key] = m
-	h.link(m)
+	h.enter(m)
+	if m.alarm = h.terms.NextLook(r); m.alarm != 0 {
+		set := h.alarmsFor(r)
+		l.alarms[set] = append(l.alarms[set], alarm{m.alarm, m.Seq})
+	}
 	return nil
+}
+
+// A loading is what a load has met so far. It is built for a million messages:
+// contents are looked up where the last one was, and alarms are sorted once.
+type loading struct {
+	contents []*content // by key, once the first message was met
+	sorted   bool
+	at       int // just after the content found last
+	alarms   map[*alarms][]alarm
+}
+
+func (ns *Namespace) load() *loading {
+	if ns.loading == nil {
+		ns.loading = &loading{alarms: map[*alarms][]alarm{}}
+	}
+	return ns.loading
+}
+
+func (l *loading) take(c *content) { l.contents = append(l.contents, c) }
+
+// content finds one by its key; messages mostly come in the order of theirs.
+func (l *loading) content(k Key) *content {
+	byKey := func(c *content, k Key) int { return cmp.Compare(c.key, k) }
+	if !l.sorted {
+		slices.SortFunc(l.contents, func(a, b *content) int { return byKey(a, b.key) })
+		l.sorted = true
+	}
+	if l.at >= len(l.contents) || l.contents[l.at].key != k {
+		at, ok := slices.BinarySearchFunc(l.contents, k, byKey)
+		if !ok {
+			return nil
+		}
+		l.at = at
+	}
+	l.at++
+	return l.contents[l.at-1]
 }
 
 // Restored ends a load: contents that no message refers to become garbage, and
 // idle clocks start no earlier than they would have without the pause between
 // what was last remembered and the end of the former process (IDLE-17).
 func (ns *Namespace) Restored(now Instant) {
-	for _, c := range ns.loading {
+	for _, c := range ns.load().contents {
 		if c.refs == 0 {
 			ns.changes.discard(c)
 		}
+	}
+	for set, all := range ns.loading.alarms {
+		set.fill(all)
 	}
 	ns.loading = nil
 	for _, e := range ns.sorted() {
