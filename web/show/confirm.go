@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -138,7 +139,11 @@ func (p *Pages) askResubmit(ctx context.Context, at Place, t Typed) (view.Page, 
 
 func names(rows []engine.Row) (out []string) {
 	for _, r := range rows {
-		out = append(out, calledBriefly(r.Content, r.Message.Seq))
+		name, number := calledBriefly(r.Content, r.Message.Seq), "#"+strconv.FormatInt(int64(r.Message.Seq), 10)
+		if name != number { // several may be called alike
+			name += " " + number
+		}
+		out = append(out, name)
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/views/component"
+	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
@@ -89,6 +90,10 @@ func (p *Pages) messageModel(ctx context.Context, at Place, m messageSight, s si
 		Holder: hand(ctx, m.LockedBy), Due: dueClock(m.Message, s.now), Fate: fate(m.Path, m.KeepsDead),
 		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView), string(page.HeadersView))),
 		Body: page.Body{Size: m.content.BodySize, Form: bodyForm(m.content.BodyKind), Download: p.MessageURL(m.Message.Key) + "/body"},
+	}
+	out.Shell.Active = layout.Queues
+	if m.in.Kind != engine.Queue {
+		out.Shell.Active = layout.Topics
 	}
 	if m.content.BodySize == 0 {
 		out.Body.Download = ""
