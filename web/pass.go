@@ -132,14 +132,17 @@ func headless(next http.Handler) http.Handler {
 // it asked for. Waiting for a message is no stalling: nobody owes anything then.
 const stalled = 30 * time.Second
 
-// patient cuts off clients that stall.
+// patient cuts off clients that stall. A body has a deadline before anybody
+// reads it: what no door wants, the HTTP server reads on before it answers.
 func patient(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		w, r := c.Response(), c.Request()
 		control := http.NewResponseController(w.Writer)
 		w.Writer = &slowWriter{ResponseWriter: w.Writer, control: control}
 		if r.Body != nil && r.Body != http.NoBody {
-			r.Body = &slowBody{ReadCloser: r.Body, control: control}
+			body := &slowBody{ReadCloser: r.Body, control: control}
+			body.wait()
+			r.Body = body
 		}
 		return next(c)
 	}
@@ -152,12 +155,16 @@ type slowBody struct {
 }
 
 func (b *slowBody) Read(p []byte) (int, error) {
-	_ = b.control.SetReadDeadline(time.Now().Add(stalled)) //nolint:errcheck // where there is no connection, nothing can stall
+	b.wait()
 	n, err := b.ReadCloser.Read(p)
 	if err != nil { // the end: from now on the connection may be silent
 		_ = b.control.SetReadDeadline(time.Time{}) //nolint:errcheck // likewise
 	}
 	return n, err //nolint:wrapcheck // a reader passes on what it gets
+}
+
+func (b *slowBody) wait() {
+	_ = b.control.SetReadDeadline(time.Now().Add(stalled)) //nolint:errcheck // where there is no connection, nothing can stall
 }
 
 // A slowWriter allows every write its time.

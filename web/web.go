@@ -9,9 +9,9 @@
 //  2. the access log, at debug, when all is over
 //  3. security headers, so that errors have them too
 //  4. recovery: a panic is an error of this one request
-//  5. the Host check, against DNS rebinding
-//  6. the cross-site check, for whatever may change something
-//  7. patience: a body must keep arriving, an answer must keep being taken
+//  5. patience: a body must keep arriving, an answer must keep being taken
+//  6. the Host check, against DNS rebinding
+//  7. the cross-site check, for whatever may change something
 //  8. its door, which limits the body to what it needs before reading it
 //
 // Errors of 4 to 8 are presented by the door of the address: as a problem
@@ -146,7 +146,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) base(policy func(*http.Request) string) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	e.Pre(identify, s.logged, secured(policy), recovered, checkHost(s.o.Hosts), checkSite, patient)
+	e.Pre(identify, s.logged, secured(policy), recovered, patient, checkHost(s.o.Hosts), checkSite)
 	return e
 }
 

@@ -304,6 +304,25 @@ func TestStalledClientsAreCutOff(t *testing.T) {
 	}
 }
 
+// TestRefusedClientsAreCutOff sends heads of requests whose bodies never come,
+// to a host and from a site that are refused before anybody reads them: the
+// HTTP server reads bodies on before it answers, without a deadline of its own.
+func TestRefusedClientsAreCutOff(t *testing.T) {
+	s := web.New(web.Options{Broker: open(t), Logger: slog.New(slog.DiscardHandler)})
+	for _, header := range []string{"Host", "Sec-Fetch-Site"} {
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/q/messages", strings.NewReader("hello"))
+		r.Header.Set(header, "cross-site")
+		if header == "Host" {
+			r.Host = "evil.example"
+		}
+		s.Admin().ServeHTTP(w, r)
+		if w.Code < 400 || len(w.read) == 0 || w.read[0].IsZero() || w.read[len(w.read)-1].IsZero() || len(w.write) == 0 {
+			t.Errorf("%s: %d, deadlines for the body %v and the answer %v", header, w.Code, w.read, w.write)
+		}
+	}
+}
+
 type deadlines struct {
 	*httptest.ResponseRecorder
 	mu          sync.Mutex
