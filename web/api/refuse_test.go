@@ -15,7 +15,7 @@ import (
 // What is refused changes nothing.
 func TestRefusals(t *testing.T) {
 	limits := engine.DefaultLimits()
-	limits.MessageSize, limits.BatchSize, limits.EntitySize = 1000, 1500, 2000
+	limits.MessageSize, limits.BatchSize, limits.EntitySize = 1000, 1500, 1500
 	w := start(t, broker.Options{Limits: &limits})
 	for _, e := range []string{
 		`{"kind":"queue","path":"q"}`, `{"kind":"queue","path":"full"}`, `{"kind":"queue","path":"closed","properties":{"Status":"Disabled"}}`,

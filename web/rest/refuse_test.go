@@ -13,7 +13,7 @@ import (
 // What is refused changes nothing.
 func TestRefusals(t *testing.T) {
 	limits := engine.DefaultLimits()
-	limits.MessageSize, limits.BatchSize, limits.EntitySize, limits.Receives = 1000, 1500, 4000, 1
+	limits.MessageSize, limits.BatchSize, limits.EntitySize, limits.Receives = 1000, 1500, 3500, 1
 	w := start(t, broker.Options{Limits: &limits})
 	w.create(engine.Queue, "q")
 	w.create(engine.Queue, "full")
