@@ -118,7 +118,7 @@ func TestRefusals(t *testing.T) {
 		"batch: bad broker property": {"POST", "/q/messages", `[{},{"BrokerProperties":{"TimeToLive":0}}]`, []string{"Content-Type", batchType}, 400, 40000, "position 1 of the batch: The broker property 'TimeToLive' must be positive"},
 		"batch: bad property":        {"POST", "/q/messages", `[{"UserProperties":{"a":[1]}}]`, []string{"Content-Type", batchType}, 400, 40000, "position 0"},
 		"batch: one too large":       {"POST", "/q/messages", `[{},{"Body":"` + strings.Repeat("x", 1001) + `"}]`, []string{"Content-Type", batchType}, 403, 40300, "at position 1 of the batch"},
-		"batch: together too large":  {"POST", "/q/messages", `[{"Body":"` + strings.Repeat("x", 650) + `"},{"Body":"` + strings.Repeat("x", 650) + `"}]`, []string{"Content-Type", batchType}, 403, 40300, "The batch has"},
+		"batch: together too large":  {"POST", "/q/messages", `[{"Body":"` + strings.Repeat("x", 740) + `"},{"Body":"` + strings.Repeat("x", 740) + `"}]`, []string{"Content-Type", batchType}, 403, 40300, "The batch has"},
 		"batch: too long to read":    {"POST", "/q/messages", strings.Repeat(" ", 70_000), []string{"Content-Type", batchType}, 403, 40300, "at most 68536 are allowed"},
 		"batch: too many":            {"POST", "/q/messages", "[{}" + strings.Repeat(",{}", maxBatch) + "]", []string{"Content-Type", batchType}, 400, 40000, "more than the 5000 messages"},
 		"batch: deep":                {"POST", "/q/messages", `[{"UserProperties":` + strings.Repeat(`{"a":`, 10_001) + strings.Repeat(`}`, 10_001), []string{"Content-Type", batchType}, 400, 40000, "position 0"},
