@@ -168,6 +168,7 @@ func TestClientCommands(t *testing.T) {
 	}
 	step("", "There is no message.", "receive", "a/b", "--wait", "10ms")
 	step("", "There is no message.", "peek", "a/b/$DeadLetterQueue")
+	refused("", "could not be found", "purge", "Ⱥ", "--yes") // longer in lower case
 	refused("", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")
 }
 

@@ -30,5 +30,5 @@ const (
 	exitOK          = 0
 	exitFailed      = 1   // it could not do what it was asked to
 	exitUsage       = 2   // it did not understand what it was asked to
-	exitInterrupted = 130 // a second signal came before it was done with the first
+	exitInterrupted = 130 // a signal kept a client from its end, or a second one a server
 )

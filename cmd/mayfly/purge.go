@@ -22,13 +22,19 @@ type purgeCommand struct {
 	Yes    bool     `short:"y" help:"Do not ask."`
 }
 
+// deadLetterQueue ends the path of one, in any case.
+const deadLetterQueue = "/$DeadLetterQueue"
+
 // Run counts, asks and removes. If there are many more by then, the server
 // refuses.
 func (c *purgeCommand) Run(ctx context.Context, s streams) error {
 	in := api.Purge{States: slices.Compact(slices.Sorted(slices.Values(c.State)))}
 	var e api.Entity
-	entity, dead := strings.CutSuffix(strings.ToLower(c.Entity), strings.ToLower("/$DeadLetterQueue"))
-	if _, err := c.ask(ctx, http.MethodGet, path("entities", c.Entity[:len(entity)]), nil, &e, 0); err != nil {
+	entity, dead := c.Entity, false
+	if n := len(entity) - len(deadLetterQueue); n > 0 && strings.EqualFold(entity[n:], deadLetterQueue) {
+		entity, dead = entity[:n], true
+	}
+	if _, err := c.ask(ctx, http.MethodGet, path("entities", entity), nil, &e, 0); err != nil {
 		return err
 	}
 	count, told := int64(0), ""
