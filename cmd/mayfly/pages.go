@@ -28,7 +28,7 @@ func openDashboard(b *broker.Broker, c Config, r Ready) *dashboard {
 	if !strings.HasPrefix(strings.ToLower(c.Store), "memory:") {
 		kept = r.Data
 	}
-	d := &dashboard{pages: show.Start(b, show.Options{Build: build, Data: kept, REST: r.Admin, Curl: r.Curl, Logger: c.Logger})}
+	d := &dashboard{pages: show.Start(b, show.Options{Build: build, Data: kept, REST: r.Admin, Curl: firstCurl(r), Logger: c.Logger})}
 	d.hub = live.Open(live.Options{
 		Open:   d.pages.Open,
 		Follow: b.Events().After,

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/show"
 )
 
 // Ready says where a server is that has started.
@@ -47,15 +49,17 @@ func address(a net.Addr) string {
 // is there or, in an empty namespace, to one that it makes.
 func curl(ctx context.Context, b *broker.Broker, r Ready) (line string, err error) {
 	err = b.Read(ctx, func(look broker.Reader) error {
-		for _, s := range look.States(engine.Queue) {
-			status := s.Config.Status
-			if len(s.NotActiveYet) == 0 && (status == engine.StatusActive || status == engine.StatusReceiveDisabled) {
-				line = fmt.Sprintf(`curl -d hello -H 'BrokerProperties: {"TimeToLive":60}' %s/%s/messages`, r.Admin, s.Path)
-				return nil
-			}
+		line = firstCurl(r)
+		all := look.States(engine.Queue)
+		if i := slices.IndexFunc(all, show.TakesSends); i >= 0 {
+			line = fmt.Sprintf(`curl -d hello -H 'BrokerProperties: {"TimeToLive":60}' %s/%s/messages`, r.Admin, all[i].Path)
 		}
-		line = fmt.Sprintf(`curl -d '{"body":"hello","timeToLive":"60s"}' '%s/api/v1/send/hello?create=queue'`, r.Dashboard)
 		return nil
 	})
 	return line, err
+}
+
+// firstCurl is a line that sends a message to a queue that it makes.
+func firstCurl(r Ready) string {
+	return fmt.Sprintf(`curl -d '{"body":"hello","timeToLive":"60s"}' '%s/api/v1/send/hello?create=queue'`, r.Dashboard)
 }

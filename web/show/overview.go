@@ -39,7 +39,7 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 		spans = r.Horizon("", at)
 		next = r.Expiring(sampledForLede)
 		all := r.States(0)
-		if i := slices.IndexFunc(all, func(e engine.EntityState) bool { return e.Kind == engine.Queue }); i >= 0 {
+		if i := slices.IndexFunc(all, TakesSends); i >= 0 {
 			queue = all[i].Path
 		}
 		idle = temporaries(all)
@@ -147,6 +147,12 @@ func (p *Pages) mostOfThem(ctx context.Context, next []engine.Row, of int, now e
 
 // StarterQueue is what a first start can be given to look at.
 const StarterQueue = "starter"
+
+// TakesSends tells whether e is a queue that a line for the shell may send to.
+func TakesSends(e engine.EntityState) bool {
+	s := e.Config.Status
+	return e.Kind == engine.Queue && len(e.NotActiveYet) == 0 && (s == engine.StatusActive || s == engine.StatusReceiveDisabled)
+}
 
 // connect is how to talk to the broker, with a line that sends to a queue; the
 // empty path is that there is none.

@@ -109,3 +109,16 @@ func TestWhatIsNotThere(t *testing.T) {
 		}
 	})
 }
+
+// The line for the shell names a queue that takes what it sends.
+func TestShellLine(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "a", engine.Config{Status: engine.StatusDisabled})
+		w.create(engine.Queue, "b", engine.Config{RequiresSession: true})
+		w.create(engine.Topic, "c", engine.Config{})
+		w.create(engine.Queue, "d", engine.Config{Status: engine.StatusReceiveDisabled})
+		if m := w.open("/n/default").(show.Refreshing).Page.(page.Overview); !strings.Contains(m.Connect.Curl, "/d/messages") {
+			t.Errorf("got %q", m.Connect.Curl)
+		}
+	})
+}
