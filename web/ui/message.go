@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"context"
+	"errors"
 	"mime"
 	"net/http"
 	"net/url"
@@ -112,6 +113,9 @@ func (d *Door) settleWith(c echo.Context, at show.Place, typed url.Values, s eng
 	}
 	s.Token, s.Client = t, actor(c)
 	row, _, err := d.look(c, at.Key)
+	if err != nil && !errors.Is(err, engine.ErrMessageNotFound) {
+		return err
+	}
 	if err != nil || row.Message.Token() != t {
 		return &engine.Refusal{Kind: engine.ErrLockLost, Text: engine.LockLostText} // it is not this message's
 	}
@@ -160,7 +164,7 @@ func (d *Door) deleteMessage(c echo.Context, at show.Place, typed url.Values) er
 	if err != nil {
 		return err
 	}
-	if (row.Message.State == engine.Scheduled) != (at.Do == "cancel") && at.Do == "cancel" {
+	if at.Do == "cancel" && row.Message.State != engine.Scheduled {
 		return &engine.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(c.Request().Context(), "ui.cancel.active")}
 	}
 	if err := d.b.DeleteOne(c.Request().Context(), at.Key, actor(c)); err != nil {
@@ -266,7 +270,6 @@ func (d *Door) extendOne(c echo.Context, k engine.Key, by time.Duration) (engine
 // body sends all of a message's body, as something to keep: its content type is
 // its sender's word, and not to be believed.
 func (d *Door) body(c echo.Context) error {
-	d.visit(c)
 	at, err := d.place(c)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"mayfly/web/show"
 )
 
-// place is what stands for the number of a repeated message.
+// numberPlace is what stands for the number of a repeated message.
 const numberPlace = "{n}"
 
 // moreProperties is how many empty rows are added when more are asked for.
@@ -133,9 +133,6 @@ func readProperties(ctx context.Context, t show.Typed) (out value.Properties) {
 
 // at is the message with its number put in.
 func (m letter) at(n int) broker.Outgoing {
-	if m.repeat == 1 && !strings.Contains(m.body, numberPlace) {
-		return broker.Outgoing{Content: m.numbered(n), Body: []byte(m.body)}
-	}
 	return broker.Outgoing{Content: m.numbered(n), Body: []byte(strings.ReplaceAll(m.body, numberPlace, strconv.Itoa(n)))}
 }
 
