@@ -23,14 +23,11 @@ type Hosts struct {
 // Check returns nil if the request names one of ours, whatever its port: ports
 // are mapped by containers and tunnels, and are no secret.
 func (h Hosts) Check(r *http.Request) error {
-	if r.Host == "" {
-		return &HostError{}
-	}
 	name := hostname(r.Host)
-	if name == "localhost" || name == "" {
-		if name == "" {
-			return &HostError{Host: r.Host}
-		}
+	switch name {
+	case "":
+		return &HostError{Host: r.Host}
+	case "localhost":
 		return nil
 	}
 	for _, a := range h.Allowed {

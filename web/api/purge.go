@@ -57,9 +57,7 @@ type purgePart struct {
 }
 
 // everything is what a dead-letter queue may hold.
-var everything = []engine.Class{
-	engine.ClassActive, engine.ClassDeferred, engine.ClassScheduled,
-}
+var everything = []engine.Class{engine.ClassActive, engine.ClassDeferred}
 
 // purgeParts says where what is to be removed lies: the dead letters of an
 // entity have a place of their own. The number agreed to is for all of it, so
