@@ -1,12 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // A wire is between the browser and the program, and can be cut.
@@ -125,19 +125,10 @@ func cutInBrowser(t *testing.T, v *visit) {
 	v.want(`document.querySelector("[data-pill]").dataset.state === "reconnecting"`)
 	send("comes", 3000)
 	send("flashes by", 1)
-	counted := func(active, dead int64) bool {
+	v.until("three active and two dead", func(context.Context) bool {
 		c := entity(t, v.server, "steady").Counts
-		return c.Active == active && c.DeadLetter == dead
-	}
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	for !counted(3, 2) {
-		select {
-		case <-deadline.C:
-			t.Fatalf("never three and two: %+v", entity(t, v.server, "steady").Counts)
-		default:
-		}
-	}
+		return c.Active == 3 && c.DeadLetter == 2
+	})
 	v.equal(slot+`("count-active")`, "3")
 	v.equal(slot+`("count-dead")`, "0")
 	w.mend()

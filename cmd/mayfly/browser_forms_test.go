@@ -241,15 +241,16 @@ func formsOfTemporary(v *visit) {
 	v.visit("/n/default/temporary")
 	v.click(to("queues/new"))
 	v.fill("name", "reply/one")
-	v.fill("AutoDeleteOnIdle", "6s")
+	v.fill("AutoDeleteOnIdle", "1h")
 	v.done(`main button.primary`, "Created")
 	v.visit("/n/default/temporary")
 	v.done(do("touch"), "its clock starts again")
 	v.done(do("pin"), "no longer deletes itself")
 	v.done(do("unpin"), "deletes itself again")
+	v.create("queue", "reply/two", `{"AutoDeleteOnIdle":"PT2S"}`)
 	v.wantMeanwhile(`document.querySelector("[data-list=graves] [formaction]")`, func() { v.visit("/n/default/temporary") })
 	v.done(do("restore"), "Restored")
-	v.equal(`location.pathname`, "/n/default/q/"+url.PathEscape("reply/one"))
+	v.equal(`location.pathname`, "/n/default/q/"+url.PathEscape("reply/two"))
 }
 
 func formsOfTopic(v *visit) {

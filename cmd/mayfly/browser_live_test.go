@@ -159,7 +159,7 @@ func temporaryInBrowser(_ *testing.T, v *visit) {
 	v.want(sitters + `.length === 0 && !document.querySelector(".toast")`)
 	v.stayed()
 
-	v.create("queue", "reply-c40d", `{"AutoDeleteOnIdle":"PT6S"}`)
+	v.create("queue", "reply-c40d", `{"AutoDeleteOnIdle":"PT8S"}`)
 	v.visit("/n/default/q/reply-c40d")
 	v.want(isLive)
 	v.calm()

@@ -197,22 +197,30 @@ func (v *visit) want(expression string) {
 // wantMeanwhile does something between two looks at the expression.
 func (v *visit) wantMeanwhile(expression string, meanwhile func()) {
 	v.t.Helper()
+	look := chromedp.Evaluate[bool](`(() => { try { return !!(` + expression + `) } catch { return false } })()`)
+	v.until(expression, func(ctx context.Context) bool {
+		ok, err := chromedp.Run(ctx, look) // an error is of a page on its way out
+		if ok && err == nil {
+			return true
+		}
+		meanwhile()
+		return false
+	})
+}
+
+// until waits until something is so; what is what to call it.
+func (v *visit) until(what string, so func(context.Context) bool) {
+	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.tab, 30*time.Second)
 	defer cancel()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	look := chromedp.Evaluate[bool](`(() => { try { return !!(` + expression + `) } catch { return false } })()`)
-	for {
-		ok, err := chromedp.Run(ctx, look) // an error is of a page on its way out
-		if ok && err == nil {
-			return
-		}
+	for !so(ctx) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			v.t.Fatalf("never so: %s (%v)\n%v", expression, err, v.js(`location.href + " " + document.body.innerText.replace(/\s+/g, " ").slice(0, 1500)`))
+			v.t.Fatalf("never so: %s\n%v", what, v.js(`location.href + " " + document.body.innerText.replace(/\s+/g, " ").slice(0, 1500)`))
 		}
-		meanwhile()
 	}
 }
 
