@@ -149,11 +149,10 @@ func (ns *Namespace) State(p Path) (EntityState, error) {
 
 // States are all entities by path; kind zero means every kind.
 func (ns *Namespace) States(kind EntityKind) []EntityState {
-	var all []EntityState
-	for _, e := range ns.sorted() {
-		if kind == 0 || e.Kind == kind {
-			all = append(all, e.state())
-		}
+	of := slices.DeleteFunc(ns.sorted(), func(e *entity) bool { return kind != 0 && e.Kind != kind })
+	all := make([]EntityState, len(of)) // states are large, and there may be ten thousand
+	for i, e := range of {
+		all[i] = e.state()
 	}
 	return all
 }

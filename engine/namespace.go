@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync/atomic"
 )
@@ -241,9 +242,8 @@ func (ns *Namespace) Unpublished() int { return len(ns.events) }
 // sorted are the entities by folded path.
 func (ns *Namespace) sorted() []*entity {
 	all := make([]*entity, 0, len(ns.entities))
-	for _, e := range ns.entities {
-		all = append(all, e)
+	for _, path := range slices.Sorted(maps.Keys(ns.entities)) {
+		all = append(all, ns.entities[path])
 	}
-	slices.SortFunc(all, func(a, b *entity) int { return cmp.Compare(a.Path.Fold(), b.Path.Fold()) })
 	return all
 }
