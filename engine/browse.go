@@ -157,6 +157,19 @@ func (ns *Namespace) States(kind EntityKind) []EntityState {
 	return all
 }
 
+// Subscriptions are those of a topic, by path; none of anything else.
+func (ns *Namespace) Subscriptions(topic Path) []EntityState {
+	e, err := ns.entity(topic)
+	if err != nil {
+		return nil
+	}
+	all := make([]EntityState, len(e.subs))
+	for i, sub := range e.subs {
+		all[i] = sub.state()
+	}
+	return all
+}
+
 func (e *entity) state() EntityState {
 	h := e.main
 	s := EntityState{

@@ -66,12 +66,8 @@ func contents(ns *engine.Namespace, p engine.Path) (int64, error) {
 		return 0, err
 	}
 	n := s.Counts.MessageCount()
-	if s.Kind == engine.Topic {
-		for _, sub := range ns.States(engine.Subscription) {
-			if topic, _, ok := sub.Path.Subscription(); ok && engine.Path(topic).Fold() == s.Path.Fold() {
-				n += sub.Counts.MessageCount()
-			}
-		}
+	for _, sub := range ns.Subscriptions(p) {
+		n += sub.Counts.MessageCount()
 	}
 	return n, nil
 }

@@ -34,6 +34,11 @@ func (r Reader) State(p engine.Path) (engine.EntityState, error) { return r.ns.S
 // States are all entities' of a kind, by path; kind zero means all.
 func (r Reader) States(kind engine.EntityKind) []engine.EntityState { return r.ns.States(kind) }
 
+// Subscriptions are a topic's, by path.
+func (r Reader) Subscriptions(topic engine.Path) []engine.EntityState {
+	return r.ns.Subscriptions(topic)
+}
+
 // Totals are the counts of the whole namespace.
 func (r Reader) Totals() (engine.Counts, int) { return r.ns.Totals() }
 

@@ -59,21 +59,9 @@ func (p *Pages) entities(ctx context.Context, at Place) (view.Page, uint64, erro
 }
 
 // members are the entities of a kind, topics with their subscriptions.
-func members(r broker.Reader, kind engine.EntityKind) []member {
-	var all []member
+func members(r broker.Reader, kind engine.EntityKind) (all []member) {
 	for _, e := range r.States(kind) {
-		all = append(all, member{EntityState: e})
-	}
-	if kind != engine.Topic {
-		return all
-	}
-	subs := map[string][]engine.EntityState{}
-	for _, e := range r.States(engine.Subscription) {
-		topic, _, _ := e.Path.Subscription()
-		subs[engine.Path(topic).Fold()] = append(subs[engine.Path(topic).Fold()], e)
-	}
-	for i := range all {
-		all[i].subs = subs[all[i].Path.Fold()]
+		all = append(all, member{e, r.Subscriptions(e.Path)})
 	}
 	return all
 }

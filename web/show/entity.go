@@ -62,15 +62,8 @@ func seeEntity(r broker.Reader, path engine.Path) (e entitySight, err error) {
 	if e.EntityState, err = r.State(path); err != nil {
 		return e, err //nolint:wrapcheck // the caller asked for just this
 	}
-	switch e.Kind {
-	case engine.Topic:
-		for _, s := range r.States(engine.Subscription) {
-			if topic, _, _ := s.Path.Subscription(); engine.Path(topic).Fold() == e.Path.Fold() {
-				e.subs = append(e.subs, s)
-			}
-		}
-	case engine.Subscription:
-		topic, _, _ := e.Path.Subscription()
+	e.subs = r.Subscriptions(path)
+	if topic, _, ok := e.Path.Subscription(); ok {
 		if e.topic, err = r.State(engine.Path(topic)); err != nil {
 			return e, err //nolint:wrapcheck // it was there in this very turn
 		}
