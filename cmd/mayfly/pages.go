@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"mayfly/engine/broker"
 	"mayfly/static"
@@ -33,7 +32,7 @@ func openDashboard(b *broker.Broker, c Config, r Ready) *dashboard {
 		Open:   d.pages.Open,
 		Follow: b.Events().After,
 		Hello: func() live.Hello {
-			return live.Hello{Build: build, Epoch: b.Epoch(), N: b.Events().Last(), Now: time.Now()}
+			return live.Hello{Build: build, Epoch: b.Epoch(), N: b.Events().Last(), Now: b.Clock().Time()}
 		},
 		Logger: c.Logger,
 	})

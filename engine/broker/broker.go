@@ -60,10 +60,10 @@ type Broker struct {
 	err    error         // why; read after done
 	events *Log
 	bodies *cache
+	clock  *clock // run moves it on
 
 	// Owned by run.
 	ns        *engine.Namespace
-	clock     *clock
 	receivers map[engine.LinkID]*receiver
 	softSince engine.Instant // when the oldest soft change was made; zero: there is none
 	probeAt   engine.Instant // when to try writing again, while read-only

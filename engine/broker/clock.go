@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"sync/atomic"
 	"time"
 
 	"mayfly/engine"
@@ -12,11 +13,11 @@ const futureTolerated = time.Minute
 
 // A clock never goes back in a process: it follows the monotonic clock, and
 // jumps forward when the system's clock has moved on beyond it, as after a
-// machine's sleep.
+// machine's sleep. Only the owner moves it on; anybody may glance at it.
 type clock struct {
-	start  time.Time // with its monotonic reading
-	ahead  time.Duration
-	latest engine.Instant
+	start  time.Time    // with its monotonic reading
+	ahead  atomic.Int64 // a time.Duration
+	latest atomic.Int64 // an engine.Instant
 }
 
 // startClock begins no earlier than recorded, unless that lies more than a
@@ -28,16 +29,24 @@ func startClock(recorded engine.Instant) (c *clock, distrusted time.Duration) {
 	if lead := recorded.Sub(system); lead > futureTolerated {
 		return c, lead
 	}
-	c.latest = max(recorded, system)
+	c.latest.Store(int64(max(recorded, system)))
 	return c, 0
 }
 
 func (c *clock) now() engine.Instant {
-	steady := c.start.Add(time.Since(c.start)).Add(c.ahead)
-	if lag := time.Now().Round(0).Sub(steady.Round(0)); lag > time.Millisecond {
-		c.ahead += lag
-		steady = steady.Add(lag)
+	if lag := time.Now().Round(0).Sub(c.steady().Round(0)); lag > time.Millisecond {
+		c.ahead.Add(int64(lag))
 	}
-	c.latest = max(c.latest, engine.At(steady))
-	return c.latest
+	now := c.glance()
+	c.latest.Store(int64(now))
+	return now
+}
+
+// glance is what now would say, but for a jump that it has yet to notice.
+func (c *clock) glance() engine.Instant {
+	return max(engine.Instant(c.latest.Load()), engine.At(c.steady()))
+}
+
+func (c *clock) steady() time.Time {
+	return c.start.Add(time.Since(c.start)).Add(time.Duration(c.ahead.Load()))
 }

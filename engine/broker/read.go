@@ -53,7 +53,11 @@ func (r Reader) Expiring(n int) []engine.Row { return r.ns.Expiring(n) }
 // Deferred lists deferred messages over all entities.
 func (r Reader) Deferred(n int) []engine.Row { return r.ns.Deferred(n) }
 
-// Now is the broker's clock.
+// Clock is the broker's clock at a glance: it waits for nobody, and has not
+// noticed yet if the system's clock has just jumped forward.
+func (b *Broker) Clock() engine.Instant { return b.clock.glance() }
+
+// Now is the broker's clock, in a turn of its own.
 func (b *Broker) Now(ctx context.Context) (now engine.Instant, err error) {
 	err = b.Read(ctx, func(r Reader) error { now = r.Now; return nil })
 	return now, err
