@@ -256,9 +256,10 @@ func (d *Door) post(h handler) echo.HandlerFunc {
 		r.Body = http.MaxBytesReader(c.Response(), r.Body, d.sentMost())
 		if err := r.ParseForm(); err != nil {
 			if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
-				return echo.NewHTTPError(http.StatusRequestEntityTooLarge, big.Error()).SetInternal(err)
+				most := locale.T(r.Context(), "ui.form.large", locale.Args{"Most": component.Bytes(big.Limit)})
+				return echo.NewHTTPError(http.StatusRequestEntityTooLarge, most).SetInternal(err)
 			}
-			return echo.NewHTTPError(http.StatusBadRequest, "The form cannot be read.").SetInternal(err)
+			return echo.NewHTTPError(http.StatusBadRequest, locale.T(r.Context(), "ui.form.unread")).SetInternal(err)
 		}
 		if err := d.forms.Check(r); err != nil {
 			return err //nolint:wrapcheck // it is shown as it is

@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -71,6 +72,29 @@ func TestForgedFormIsRefused(t *testing.T) {
 		}
 		if e := w.state("orders"); e.Counts.Active != 1 || e.Counts.Locked != 0 {
 			t.Errorf("something was done: %+v", e.Counts)
+		}
+	})
+}
+
+func TestFormsThatCannotBeRead(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		for name, tc := range map[string]struct {
+			form   string
+			status int
+			says   string
+		}{
+			"too large": {"csrf=" + w.token() + "&body=" + strings.Repeat("x", 2<<20), http.StatusRequestEntityTooLarge, "larger than the 1.8 MB allowed"},
+			"malformed": {"csrf=" + w.token() + "&body=%zz", http.StatusBadRequest, "cannot be read"},
+		} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/n/default/q/orders/send", strings.NewReader(tc.form))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			if a := w.do(r); a.status != tc.status || !strings.Contains(a.Find("main").Text(), tc.says) {
+				t.Errorf("%s: %d %q", name, a.status, a.Find("main").Text())
+			}
+		}
+		if e := w.state("orders"); e.Counts.Active != 0 {
+			t.Errorf("something was sent: %+v", e.Counts)
 		}
 	})
 }
