@@ -31,7 +31,7 @@ import (
 // Hello is what a browser is told about the broker when it connects.
 type Hello struct {
 	Build string
-	Epoch uint64    // changes when the broker was reopened; event numbers start anew
+	Epoch uint64    // changes when the broker was reopened; event numbers may start anew
 	N     uint64    // the latest event
 	Now   time.Time // the broker's clock
 	Rate  float64   // how fast it runs; zero means 1
@@ -227,7 +227,7 @@ func (h *Hub) dirty(t *topic) {
 	}
 }
 
-// reset tells every browser to subscribe again, because numbers start anew.
+// reset tells every browser to subscribe again, because numbers may start anew.
 func (h *Hub) reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
