@@ -174,6 +174,11 @@ func (s *Server) newDashboard() http.Handler {
 			presentAPI(err, c)
 			return
 		}
+		// What a foreign host is told must say nothing of what is in here.
+		if _, foreign := errors.AsType[*access.HostError](err); foreign {
+			s.plainError(err, c)
+			return
+		}
 		presentPage(err, c)
 	}
 	if s.o.UI != nil {

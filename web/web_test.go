@@ -169,6 +169,18 @@ func TestEveryDoorIsGuarded(t *testing.T) {
 	}
 }
 
+// TestForeignHostsLearnNothing: an error's page says what the namespace is
+// called and what keeps the store from writing.
+func TestForeignHostsLearnNothing(t *testing.T) {
+	w := serve(t, web.Options{UIError: func(_ error, c echo.Context) { c.String(404, "a page of the namespace") }})
+	if _, text := w.ask("GET", w.dashboard, "/nowhere"); text != "a page of the namespace" {
+		t.Errorf("we learn %q", text)
+	}
+	if got, text := w.ask("GET", w.dashboard, "/nowhere", "Host", "evil.example"); got.StatusCode != 421 || strings.Contains(text, "namespace") {
+		t.Errorf("they learn %d %q", got.StatusCode, text)
+	}
+}
+
 func TestPolicyNamesTheSocket(t *testing.T) {
 	w := serve(t, web.Options{})
 	got, _ := w.ask("GET", w.dashboard, "/")

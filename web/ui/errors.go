@@ -18,9 +18,6 @@ import (
 
 // status is what an error is answered with.
 func status(err error) int {
-	if e, ok := errors.AsType[*access.HostError](err); ok {
-		return e.Status()
-	}
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return e.Code
 	}
@@ -62,9 +59,6 @@ func told(err error) string {
 	}
 	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
 		return e.Text
-	}
-	if e, ok := errors.AsType[*access.HostError](err); ok {
-		return e.Error()
 	}
 	if errors.Is(err, access.ErrForm) || errors.Is(err, access.ErrCrossSite) {
 		return err.Error()
