@@ -42,6 +42,4 @@ type Options struct {
 	// Limits are the namespace's. The emulator's own ranges are accepted
 	// beside them. Nil: engine.DefaultLimits.
 	Limits *engine.Limits
-	// MaxBytes is how long a file may be; zero: 1 MiB.
-	MaxBytes int64
 }

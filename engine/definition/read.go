@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,15 +11,17 @@ import (
 	"mayfly/engine"
 )
 
+// most is how long a file may be, in bytes.
+const most = 1 << 20
+
 // Read reads a Config.json. Its error is Problems when the file is wrong, and
 // otherwise what reading from in said.
 func Read(in io.Reader, o Options) (Topology, error) {
-	most := cmp.Or(o.MaxBytes, 1<<20)
 	b, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
 		return Topology{}, fmt.Errorf("read the definition: %w", err)
 	}
-	if int64(len(b)) > most {
+	if len(b) > most {
 		return Topology{}, Problems{{Reason: fmt.Sprintf("The file is longer than the %d bytes allowed.", most)}}
 	}
 	root, err := parse(b)
