@@ -57,7 +57,7 @@ type purgePart struct {
 }
 
 // everything is what a dead-letter queue may hold.
-var everything = []engine.Class{engine.ClassActive, engine.ClassDeferred}
+func everything() []engine.Class { return []engine.Class{engine.ClassActive, engine.ClassDeferred} }
 
 // purgeParts says where what is to be removed lies: the dead letters of an
 // entity have a place of their own. The number agreed to is for all of it, so
@@ -72,7 +72,7 @@ func (d *door) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purg
 		return nil, &engine.Refusal{Kind: engine.ErrNotFound, Text: "A topic has no dead-letter queue."}
 	}
 	own := purgePart{path: p.Entity()}
-	dead := purgePart{path: p.Entity().DeadLetter(), classes: everything, agreed: broker.Agreed(s.Counts.DeadLetter)}
+	dead := purgePart{path: p.Entity().DeadLetter(), classes: everything(), agreed: broker.Agreed(s.Counts.DeadLetter)}
 	if p.IsDeadLetter() {
 		if len(in.States) > 0 {
 			return nil, argument("A dead-letter queue is purged as a whole: leave 'states' out.")
