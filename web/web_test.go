@@ -172,7 +172,7 @@ func TestEveryDoorIsGuarded(t *testing.T) {
 // TestForeignHostsLearnNothing: an error's page says what the namespace is
 // called and what keeps the store from writing.
 func TestForeignHostsLearnNothing(t *testing.T) {
-	w := serve(t, web.Options{UIError: func(_ error, c echo.Context) { fmt.Fprint(c.Response(), "a page of the namespace") }})
+	w := serve(t, web.Options{UIError: func(_ error, c echo.Context) { fmt.Fprint(c.Response().Writer, "a page of the namespace") }})
 	if _, text := w.ask("GET", w.dashboard, "/nowhere"); text != "a page of the namespace" {
 		t.Errorf("we learn %q", text)
 	}
