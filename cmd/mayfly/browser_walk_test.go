@@ -109,6 +109,11 @@ func (v *visit) places() []place {
 
 // walkInBrowser looks at every page on a screen and on a phone, light and dark.
 func walkInBrowser(t *testing.T, v *visit) {
+	if *shots != "" {
+		if err := os.MkdirAll(*shots, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
 	v.visit("/n/default")
 	v.look("first-start")
 	furnish(v)
