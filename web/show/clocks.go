@@ -48,3 +48,14 @@ func outOfTime(r engine.Row, now engine.Instant) bool { return r.Expires.Passed(
 func ticking(at engine.Instant, of time.Duration, now engine.Instant) component.Text {
 	return component.Text{Clock: &component.Clock{At: at.Time(), Of: max(of, time.Second), Now: now.Time(), As: component.Plenty}}
 }
+
+// ClockTime is an instant in a sentence, in UTC: with its date unless that is
+// today's.
+func ClockTime(at, now engine.Instant) string {
+	const day = "2006-01-02"
+	t := at.Time().UTC()
+	if t.Format(day) == now.Time().UTC().Format(day) {
+		return t.Format("15:04:05")
+	}
+	return t.Format(day + " 15:04:05")
+}

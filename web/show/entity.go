@@ -15,19 +15,14 @@ import (
 	"mayfly/views/view"
 )
 
-const (
-	messagesOnPage = 50
-	// reasonsScanned is how many dead letters are looked at to tell what they
-	// died of, and to find those of one reason.
-	reasonsScanned = 5000
-)
+const messagesOnPage = 50
 
 // An entitySight is what an entity's page sees of the broker.
 type entitySight struct {
 	member
 	topic  engine.EntityState // of a subscription
 	rows   []engine.Row       // one more than are shown
-	dead   []engine.Row       // of the tab of dead letters, for their reasons
+	deaths *deaths            // of the tab of dead letters
 	minute engine.Span        // what runs out within a minute
 }
 
@@ -35,11 +30,22 @@ func (p *Pages) entity(ctx context.Context, at Place) (view.Page, uint64, error)
 	var e entitySight
 	tab := page.Tab(at.Query.Get("tab"))
 	from, _ := number(at.Query.Get("from")) // anything else is the beginning
+	sum := &deaths{}
+	if tab == page.DeadLetters {
+		d, err := p.deaths(ctx, at.Path)
+		if err != nil {
+			return nil, 0, err
+		}
+		if d != nil {
+			sum = d
+		}
+	}
 	s, err := p.look(ctx, func(r broker.Reader) (err error) {
 		e, err = seeEntity(r, at.Path)
 		if err != nil {
 			return err
 		}
+		e.deaths = sum
 		tab = tabOf(e.Kind, tab)
 		return e.seeRows(r, tab, engine.Seq(from), at.Query.Get("reason"))
 	})
@@ -54,6 +60,9 @@ func (p *Pages) entity(ctx context.Context, at Place) (view.Page, uint64, error)
 	p.fillTab(ctx, at, &m, e, s.now)
 	if tab == page.Parked || tab == page.Held || tab == page.Messages { // what runs out there is not gone at once
 		return Refreshing{m, time.Second}, s.n, nil
+	}
+	if tab == page.DeadLetters && sum.count != e.Counts.DeadLetter { // what they died of is to be summed up again
+		return Refreshing{m, deathsFresh}, s.n, nil
 	}
 	return m, s.n, nil
 }
@@ -86,41 +95,16 @@ func (e *entitySight) seeRows(r broker.Reader, tab page.Tab, from engine.Seq, re
 	case page.Held:
 		b.Class = engine.ClassLocked
 	case page.DeadLetters:
-		return e.seeDead(r, b, reason)
+		b.Path = e.Path.DeadLetter()
+		if reason != "" {
+			e.rows, err = e.deaths.of(r, b, reason)
+			return err
+		}
 	default:
 		return nil
 	}
 	e.rows, err = r.Browse(b)
 	return err //nolint:wrapcheck // the caller asked for just this
-}
-
-func (e *entitySight) seeDead(r broker.Reader, b engine.Browse, reason string) (err error) {
-	b.Path = e.Path.DeadLetter()
-	all := b
-	all.From, all.Limit = 1, reasonsScanned
-	if e.dead, err = r.Browse(all); err != nil {
-		return err //nolint:wrapcheck // the caller asked for just this
-	}
-	if reason != "" {
-		for _, row := range e.dead {
-			if row.Message.Seq >= b.From && len(e.rows) <= messagesOnPage && reasonOf(row) == reason {
-				e.rows = append(e.rows, row)
-			}
-		}
-		return nil
-	}
-	e.rows, err = r.Browse(b)
-	return err //nolint:wrapcheck // the caller asked for just this
-}
-
-// noReason stands in addresses for dead letters that nobody gave a reason.
-const noReason = "-"
-
-func reasonOf(r engine.Row) string {
-	if x := r.Message.Extra; x != nil && x.Reason != "" {
-		return x.Reason
-	}
-	return noReason
 }
 
 // tabOf is the tab that an entity shows when asked for one.
@@ -200,7 +184,7 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 	}[m.Tab]
 	if m.Tab == page.DeadLetters {
 		m.Reason = at.Query.Get("reason")
-		m.Reasons = p.reasons(at, e.dead, now)
+		m.Reasons = p.reasons(at, e.deaths, now)
 		for _, r := range m.Reasons {
 			if m.Reason != "" && (r.Reason == m.Reason || r.Reason == "" && m.Reason == noReason) {
 				all = r.N
@@ -229,39 +213,11 @@ func (p *Pages) tabLede(ctx context.Context, m *page.Entity, e entitySight) []co
 		}
 		return []component.Text{strong(locale.N(ctx, "overview.lede.minute", dead+lost)), say(" " + fates(ctx, dead, lost))}
 	case page.DeadLetters:
-		if len(e.dead) == reasonsScanned {
+		if len(e.deaths.each) >= reasonsScanned {
 			return []component.Text{say(locale.N(ctx, "dead.lede.scanned", reasonsScanned))}
 		}
 	}
 	return nil
-}
-
-// reasons sums up what dead letters died of, the most frequent first.
-func (p *Pages) reasons(at Place, dead []engine.Row, now engine.Instant) []page.Reason {
-	by := map[string]int{}
-	var out []page.Reason
-	for _, r := range dead {
-		x := r.Message.Extra
-		if x == nil {
-			x = &engine.Extra{}
-		}
-		i, ok := by[x.Reason]
-		if !ok {
-			i = len(out)
-			by[x.Reason] = i
-			out = append(out, page.Reason{Reason: x.Reason, First: x.DeadAt.Time(), Now: now.Time(), Href: p.URL(at.with("reason", reasonOf(r), "from", "", "tab", string(page.DeadLetters)))})
-		}
-		o := &out[i]
-		o.N++
-		if died := x.DeadAt.Time(); !died.Before(o.Last) {
-			o.Last, o.Description = died, cut(x.Description, 300)
-		}
-		if died := x.DeadAt.Time(); died.Before(o.First) {
-			o.First = died
-		}
-	}
-	slices.SortStableFunc(out, func(a, b page.Reason) int { return b.N - a.N })
-	return out
 }
 
 func (p *Pages) rule(sub engine.Path, r engine.Rule) page.Rule {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"mayfly/engine"
@@ -18,8 +19,10 @@ const (
 	boardRows   = 25
 	boardLonger = 100
 	// boardScanned is how many of the next messages are looked at to find those
-	// of a span or a fate.
+	// of a span or a fate, and boardFresh how long those are looked for again
+	// among the same ones.
 	boardScanned = 2000
+	boardFresh   = time.Second
 	justExpired  = 5 * time.Minute
 )
 
@@ -42,7 +45,7 @@ func (p *Pages) expirations(ctx context.Context, at Place) (view.Page, uint64, e
 		if only.all() {
 			next = r.Expiring(rows)
 		} else {
-			next = only.of(r.Expiring(boardScanned), r.Now, rows)
+			next = only.of(r, p.board.soonest(r, p.b.Epoch()), rows)
 		}
 		return nil
 	})
@@ -87,24 +90,57 @@ type choice struct {
 
 func (c choice) all() bool { return c.fate == "" && c.bucket < 0 }
 
-// of picks from rows, which are sorted by their expiry.
-func (c choice) of(rows []engine.Row, now engine.Instant, most int) (out []engine.Row) {
+// of picks from what expires soonest, in that order, what is still there.
+func (c choice) of(r broker.Reader, all []expiring, most int) (out []engine.Row) {
 	from, upto := engine.Instant(0), engine.Forever
 	if c.bucket > 0 {
-		from = now.Add(stretches[c.bucket-1].upto)
+		from = r.Now.Add(stretches[c.bucket-1].upto)
 	}
 	if c.bucket >= 0 && stretches[c.bucket].upto != 0 {
-		upto = now.Add(stretches[c.bucket].upto)
+		upto = r.Now.Add(stretches[c.bucket].upto)
 	}
-	for _, r := range rows {
-		if len(out) == most || r.Expires >= upto {
+	for _, e := range all {
+		if len(out) == most || e.at >= upto {
 			break
 		}
-		if r.Expires >= from && (c.fate == "" || (c.fate == "dead") == r.KeepsDead) {
-			out = append(out, r)
+		if e.at < from || c.fate != "" && (c.fate == "dead") != e.keepsDead {
+			continue
+		}
+		if row, err := r.Message(e.key); err == nil && row.Expires == e.at && row.KeepsDead == e.keepsDead {
+			out = append(out, row)
 		}
 	}
 	return out
+}
+
+// expiring is a message whose time runs out.
+type expiring struct {
+	key       engine.Key
+	at        engine.Instant
+	keepsDead bool
+}
+
+// A board keeps for a second what expires soonest, whoever looks. Its zero value
+// is ready.
+type board struct {
+	mu    sync.Mutex
+	next  []expiring     // guarded by mu; what is in it does not change
+	seen  engine.Instant // guarded by mu; zero: never
+	epoch uint64         // guarded by mu
+}
+
+func (b *board) soonest(r broker.Reader, epoch uint64) []expiring {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seen != 0 && b.epoch == epoch && r.Now.Sub(b.seen).Abs() < boardFresh {
+		return b.next
+	}
+	rows := r.Expiring(boardScanned)
+	b.next, b.seen, b.epoch = make([]expiring, len(rows)), r.Now, epoch
+	for i, row := range rows {
+		b.next[i] = expiring{row.Message.Key, row.Expires, row.KeepsDead}
+	}
+	return b.next
 }
 
 // count is how many messages the choice admits.

@@ -43,7 +43,7 @@ func (p *Pages) message(ctx context.Context, at Place) (view.Page, uint64, error
 		return nil, 0, err
 	}
 	out := p.messageModel(ctx, at, m, s)
-	out.Why = p.why(ctx, m)
+	out.Why = p.why(ctx, m, s.now)
 	out.Life = p.life(ctx, m, s.now)
 	if lock := at.Query.Get("lock"); lock != "" && !out.Hold.Until.IsZero() && m.Message.Token().String() == lock {
 		out.Token = lock

@@ -37,6 +37,8 @@ type Pages struct {
 	b      *broker.Broker
 	o      Options
 	recent *Recent
+	morgue morgue
+	board  board
 }
 
 // Start begins to remember what happens. Close ends it.

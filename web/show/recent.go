@@ -217,7 +217,7 @@ func (r *Recent) say(t trace) {
 	case engine.EventRenewed, engine.EventLocked, engine.EventReleased: // too much for too little
 		return
 	}
-	for i := len(r.lines) - 1; i >= 0 && r.lines[i].at/1000 == t.at/1000; i-- {
+	for i := len(r.lines) - 1; i >= max(0, len(r.lines)-tickerLines) && r.lines[i].at/1000 == t.at/1000; i-- {
 		l := &r.lines[i]
 		if t.key != 0 && l.kind == t.kind && l.path == t.path && l.to == t.to && l.reason == t.reason {
 			l.alike++
@@ -227,13 +227,20 @@ func (r *Recent) say(t trace) {
 	r.lines = append(trimmed(r.lines, tickerLines), line{t, 1})
 }
 
-// trimmed makes room for one more in s.
+// trimmed makes room for one more in s, of which the latest are kept: at least
+// most of them with the new one, and less than twice as many, so that not every
+// new one has the others moved.
 func trimmed[T any](s []T, most int) []T {
-	if len(s) < most {
+	if len(s) < 2*most {
 		return s
 	}
-	return append(s[:0], s[len(s)-most+1:]...)
+	kept := copy(s, s[len(s)-most+1:])
+	clear(s[kept:])
+	return s[:kept]
 }
+
+// latest are the last ones of s, most at most.
+func latest[T any](s []T, most int) []T { return s[max(0, len(s)-most):] }
 
 // reach waits until event n was noted, so that a page that says it knows it
 // does. A log that does not come in a second is not waited for.
@@ -264,7 +271,7 @@ func (r *Recent) ticker() (lines []line, more int) {
 	defer r.mu.Unlock()
 	second := engine.Instant(0)
 	inSecond := 0
-	for _, l := range slices.Backward(r.lines) {
+	for _, l := range slices.Backward(latest(r.lines, tickerLines)) {
 		if s := l.at / 1000; s != second {
 			second, inSecond = s, 0
 		}
@@ -283,8 +290,11 @@ func (r *Recent) ticker() (lines []line, more int) {
 func (r *Recent) ranOut(since engine.Instant) (out []trace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := len(r.expiry) - 1; i >= 0 && r.expiry[i].at >= since; i-- {
-		out = append(out, r.expiry[i])
+	for _, t := range slices.Backward(latest(r.expiry, expiredLines)) {
+		if t.at < since {
+			break
+		}
+		out = append(out, t)
 	}
 	return out
 }

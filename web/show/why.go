@@ -12,7 +12,7 @@ import (
 // why explains how a message came by its time to live: which of the times that
 // bear on it counts, when the clock started, and what comes after (TTL-4 …
 // TTL-7, TTL-12 … TTL-16). A dead letter has none (TTL-33).
-func (p *Pages) why(ctx context.Context, m messageSight) component.Why {
+func (p *Pages) why(ctx context.Context, m messageSight, now engine.Instant) component.Why {
 	if m.Path.IsDeadLetter() {
 		return component.Why{Says: []component.Text{say(locale.T(ctx, "why.dead"))}}
 	}
@@ -50,7 +50,7 @@ func (p *Pages) why(ctx context.Context, m messageSight) component.Why {
 		kept.Wins = true
 		w.Terms = append(w.Terms, kept)
 	}
-	w.Says = p.whySays(ctx, m, actual)
+	w.Says = p.whySays(ctx, m, actual, now)
 	return w
 }
 
@@ -65,11 +65,11 @@ func (p *Pages) whyKept(m messageSight) string {
 	return "why.stored"
 }
 
-func (p *Pages) whySays(ctx context.Context, m messageSight, actual time.Duration) []component.Text {
+func (p *Pages) whySays(ctx context.Context, m messageSight, actual time.Duration, now engine.Instant) []component.Text {
 	if actual == 0 && m.Expires == 0 {
 		return []component.Text{say(locale.T(ctx, "why.never"))}
 	}
-	args := locale.Args{"TTL": component.Length(actual), "At": m.Message.EnqueuedAt.Time().Format("15:04:05")}
+	args := locale.Args{"TTL": component.Length(actual), "At": ClockTime(m.Message.EnqueuedAt, now)}
 	says := []component.Text{say(locale.T(ctx, "why.counts", args) + " ")}
 	if m.Message.State == engine.Deferred {
 		says = append(says, say(locale.T(ctx, "why.deferred")+" "))

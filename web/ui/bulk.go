@@ -155,7 +155,7 @@ func (d *Door) bulk(c echo.Context, at show.Place, typed url.Values) error {
 }
 
 func (d *Door) extendQuietly(c echo.Context, k engine.Key, by time.Duration) error {
-	_, err := d.extendOne(c, k, by)
+	_, _, err := d.extendOne(c, k, by)
 	return err
 }
 

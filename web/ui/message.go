@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -132,6 +131,9 @@ func (d *Door) settleWith(c echo.Context, at show.Place, typed url.Values, s eng
 // deadLetter moves a message to the dead-letter queue: with the lock of whoever
 // received it, else if nobody holds it (OPS-5).
 func (d *Door) deadLetter(c echo.Context, at show.Place, typed url.Values) error {
+	if wrong := d.reasonsTooLong(c.Request().Context(), typed); len(wrong) > 0 {
+		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: wrong})
+	}
 	reason, description := typed.Get(page.AskReason), typed.Get(page.AskDescription)
 	if _, given, err := token(at, typed); given || err != nil {
 		err := d.settleWith(c, at, typed, engine.Settlement{Outcome: engine.DeadLetter, Reason: reason, Description: description}, "ui.dead")
@@ -148,9 +150,6 @@ func (d *Door) deadLetter(c echo.Context, at show.Place, typed url.Values) error
 func (d *Door) againOr(c echo.Context, at show.Place, typed url.Values, field string, err error) error {
 	if err == nil || status(err) != http.StatusUnprocessableEntity {
 		return err
-	}
-	if field == page.AskReason && strings.Contains(told(err), "Description") {
-		field = page.AskDescription
 	}
 	return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]string{field: told(err)}})
 }
@@ -251,20 +250,20 @@ func (d *Door) extend(c echo.Context, at show.Place, typed url.Values) error {
 	if err != nil {
 		return d.againOr(c, at, typed, page.AskBy, err)
 	}
-	to, err := d.extendOne(c, at.Key, by)
+	to, now, err := d.extendOne(c, at.Key, by)
 	if err != nil {
 		return d.againOr(c, at, typed, page.AskBy, err)
 	}
-	return d.settled(c, at, says(c, "ui.extended", locale.Args{"At": to.Time().Format("15:04:05")}))
+	return d.settled(c, at, says(c, "ui.extended", locale.Args{"At": show.ClockTime(to, now)}))
 }
 
-func (d *Door) extendOne(c echo.Context, k engine.Key, by time.Duration) (engine.Instant, error) {
+func (d *Door) extendOne(c echo.Context, k engine.Key, by time.Duration) (to, now engine.Instant, err error) {
 	row, now, err := d.look(c, k)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	to := max(now, row.Expires).Add(by)                           // from now for one that never ends, or whose time has come
-	return to, d.b.Extend(c.Request().Context(), k, to, actor(c)) //nolint:wrapcheck // it says what it is about
+	to = max(now, row.Expires).Add(by)                                 // from now for one that never ends, or whose time has come
+	return to, now, d.b.Extend(c.Request().Context(), k, to, actor(c)) //nolint:wrapcheck // it says what it is about
 }
 
 // body sends all of a message's body, as something to keep: its content type is
