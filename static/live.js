@@ -330,7 +330,7 @@
   // ── What the page says about itself ───────────────────────────────────────
   const link = { ws: null, live: false, tries: 0, failures: [], next: 0, timer: 0, heard: 0, met: false };
   let staleSince = 0, lastGood = 0, polling = 0, pollTimer = 0, retry = 5000;
-  const missed = new Set(); // keys of rows that came during the pause
+  const missed = new Set(), mostMissed = 99999; // keys of rows that came during the pause
   const state = () =>
     paused ? ["paused", "low", missed.size ? word("pausedNew", missed.size) : word("paused")] :
     link.live ? ["live", "plenty", word("live")] :
@@ -448,7 +448,10 @@
     if (paused) {
       for (const [name, { order }] of Object.entries(parts)) {
         const have = new Set(listOf(name)?.order);
-        order.filter((key) => !have.has(key)).forEach((key) => missed.add(`${name} ${key}`));
+        for (const key of order) {
+          if (missed.size >= mostMissed) return;
+          if (!have.has(key)) missed.add(`${name} ${key}`);
+        }
       }
       return;
     }
