@@ -67,13 +67,14 @@ type Server struct {
 	o         Options
 	dashboard *http.Server
 	admin     *http.Server
+	room      *access.Room            // for the bodies of both ports
 	stop      context.CancelCauseFunc // ends what waits, for instance for a message
 }
 
 // New makes the servers without starting them.
 func New(o Options) *Server {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	s := &Server{o: o}
+	s := &Server{o: o, room: access.NewRoom()}
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.stop = stop
 	s.dashboard = s.server(ctx, s.newDashboard())
@@ -152,7 +153,7 @@ func (s *Server) base(policy func(*http.Request) string) *echo.Echo {
 
 func (s *Server) newAdmin() http.Handler {
 	e := s.base(func(*http.Request) string { return "default-src 'none'; frame-ancestors 'none'; sandbox" })
-	rest.Mount(e, s.o.Broker, s.o.Logger)
+	rest.Mount(e, s.o.Broker, s.room, s.o.Logger)
 	return e
 }
 
@@ -164,7 +165,7 @@ func (s *Server) newDashboard() http.Handler {
 	if s.o.Live != nil {
 		e.GET("/live", echo.WrapHandler(s.o.Live))
 	}
-	presentAPI := api.Mount(e.Group("/api/v1"), s.o.Broker, s.o.Logger)
+	presentAPI := api.Mount(e.Group("/api/v1"), s.o.Broker, s.room, s.o.Logger)
 	presentPage := s.o.UIError
 	if presentPage == nil {
 		presentPage = s.plainError

@@ -136,6 +136,8 @@ func shown(m api.Message, most int) string {
 		return printable(*m.Body, most)
 	case m.BodyBase64 != nil:
 		return fmt.Sprintf("(%d bytes, not text)", m.Size)
+	case m.BodyOmitted:
+		return fmt.Sprintf("(%d bytes)", m.Size)
 	default:
 		return ""
 	}

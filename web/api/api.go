@@ -24,6 +24,14 @@
 // type. Times are RFC 3339 in UTC. A body is text in "body" or, where it is not
 // UTF-8, base64 in "bodyBase64".
 //
+// A request has at most 8 MiB, whatever its entity admits; larger messages go
+// through the REST data plane, which does not hold them in memory. When many
+// large requests come at once, some wait, or are told to come again (503). In
+// answers a body of more than 1 MiB is left out and "bodyOmitted" is true: the
+// REST data plane gives it, and so does /n/{namespace}/m/{key}/body. Only what was
+// received and deleted is given whatever its size, as base64, since nobody could
+// ask for it again.
+//
 // With ?create=queue a missing queue is made before the message is sent, so
 // that a first try needs nothing else.
 //
@@ -53,17 +61,19 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/access"
 )
 
 type door struct {
 	broker *broker.Broker
+	room   *access.Room
 	log    *slog.Logger
 }
 
-// Mount adds the API of b to g and returns what presents its errors. What went
-// wrong inside is told to log.
-func Mount(g *echo.Group, b *broker.Broker, log *slog.Logger) echo.HTTPErrorHandler {
-	d := &door{broker: b, log: log}
+// Mount adds the API of b to g and returns what presents its errors. Large
+// requests wait for room. What went wrong inside is told to log.
+func Mount(g *echo.Group, b *broker.Broker, room *access.Room, log *slog.Logger) echo.HTTPErrorHandler {
+	d := &door{broker: b, room: room, log: log}
 	g.GET("/health", d.health)
 	g.GET("/entities", d.list)
 	g.POST("/entities", d.create)

@@ -22,18 +22,29 @@ const smallBody = 1 << 20
 // readBody is the body of a request, of at most so many bytes. More than that
 // is refused before it is read, or as soon as that is known.
 func readBody(r *http.Request, most int64) ([]byte, error) {
-	refusal := &engine.Refusal{Kind: engine.ErrTooLarge, Text: fmt.Sprintf("The request has more than the %d bytes allowed here.", most)}
-	if r.ContentLength > most {
-		return nil, refusal
+	if err := checkLength(r, most); err != nil {
+		return nil, err
 	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the body: %w", err)
 	}
 	if int64(len(raw)) > most {
-		return nil, refusal
+		return nil, tooLarge(most)
 	}
 	return raw, nil
+}
+
+// checkLength refuses a request that says that it is too large.
+func checkLength(r *http.Request, most int64) error {
+	if r.ContentLength > most {
+		return tooLarge(most)
+	}
+	return nil
+}
+
+func tooLarge(most int64) error {
+	return &engine.Refusal{Kind: engine.ErrTooLarge, Text: fmt.Sprintf("The request has more than the %d bytes allowed here.", most)}
 }
 
 // decode reads raw into v: one JSON value, no more, no members that v does not

@@ -89,7 +89,8 @@ type Message struct {
 	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`
 	LockedBy               string     `json:"lockedBy,omitempty"`
 	DeadLetterSource       string     `json:"deadLetterSource,omitempty"`
-	Size                   int64      `json:"size"` // bytes of the body
+	Size                   int64      `json:"size"`                  // bytes of the body
+	BodyOmitted            bool       `json:"bodyOmitted,omitempty"` // it is too large to stand here
 	Outgoing
 }
 

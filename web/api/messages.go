@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,11 +17,13 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
+	"mayfly/web/access"
 )
 
 const (
-	maxBatch        = 5000 // messages of one send
-	maxReceive      = 250  // messages of one receive
+	maxBatch        = 5000    // messages of one send
+	maxReceive      = 250     // messages of one receive
+	largestInline   = 1 << 20 // bytes of a body that stands in an answer
 	longestWait     = 300 * time.Second
 	releasePatience = 5 * time.Second // for giving messages back whose receiver has left
 )
@@ -83,10 +86,11 @@ func (d *door) send(c echo.Context) error {
 	if err != nil && !absent {
 		return err
 	}
-	out, err := d.readMessages(r, s.Config)
+	out, leave, err := d.readMessages(r, s.Config)
 	if err != nil {
 		return err
 	}
+	defer leave()
 	if absent {
 		if _, err := d.broker.Create(ctx, engine.Queue, p, engine.Config{}, client(r)); err != nil && !errors.Is(err, engine.ErrExists) {
 			return err
@@ -103,10 +107,28 @@ func (d *door) send(c echo.Context) error {
 	return c.JSON(http.StatusCreated, sent)
 }
 
-func (d *door) readMessages(r *http.Request, config engine.Config) ([]broker.Outgoing, error) {
+// readMessages takes the messages of a request, and room for them, which is to
+// be left when they are sent.
+func (d *door) readMessages(r *http.Request, config engine.Config) (out []broker.Outgoing, leave func(), err error) {
 	l := d.broker.Limits()
 	// Twice the messages themselves: JSON and base64 add to them.
-	raw, err := readBody(r, 2*max(l.MessageSize, l.BatchSize, config.MaxMessageSizeInKilobytes<<10)+smallBody)
+	most := min(2*max(l.MessageSize, l.BatchSize, config.MaxMessageSizeInKilobytes<<10)+smallBody, access.LargestBody)
+	if err := checkLength(r, most); err != nil {
+		return nil, nil, err
+	}
+	leave, err = d.room.Take(r.Context(), r.ContentLength, most)
+	if err != nil {
+		return nil, nil, err
+	}
+	if out, err = readOutgoing(r, most); err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return out, leave, nil
+}
+
+func readOutgoing(r *http.Request, most int64) ([]broker.Outgoing, error) {
+	raw, err := readBody(r, most)
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +210,10 @@ func (d *door) peekOne(ctx context.Context, list *list, row engine.Row) error {
 		return err
 	}
 	m.LockedBy = row.LockedBy
+	if row.Content.BodySize() > largestInline {
+		m.BodyOmitted = true
+		return list.add(m)
+	}
 	body, err := d.broker.Body(ctx, row.Message.Content, row.Content.BodySize())
 	if errors.Is(err, engine.ErrMessageNotFound) {
 		return nil // it has been taken meanwhile
@@ -295,14 +321,25 @@ func presentReceived(c echo.Context, got []broker.Received) error {
 		} else {
 			out.LockToken = m.Token().String()
 		}
-		if err := out.setBody(m.Body); err != nil {
-			return err
-		}
-		if err := list.add(out); err != nil {
+		if err := addReceived(list, out, m); err != nil {
 			return err
 		}
 	}
 	return list.end()
+}
+
+func addReceived(list *list, out Message, m broker.Received) error {
+	switch large := out.Size > largestInline; {
+	case large && m.Deleted: // it is now or never
+		return list.addStreaming(out, m.Body)
+	case large:
+		out.BodyOmitted = true
+	default:
+		if err := out.setBody(m.Body); err != nil {
+			return err
+		}
+	}
+	return list.add(out)
 }
 
 // giveBack frees messages that nobody got; those that were deleted are gone.
@@ -342,6 +379,29 @@ func (l *list) add(m Message) error {
 		before = l.begin()
 	}
 	return l.write(before, string(raw))
+}
+
+// addStreaming adds a message with a body that is not held in memory.
+func (l *list) addStreaming(m Message, body io.Reader) error {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("write message %s: %w", m.Key, err)
+	}
+	before := ","
+	if !l.begun {
+		before = l.begin()
+	}
+	if err := l.write(before, string(raw[:len(raw)-1]), `,"bodyBase64":"`); err != nil {
+		return err
+	}
+	w := base64.NewEncoder(base64.StdEncoding, l.w)
+	if _, err := io.Copy(w, body); err != nil {
+		return fmt.Errorf("write message %s: %w", m.Key, err)
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("write message %s: %w", m.Key, err)
+	}
+	return l.write(`"}`)
 }
 
 func (l *list) begin() string {

@@ -16,6 +16,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
+	"mayfly/web/access"
 )
 
 // A world is a door on a real broker.
@@ -33,7 +34,7 @@ func start(t *testing.T, o broker.Options) *world {
 		t.Fatal(err)
 	}
 	e := echo.New()
-	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), b, o.Logger)
+	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), b, access.NewRoom(), o.Logger)
 	s := httptest.NewServer(e)
 	t.Cleanup(func() {
 		s.CloseClientConnections()

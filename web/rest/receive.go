@@ -1,13 +1,15 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -64,7 +66,7 @@ func present(c echo.Context, m broker.Received) error {
 	h := w.Header()
 	writeHeader(h, m.Message.Properties(content))
 	setBrokerProperties(h, brokerProperties(m, content))
-	h.Set(echo.HeaderContentType, cmp.Or(content.ContentType, defaultContentType))
+	h.Set(echo.HeaderContentType, contentType(content.ContentType))
 	h.Set("Date", httpTime(m.Message.EnqueuedAt))
 	h.Set(echo.HeaderContentLength, strconv.FormatInt(content.BodySize, 10))
 	status := http.StatusOK
@@ -81,6 +83,15 @@ func present(c echo.Context, m broker.Received) error {
 		return fmt.Errorf("write message %d: %w", m.Message.Key, err)
 	}
 	return nil
+}
+
+// contentType is a stored content type as a header: one that no header can have
+// is as good as none.
+func contentType(stored string) string {
+	if stored == "" || strings.ContainsFunc(stored, unicode.IsControl) || !utf8.ValidString(stored) {
+		return defaultContentType
+	}
+	return stored
 }
 
 // giveBack frees a message that nobody got.

@@ -19,7 +19,7 @@
 // as JSON in the header BrokerProperties, every other header that HTTP has no
 // use for is an application property (see parseHeader). With Content-Type
 // application/vnd.microsoft.servicebus.json the body is a list of messages,
-// which are stored all or none.
+// which are stored all or none; it has at most 8 MiB, whatever the entity admits.
 //
 // Names of headers have no case, and Go's HTTP server writes those it receives
 // the usual way: a property sent as "region" arrives as "Region". It is found
@@ -44,6 +44,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/access"
 )
 
 // Waiting for a message, unless the request says otherwise, and at most.
@@ -54,13 +55,14 @@ const (
 
 type door struct {
 	broker *broker.Broker
+	room   *access.Room
 	log    *slog.Logger
 }
 
-// Mount serves the data plane of b, and its errors, on all of e. What went
-// wrong inside is told to log.
-func Mount(e *echo.Echo, b *broker.Broker, log *slog.Logger) {
-	d := &door{broker: b, log: log}
+// Mount serves the data plane of b, and its errors, on all of e. Lists of
+// messages wait for room. What went wrong inside is told to log.
+func Mount(e *echo.Echo, b *broker.Broker, room *access.Room, log *slog.Logger) {
+	d := &door{broker: b, room: room, log: log}
 	e.HTTPErrorHandler = d.fail
 	e.GET("/health", d.health)
 	e.Any("/*", d.route)

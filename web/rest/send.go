@@ -13,6 +13,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/access"
 )
 
 // batchType is the Content-Type of a list of messages.
@@ -39,7 +40,15 @@ func (d *door) send(c echo.Context, t target) error {
 	}
 	var out []broker.Outgoing
 	if kind, _, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType)); err == nil && kind == batchType {
-		out, err = readBatch(r, 2*max(limit, d.broker.Limits().BatchSize)+64<<10)
+		most := min(2*max(limit, d.broker.Limits().BatchSize)+64<<10, access.LargestBody)
+		if r.ContentLength <= most { // else it is refused unread
+			leave, err := d.room.Take(ctx, r.ContentLength, most)
+			if err != nil {
+				return err
+			}
+			defer leave()
+		}
+		out, err = readBatch(r, most)
 		if err != nil {
 			return err
 		}

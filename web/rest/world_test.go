@@ -16,6 +16,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
+	"mayfly/web/access"
 )
 
 // A world is a door on a real broker.
@@ -33,7 +34,7 @@ func start(t *testing.T, o broker.Options) *world {
 		t.Fatal(err)
 	}
 	e := echo.New()
-	Mount(e, b, o.Logger)
+	Mount(e, b, access.NewRoom(), o.Logger)
 	s := httptest.NewServer(e)
 	t.Cleanup(func() {
 		s.CloseClientConnections()

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/web/access"
+)
+
+// A large body is not held in memory for an answer; only what is deleted with it
+// has to be given.
+func TestLargeBodies(t *testing.T) {
+	l := engine.DefaultLimits()
+	l.MessageSize, l.BatchSize = 100<<20, 100<<20
+	w := start(t, broker.Options{Limits: &l})
+	if _, err := w.broker.Create(t.Context(), engine.Queue, "q", engine.Config{}, "test"); err != nil {
+		t.Fatal(err)
+	}
+	w.want(413, "POST", "/send/q", `{"body":"`+strings.Repeat("x", access.LargestBody)+`"}`, nil)
+	limit, large := strings.Repeat("a", largestInline), strings.Repeat("b", largestInline+1)
+	w.want(201, "POST", "/send/q", `[{"body":"`+limit+`"},{"body":"`+large+`"}]`, nil)
+	var got Messages
+	check := func(how string) {
+		t.Helper()
+		if len(got.Messages) != 2 {
+			t.Fatalf("%s: %d messages", how, len(got.Messages))
+		}
+		if m := got.Messages[0]; m.BodyOmitted || m.Body == nil || *m.Body != limit {
+			t.Errorf("%s: a body of the limit is left out", how)
+		}
+	}
+	w.want(200, "GET", "/peek/q", "", &got)
+	check("peek")
+	if m := got.Messages[1]; !m.BodyOmitted || m.Body != nil || m.BodyBase64 != nil || m.Size != largestInline+1 {
+		t.Error("peek: a large body stands in the answer")
+	}
+	got = Messages{}
+	w.want(200, "POST", "/receive/q", `{"max":2}`, &got)
+	check("receive")
+	if m := got.Messages[1]; !m.BodyOmitted || m.Body != nil || m.BodyBase64 != nil {
+		t.Error("receive: a large body stands in the answer")
+	}
+	for _, m := range got.Messages {
+		w.want(204, "POST", "/settle", `{"lockToken":"`+m.LockToken+`","outcome":"abandon"}`, nil)
+	}
+	got = Messages{}
+	w.want(200, "POST", "/receive/q", `{"max":2,"mode":"receive-and-delete"}`, &got)
+	check("receive and delete")
+	if m := got.Messages[1]; m.BodyOmitted || m.BodyBase64 == nil || *m.BodyBase64 != base64.StdEncoding.EncodeToString([]byte(large)) {
+		t.Error("receive and delete: a large body was lost")
+	}
+}
