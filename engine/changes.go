@@ -197,7 +197,17 @@ func (ns *Namespace) batch(now Instant) *Batch {
 // reads any more. Those of this batch wait for the next one, so that a
 // delivery can still find the body it is about to hand out.
 func (ns *Namespace) collect(b *Batch) {
+	var loose map[Key]bool // a send that was taken back and tried again discards its staged bodies each time
 	for _, k := range ns.changes.ripe {
+		if k.staged && !k.stored {
+			if loose[k.key] {
+				continue
+			}
+			if loose == nil {
+				loose = map[Key]bool{}
+			}
+			loose[k.key] = true
+		}
 		if k.stored || k.staged {
 			b.DropContents = append(b.DropContents, DroppedContent{k.key, k.hasBody})
 		}
@@ -252,12 +262,34 @@ func (ns *Namespace) Rollback() {
 	ns.undo()
 	ns.events, ns.out = nil, Effects{}
 	ns.changes.hard, ns.changes.deleted = false, nil
+	ns.forget()
 	for _, e := range ns.entities {
 		if e.Config.AutoDeleteOnIdle != 0 { // what kept it, or its time, may be other than it was
 			e.idleAt = 1
 			ns.reschedule(e.main)
 		}
 	}
+}
+
+// forget lets go of messages and contents that never were, bodies above all: a
+// store may refuse for hours. Staged bodies are still to be dropped.
+func (ns *Namespace) forget() {
+	c := &ns.changes
+	c.messages = slices.DeleteFunc(c.messages, func(m *message) bool {
+		if ns.messages[m.Key] == m {
+			return false
+		}
+		m.dirty = false
+		return true
+	})
+	c.contents = slices.DeleteFunc(c.contents, func(k *content) bool {
+		if k.refs > 0 {
+			return false
+		}
+		delete(c.bodies, k)
+		return true
+	})
+	c.garbage = slices.DeleteFunc(c.garbage, func(k *content) bool { return k.refs == 0 && !k.stored && !k.staged })
 }
 
 // Taken says that the body of a delivery has been read or given up.

@@ -117,3 +117,28 @@ func TestCheckFinds(t *testing.T) {
 		})
 	}
 }
+
+// A store that refuses for hours must not fill the memory with what was refused.
+func TestRollbackForgets(t *testing.T) {
+	ns := populated(t)
+	ns.Seal(true)
+	for range 3 {
+		for _, p := range []Path{"q", "t"} {
+			s, err := Submit(Content{}, []byte("body"), 0, ns.keys.Next(), ns.limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ns.Send(2_000_000, p, []Submission{s}, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ns.Rollback()
+	}
+	c := &ns.changes
+	if n := len(c.messages) + len(c.contents) + len(c.bodies) + len(c.garbage); n != 0 {
+		t.Errorf("%d messages, %d contents, %d bodies and %d pieces of garbage are kept", len(c.messages), len(c.contents), len(c.bodies), len(c.garbage))
+	}
+	if err := ns.Check(); err != nil {
+		t.Error(err)
+	}
+}

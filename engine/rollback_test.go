@@ -130,6 +130,16 @@ func TestBodies(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{})
 	s := staged(c)
+	for range 2 { // taken back with its turn, and tried again
+		if _, err := c.ns.Send(c.now, "q", []engine.Submission{s}, ""); err != nil {
+			t.Fatal(err)
+		}
+		c.ns.Rollback()
+	}
+	if all := append(dropped(c), dropped(c)...); len(all) != 1 || all[0] != s.Key {
+		t.Errorf("taken back, %v is dropped", all)
+	}
+	s = staged(c)
 	if _, err := c.ns.Send(c.now, "nowhere", []engine.Submission{s}, ""); err == nil {
 		t.Fatal("it was sent nowhere")
 	}
