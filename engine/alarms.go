@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 )
 
@@ -130,22 +129,6 @@ func (s *alarms) join(i int) {
 func (s *alarms) cut(i int) {
 	s.chunks = tighten(slices.Delete(s.chunks, i, i+1))
 	s.last = tighten(slices.Delete(s.last, i, i+1))
-}
-
-// ascend goes through the alarms at or after from, soonest first. They must not
-// change meanwhile.
-func (s *alarms) ascend(from Instant) iter.Seq[alarm] {
-	return func(yield func(alarm) bool) {
-		i, j := s.before(from)
-		for ; i < len(s.chunks); i++ {
-			for _, a := range s.chunks[i][j:] {
-				if !yield(a) {
-					return
-				}
-			}
-			j = 0
-		}
-	}
 }
 
 // countBefore is how many alarms are earlier than at: the lengths of whole

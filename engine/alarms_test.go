@@ -83,14 +83,11 @@ func TestAlarmsAreASortedSlice(t *testing.T) {
 					remove(t, gone[i])
 				}
 			},
-			"ascend": func(t *rapid.T) {
+			"countBefore": func(t *rapid.T) {
 				at := instant.Draw(t, "at")
 				i := slices.IndexFunc(model, func(a alarm) bool { return a.at >= at })
 				if i < 0 {
 					i = len(model)
-				}
-				if !slices.Equal(slices.Collect(s.ascend(at)), model[i:]) {
-					t.Fatalf("ascending from %d misses some", at)
 				}
 				if got := s.countBefore(at); got != i {
 					t.Fatalf("%d are before %d, want %d", got, at, i)
@@ -167,13 +164,6 @@ func BenchmarkAlarmsAtAMillion(b *testing.B) {
 		for b.Loop() {
 			s.countBefore(Instant(r.Int64N(horizon)))
 		}
-	})
-	b.Run("ascend, each", func(b *testing.B) {
-		for b.Loop() {
-			for range s.ascend(0) {
-			}
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/million, "ns/alarm")
 	})
 	b.Run("queue, remove first and add last", func(b *testing.B) {
 		var s alarms

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"cmp"
-	"slices"
-
-	"mayfly/engine/value"
+	"container/heap"
 )
 
 // A Row is a message as somebody sees who only looks.
@@ -17,11 +15,6 @@ type Row struct {
 	Deliveries int32   // failed deliveries that are one too many; zero in a dead-letter queue
 	LockedBy   string  // who holds the lock, as far as known
 }
-
-// Properties are the application properties of m as a receiver sees them: the
-// sender's, changed by settlements, and in a dead-letter queue the reason
-// (SETL-2, TTL-27). c is m's decoded content.
-func (m Message) Properties(c Content) value.Properties { return m.properties(c) }
 
 func (ns *Namespace) row(h *holder, m *message) Row {
 	r := Row{
@@ -149,10 +142,17 @@ func (ns *Namespace) State(p Path) (EntityState, error) {
 
 // States are all entities by path; kind zero means every kind.
 func (ns *Namespace) States(kind EntityKind) []EntityState {
-	of := slices.DeleteFunc(ns.sorted(), func(e *entity) bool { return kind != 0 && e.Kind != kind })
-	all := make([]EntityState, len(of)) // states are large, and there may be ten thousand
-	for i, e := range of {
-		all[i] = e.state()
+	n := 0
+	for _, e := range ns.entities {
+		if kind == 0 || e.Kind == kind {
+			n++
+		}
+	}
+	all := make([]EntityState, 0, n) // states are large, and there may be ten thousand
+	for _, e := range ns.sorted() {
+		if kind == 0 || e.Kind == kind {
+			all = append(all, e.state())
+		}
 	}
 	return all
 }
@@ -173,17 +173,12 @@ func (ns *Namespace) Subscriptions(topic Path) []EntityState {
 func (e *entity) state() EntityState {
 	h := e.main
 	s := EntityState{
-		Entity: e.Entity,
-		Counts: Counts{Active: h.count[classActive], Locked: h.count[classLocked], Deferred: h.count[classDeferred], Scheduled: h.count[classScheduled]},
-		Bytes:  e.bytesHeld(), AccessedAt: h.meter.AccessedAt, LastUsed: h.meter.LastUsed, NextSeq: h.meter.NextSeq,
+		Entity: e.Entity, Counts: e.counts(),
+		Bytes: e.bytesHeld(), AccessedAt: h.meter.AccessedAt, LastUsed: h.meter.LastUsed, NextSeq: h.meter.NextSeq,
 		Held: e.activity().Held(), Subscriptions: len(e.subs), Rules: e.rules, NotActiveYet: e.Config.NotActiveYet(),
 	}
 	for _, h := range e.holders() {
 		s.Receivers += len(h.links)
-	}
-	if e.dead != nil {
-		s.Counts.DeadLetter = int64(e.dead.order.len())
-		s.Counts.DeadLocked = e.dead.count[classLocked]
 	}
 	if e.topic == nil {
 		s.SizeInBytes = e.bytes
@@ -202,10 +197,19 @@ func (e *entity) state() EntityState {
 	return s
 }
 
+func (e *entity) counts() Counts {
+	n := e.main.count
+	c := Counts{Active: n[classActive], Locked: n[classLocked], Deferred: n[classDeferred], Scheduled: n[classScheduled]}
+	if e.dead != nil {
+		c.DeadLetter, c.DeadLocked = int64(e.dead.order.len()), e.dead.count[classLocked]
+	}
+	return c
+}
+
 // Totals are the counts of the whole namespace.
 func (ns *Namespace) Totals() (c Counts, entities int) {
 	for _, e := range ns.entities {
-		s := e.state().Counts
+		s := e.counts()
 		c.Active += s.Active
 		c.Locked += s.Locked
 		c.Deferred += s.Deferred
@@ -255,40 +259,63 @@ func (ns *Namespace) Horizon(p Path, edges []Instant) []Span {
 
 // Expiring lists the next n messages whose time runs out, soonest first.
 func (ns *Namespace) Expiring(n int) []Row {
-	type next struct {
-		alarm
-		h *holder
-	}
-	var firsts []next
+	var next soonest
 	for _, h := range ns.holders {
-		if a, ok := h.expiring.first(); ok {
-			firsts = append(firsts, next{a, h})
+		if h.expiring.len() > 0 {
+			next = append(next, cursor{h: h, alarm: h.expiring.chunks[0][0]})
 		}
 	}
-	order := func(a, b next) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.h.path, b.h.path), cmp.Compare(a.seq, b.seq))
-	}
-	slices.SortFunc(firsts, order)
-	var best []next
-	for _, f := range firsts {
-		if n <= 0 || len(best) >= n && best[n-1].at < f.at {
-			break
+	heap.Init(&next)
+	var rows []Row
+	for len(rows) < n && len(next) > 0 {
+		c := &next[0]
+		rows = append(rows, ns.row(c.h, c.h.order.at(c.seq)))
+		if c.advance() {
+			heap.Fix(&next, 0)
+		} else {
+			heap.Pop(&next)
 		}
-		taken := 0
-		for a := range f.h.expiring.ascend(0) {
-			if taken++; taken > n {
-				break
-			}
-			best = append(best, next{a, f.h})
-		}
-		slices.SortFunc(best, order)
-		best = best[:min(n, len(best))]
-	}
-	rows := make([]Row, 0, len(best))
-	for _, b := range best {
-		rows = append(rows, ns.row(b.h, b.h.order.at(b.seq)))
 	}
 	return rows
+}
+
+// A cursor stands at one of a place's expiries.
+type cursor struct {
+	alarm
+	h            *holder
+	chunk, index int // where the alarm stands in h.expiring
+}
+
+// advance goes to the next one, if there is one.
+func (c *cursor) advance() bool {
+	chunks := c.h.expiring.chunks
+	if c.index++; c.index == len(chunks[c.chunk]) {
+		c.chunk, c.index = c.chunk+1, 0
+	}
+	if c.chunk == len(chunks) {
+		return false
+	}
+	c.alarm = chunks[c.chunk][c.index]
+	return true
+}
+
+// soonest is a heap of cursors, by time and path.
+type soonest []cursor
+
+func (s soonest) Len() int { return len(s) }
+func (s soonest) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(s[i].at, s[j].at), cmp.Compare(s[i].h.path, s[j].h.path)) < 0
+}
+func (s soonest) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+
+// Push is never called: there are no more places than at first.
+func (s *soonest) Push(any) { panic("a place came in between") }
+
+// Pop implements heap.Interface.
+func (s *soonest) Pop() any {
+	last := len(*s) - 1
+	*s = (*s)[:last]
+	return nil
 }
 
 // Deferred lists deferred messages over all entities, by path and number.

@@ -53,6 +53,9 @@ func (ns *Namespace) checkEntities() error {
 			top++
 		}
 	}
+	if ns.inOrder != nil && (len(ns.inOrder) != len(ns.entities) || slices.ContainsFunc(ns.inOrder, func(e *entity) bool { return ns.entities[e.Path.Fold()] != e })) {
+		return fmt.Errorf("%d entities are listed and %d are there, or others", len(ns.inOrder), len(ns.entities))
+	}
 	if places != len(ns.holders) || top != ns.topLevel {
 		return fmt.Errorf("%d places are known and %d belong to entities; %d queues and topics are counted and %d are there", len(ns.holders), places, ns.topLevel, top)
 	}
@@ -257,8 +260,9 @@ func (s *alarms) fault(want []alarm) error {
 // hungry.
 func (ns *Namespace) checkLinks() error {
 	n := 0
-	credit := map[*entity]int{}
+	credit, attached := map[*entity]int{}, map[*entity]int{}
 	for _, h := range ns.holders {
+		attached[h.entity.root()] += len(h.links)
 		waiting := false
 		for _, l := range h.links {
 			if ns.links[l.ID] != l || l.holder != h || l.credit < 0 {
@@ -285,6 +289,9 @@ func (ns *Namespace) checkLinks() error {
 	for _, e := range ns.entities {
 		if e.credit != credit[e] {
 			return broken(e.Path, "%d links with credit are counted, %d are there", e.credit, credit[e])
+		}
+		if e.attached != attached[e] {
+			return broken(e.Path, "%d links are counted, %d are there", e.attached, attached[e])
 		}
 	}
 	return nil

@@ -298,6 +298,22 @@ func TestDeadLetters(t *testing.T) {
 				c.sub("t", "s", engine.Config{ForwardDeadLetteredMessagesTo: "other"})
 			}
 			c.refused(engine.ErrNotImplemented, func() error { return c.ns.Attach(c.now, engine.Link{ID: 90, Path: engine.Path(p).DeadLetter()}) })
+		}, "DLQ-13 later " + p: func(c *clocked) { // receivers end where they would be refused now, and only there
+			c.queue("other", engine.Config{})
+			if p == "q" {
+				c.queue("q", engine.Config{})
+			} else {
+				c.topic("t", engine.Config{})
+				c.sub("t", "s", engine.Config{})
+			}
+			at := engine.Path(p)
+			main, dead := c.attach(at, 1), c.attach(at.DeadLetter(), 1)
+			c.update(at, func(cfg *engine.Config) { cfg.ForwardTo = "other" })
+			c.equal(len(c.ended), 1)
+			c.equal(c.ended[0].ID, main)
+			c.update(at, func(cfg *engine.Config) { cfg.ForwardTo, cfg.ForwardDeadLetteredMessagesTo = "", "other" })
+			c.equal(len(c.ended), 2)
+			c.equal(c.ended[1].ID, dead)
 		}})
 	}
 }

@@ -92,7 +92,8 @@ func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *enti
 // checkForward keeps an entity from forwarding to itself (PROP-9) and
 // conflicting properties apart.
 func (ns *Namespace) checkForward(p Path, c Config) error {
-	for name, to := range map[string]string{"ForwardTo": c.ForwardTo, "ForwardDeadLetteredMessagesTo": c.ForwardDeadLetteredMessagesTo} {
+	for _, f := range [...]struct{ name, to string }{{"ForwardTo", c.ForwardTo}, {"ForwardDeadLetteredMessagesTo", c.ForwardDeadLetteredMessagesTo}} {
+		name, to := f.name, f.to
 		if to == "" {
 			continue
 		}
@@ -119,7 +120,7 @@ func (ns *Namespace) place(e *entity, topic *entity) {
 			e.dead.terms = Terms{DeadLetterQueue: true}
 		}
 	}
-	ns.entities[e.Path.Fold()] = e
+	ns.entities[e.Path.Fold()], ns.inOrder = e, nil
 	for _, h := range e.holders() {
 		ns.holders[h.id] = h
 	}
@@ -140,6 +141,7 @@ func (ns *Namespace) place(e *entity, topic *entity) {
 // holders contain stays as it is, so that place undoes it.
 func (ns *Namespace) unplace(e *entity) {
 	delete(ns.entities, e.Path.Fold())
+	ns.inOrder = nil
 	for _, h := range e.holders() {
 		delete(ns.holders, h.id)
 		h.at = 0
@@ -170,6 +172,16 @@ func (e *entity) bytesHeld() (n int64) {
 func (e *entity) messages() (n int64) {
 	for _, h := range e.holders() {
 		n += int64(h.order.len())
+	}
+	return n
+}
+
+// contained counts the messages that go with e: its own and its
+// subscriptions'.
+func (e *entity) contained() int64 {
+	n := e.messages()
+	for _, s := range e.subs {
+		n += s.messages()
 	}
 	return n
 }
@@ -241,6 +253,15 @@ func (ns *Namespace) admin(p Path) (*entity, error) {
 	return ns.entity(p)
 }
 
+// Contained counts the messages that Delete would remove with the entity.
+func (ns *Namespace) Contained(p Path) (int64, error) {
+	e, err := ns.admin(p)
+	if err != nil {
+		return 0, err
+	}
+	return e.contained(), nil
+}
+
 // Delete removes an entity with everything in it (PROP-14, DLQ-1).
 func (ns *Namespace) Delete(now Instant, p Path, actor string) error {
 	e, err := ns.admin(p)
@@ -255,8 +276,8 @@ func (ns *Namespace) Delete(now Instant, p Path, actor string) error {
 func (ns *Namespace) remove(now Instant, e *entity, kind EventKind, actor string) {
 	gone := append(slices.Clone(e.subs), e)
 	ev := ns.entityEvent(kind, now, e, actor)
+	ev.Count = e.contained()
 	for _, g := range gone {
-		ev.Count += g.messages()
 		ev.Rules = append(ev.Rules, g.rules...)
 		if g != e {
 			ev.Subs = append(ev.Subs, g.Entity)
@@ -266,7 +287,9 @@ func (ns *Namespace) remove(now Instant, e *entity, kind EventKind, actor string
 		if g != e {
 			ns.entityEvent(kind, now, g, actor).Count = g.messages()
 		}
-		ns.end(g, func(h *holder) error { return notFound(h.path) })
+		for _, h := range g.holders() {
+			ns.end(h, notFound(h.path))
+		}
 		topic := g.topic
 		ns.unplace(g)
 		for _, h := range g.holders() {
@@ -293,9 +316,3 @@ func (ns *Namespace) entityEvent(kind EventKind, now Instant, e *entity, actor s
 }
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
-
-// Restore takes one record of the store in, in Load's order; call Restored
-// after the last one.
-func (ns *Namespace) Restore(r Record) error {
-	return ns.restore(r)
-}

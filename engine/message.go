@@ -28,10 +28,8 @@ func newToken(k Key, nonce uint64) (t LockToken) {
 	return t
 }
 
-func (t LockToken) key() Key { return Key(binary.BigEndian.Uint64(t[:8])) }
-
 // Key is the message that the token locks, or locked once.
-func (t LockToken) Key() Key { return t.key() }
+func (t LockToken) Key() Key { return Key(binary.BigEndian.Uint64(t[:8])) }
 
 func (t LockToken) nonce() uint64 { return binary.BigEndian.Uint64(t[8:]) }
 
@@ -120,6 +118,31 @@ func (x *Extra) size() int64 {
 		n += len(x.Properties.Append(nil))
 	}
 	return int64(n)
+}
+
+// Properties are the application properties of m as a receiver sees them: the
+// sender's, changed by settlements, and in a dead-letter queue the reason
+// (SETL-2, TTL-27). c is m's decoded content.
+func (m Message) Properties(c Content) value.Properties {
+	props := c.Properties
+	x := m.Extra
+	if x == nil {
+		return props
+	}
+	if len(x.Properties) > 0 {
+		props = props.Merge(x.Properties)
+	}
+	var dead value.Properties
+	if x.Reason != "" {
+		dead = append(dead, value.Property{Name: "DeadLetterReason", Value: value.OfString(x.Reason)})
+	}
+	if x.Description != "" {
+		dead = append(dead, value.Property{Name: "DeadLetterErrorDescription", Value: value.OfString(x.Description)})
+	}
+	if len(dead) > 0 {
+		props = props.Merge(dead)
+	}
+	return props
 }
 
 // effectiveTTL is the shorter of a message's own time to live and the ceiling

@@ -21,6 +21,9 @@ func NewKeys(epoch uint64) *Keys { return &Keys{epoch: epoch << 40} }
 // Next is an identity never given before in this namespace.
 func (k *Keys) Next() Key { return Key(k.epoch | k.last.Add(1)) }
 
+// gave tells whether an identity is of this epoch.
+func (k *Keys) gave(key Key) bool { return uint64(key)>>40 == k.epoch>>40 }
+
 // Options are what a Namespace is made with.
 type Options struct {
 	Limits Limits
@@ -51,6 +54,7 @@ type Namespace struct {
 	hungry   []*holder  // holders where a link may now be served
 	dying    []*holder  // of deleted entities; their messages are let go in slices
 	topLevel int        // queues and topics
+	inOrder  []*entity  // by folded path, not to be changed; nil after one came or went
 
 	changes changes
 	events  []Event
@@ -70,6 +74,8 @@ type entity struct {
 	credit int    // links with credit, here and, for a topic, at its subscriptions
 	idleAt Instant
 	ledger ledger
+
+	attached int // links below a root entity, with credit or without
 }
 
 // root is the entity that e's bytes count against: the topic for a
@@ -239,11 +245,13 @@ func (ns *Namespace) feed(h *holder) {
 // Unpublished is how many events happened since the last Flush.
 func (ns *Namespace) Unpublished() int { return len(ns.events) }
 
-// sorted are the entities by folded path.
+// sorted are the entities by folded path. Pages ask several times a second.
 func (ns *Namespace) sorted() []*entity {
-	all := make([]*entity, 0, len(ns.entities))
-	for _, path := range slices.Sorted(maps.Keys(ns.entities)) {
-		all = append(all, ns.entities[path])
+	if ns.inOrder == nil {
+		ns.inOrder = make([]*entity, 0, len(ns.entities))
+		for _, key := range slices.Sorted(maps.Keys(ns.entities)) {
+			ns.inOrder = append(ns.inOrder, ns.entities[key])
+		}
 	}
-	return all
+	return ns.inOrder
 }

@@ -111,7 +111,7 @@ func (ns *Namespace) admitMove(m *message, from *holder, mv Move) (*entity, erro
 }
 
 // Extend sets a message's own expiry, past the entity's ceiling too but not
-// before now; nil time for never is not offered (OPS-3).
+// before now (OPS-3).
 func (ns *Namespace) Extend(now Instant, k Key, expires Instant, actor string) error {
 	m, h, err := ns.byKey(k)
 	if err != nil {
@@ -281,6 +281,8 @@ type Purge struct {
 	Removed int64
 	Skipped int64 // locked ones
 	Done    bool
+
+	holder HolderID // of Path when it began: who comes after it under that name is spared
 }
 
 // BeginPurge fixes what a purge may remove. What time has done to locked and
@@ -291,14 +293,14 @@ func (ns *Namespace) BeginPurge(now Instant, p Path, classes []Class) (Purge, er
 		return Purge{}, err
 	}
 	ns.catchUp(now, h)
-	return Purge{Path: p, Classes: classes, Bound: h.entity.main.meter.NextSeq, Before: now, From: 1}, nil
+	return Purge{Path: p, Classes: classes, Bound: h.entity.main.meter.NextSeq, Before: now, From: 1, holder: h.id}, nil
 }
 
 // PurgeSlice removes up to limit more messages and moves pg on.
 func (ns *Namespace) PurgeSlice(now Instant, pg *Purge, limit int, actor string) error {
-	h, err := ns.holder(pg.Path)
-	if err != nil {
-		return err
+	h := ns.holders[pg.holder]
+	if h == nil {
+		return notFound(pg.Path)
 	}
 	var victims []*message
 	looked := 0

@@ -84,23 +84,14 @@ func (ns *Namespace) Attach(now Instant, l Link) error {
 	if err != nil {
 		return err
 	}
-	if int64(ns.receivers(h.entity.root())) >= ns.limits.Receives {
-		return refuse(ErrBusy, "'%s' has %d receivers waiting, which is the most it may have.", h.entity.root().Path, ns.limits.Receives)
+	if root := h.entity.root(); int64(root.attached) >= ns.limits.Receives {
+		return refuse(ErrBusy, "'%s' has %d receivers waiting, which is the most it may have.", root.Path, ns.limits.Receives)
 	}
 	in := &link{Link: l, holder: h}
 	ns.join(in)
 	ns.changes.note(undo{kind: undoOther, other: func() { ns.leave(in) }})
 	ns.accessed(now, h.entity, "receive", l.Client)
 	return nil
-}
-
-func (ns *Namespace) receivers(root *entity) (n int) {
-	for _, e := range append(slices.Clone(root.subs), root) {
-		for _, h := range e.holders() {
-			n += len(h.links)
-		}
-	}
-	return n
 }
 
 // openFor finds the place to receive from and refuses where receiving is
@@ -160,6 +151,7 @@ func (l *link) setCredit(ns *Namespace, n int) {
 func (ns *Namespace) join(l *link) {
 	ns.links[l.ID] = l
 	l.holder.links = append(l.holder.links, l)
+	l.holder.entity.root().attached++
 	if l.credit > 0 {
 		ns.hold(l.holder.entity, 1)
 		ns.feed(l.holder)
@@ -169,6 +161,7 @@ func (ns *Namespace) join(l *link) {
 func (ns *Namespace) leave(l *link) {
 	delete(ns.links, l.ID)
 	l.holder.links = slices.DeleteFunc(l.holder.links, func(o *link) bool { return o == l })
+	l.holder.entity.root().attached--
 	if l.credit > 0 {
 		ns.hold(l.holder.entity, -1)
 	}
@@ -197,19 +190,28 @@ func (ns *Namespace) Detach(now Instant, id LinkID, _ Closed) {
 }
 
 // Match hands ready messages to links with credit, one to each in rotation. If
-// it met more messages that time had changed than one step may settle, it goes
-// on at the next call; NextDue says so.
+// there are more of them than one step may hand out, or it met more that time
+// had changed than one step may settle, it goes on at the next call; NextDue
+// says so.
 func (ns *Namespace) Match(now Instant) {
 	todo := ns.hungry
 	ns.hungry = nil
-	for _, h := range todo {
+	most := len(ns.out.Deliveries) + maxHandedOut
+	for i, h := range todo {
+		if len(ns.out.Deliveries) >= most {
+			ns.hungry = slices.Concat(todo[i:], ns.hungry)
+			return
+		}
 		h.hungry = false
 		if ns.holders[h.id] == h {
-			ns.feedLinks(now, h)
+			ns.feedLinks(now, h, most)
 			ns.release(now, h)
 		}
 	}
 }
+
+// maxHandedOut bounds what one Match hands out, whatever credit there is.
+const maxHandedOut = 4096
 
 // release ends the links that wanted only what was there.
 func (ns *Namespace) release(now Instant, h *holder) {
@@ -221,8 +223,13 @@ func (ns *Namespace) release(now Instant, h *holder) {
 	}
 }
 
-func (ns *Namespace) feedLinks(now Instant, h *holder) {
+// feedLinks serves h's links until most deliveries wait to be flushed.
+func (ns *Namespace) feedLinks(now Instant, h *holder, most int) {
 	for passed := 0; passed < len(h.links); {
+		if len(ns.out.Deliveries) >= most {
+			ns.feed(h)
+			return
+		}
 		h.turn %= len(h.links)
 		l := h.links[h.turn]
 		h.turn++
@@ -276,14 +283,16 @@ func (ns *Namespace) catchUp(now Instant, h *holder) (all bool) {
 // settlePending acts on locks that have run out and schedules that have come,
 // and tells whether none is left.
 func (ns *Namespace) settlePending(now Instant, h *holder) (all bool) {
-	for range maxDueInStep {
+	for work := 0; ; work += h.worth() {
 		a, ok := h.pending.first()
 		if !ok || !a.at.Passed(now) {
 			return true
 		}
+		if work >= maxDueInStep {
+			return false
+		}
 		ns.settleDue(now, h, h.order.at(a.seq))
 	}
-	return false
 }
 
 // maxDueInStep bounds what one receive does for messages it does not get.
@@ -314,21 +323,21 @@ func (ns *Namespace) take(now Instant, h *holder, m *message, mode Mode, client 
 	return d
 }
 
-// end takes all links of e away and has their owners told.
-func (ns *Namespace) end(e *entity, why func(*holder) error) {
-	for _, h := range e.holders() {
-		for _, l := range slices.Clone(h.links) {
-			ns.leave(l)
-			ns.changes.note(undo{kind: undoOther, other: func() { ns.join(l) }})
-			ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, why(h)})
-		}
+// end takes all links of h away and has their owners told.
+func (ns *Namespace) end(h *holder, why error) {
+	for _, l := range slices.Clone(h.links) {
+		ns.leave(l)
+		ns.changes.note(undo{kind: undoOther, other: func() { ns.join(l) }})
+		ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, why})
 	}
 }
 
 // endRefused ends the links that e's present description would refuse.
 func (ns *Namespace) endRefused(e *entity) {
-	if _, err := ns.openFor(e.Path); err != nil && e.Kind != Topic {
-		ns.end(e, func(*holder) error { return err })
+	for _, h := range e.holders() {
+		if _, err := ns.openFor(h.path); err != nil {
+			ns.end(h, err)
+		}
 	}
 }
 
@@ -342,17 +351,17 @@ func (ns *Namespace) Fetch(now Instant, p Path, seqs []Seq, mode Mode, client st
 	}
 	ns.touch(now, h.entity, "fetch", client)
 	missing := false
-	found := make([]*message, 0, len(seqs))
+	found, named := make([]*message, 0, len(seqs)), make(map[Seq]bool, len(seqs))
 	for _, s := range seqs {
 		m := h.order.at(s)
 		if m != nil && ns.settleDue(now, h, m) {
 			ns.expireDeferred(now, h, m)
 		}
-		if m == nil || ns.messages[m.Key] != m || m.Holder != h.id || m.State != Deferred || m.Locked() || slices.Contains(found, m) {
+		if m == nil || ns.messages[m.Key] != m || m.Holder != h.id || m.State != Deferred || m.Locked() || named[s] {
 			missing = true
 			continue
 		}
-		found = append(found, m)
+		found, named[s] = append(found, m), true
 	}
 	if missing {
 		return nil, refuse(ErrMessageNotFound, "%s", NotLockedText)

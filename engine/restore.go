@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// restore links one record without noting a change: the store has it already.
-func (ns *Namespace) restore(r Record) error {
+// Restore takes one record of the store in, in Load's order; call Restored
+// after the last one. It notes no change: the store has it already.
+func (ns *Namespace) Restore(r Record) error {
 	switch r := r.(type) {
 	case Clock: // the broker's concern
 	case Entity:

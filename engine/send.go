@@ -43,12 +43,12 @@ func Submit(c Content, body []byte, staged int64, key Key, l Limits) (Submission
 func (s Submission) Size() int64 { return s.Content.Size() }
 
 func checkContent(c Content, l Limits) error {
-	for name, v := range map[string]string{
-		"MessageId": c.MessageID, "SessionId": c.SessionID, "PartitionKey": c.PartitionKey,
-		"ViaPartitionKey": c.ViaPartitionKey, "ReplyToSessionId": c.ReplyToSessionID,
+	for _, id := range [...]struct{ name, text string }{
+		{"MessageId", c.MessageID}, {"SessionId", c.SessionID}, {"PartitionKey", c.PartitionKey},
+		{"ViaPartitionKey", c.ViaPartitionKey}, {"ReplyToSessionId", c.ReplyToSessionID},
 	} {
-		if n := int64(utf8.RuneCountInString(v)); n > l.IDLength {
-			return refuse(ErrArgument, "The %s has %d characters; %d are allowed.", name, n, l.IDLength) // MSG-5
+		if n := int64(utf8.RuneCountInString(id.text)); n > l.IDLength {
+			return refuse(ErrArgument, "The %s has %d characters; %d are allowed.", id.name, n, l.IDLength) // MSG-5
 		}
 	}
 	if c.SessionID != "" && c.PartitionKey != "" && c.SessionID != c.PartitionKey {
@@ -142,6 +142,9 @@ func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entit
 	}
 	total := int64(0)
 	for i, s := range batch {
+		if s.Staged && !ns.keys.gave(s.Key) { // an open lets go of what was staged before it
+			return nil, refuse(ErrBusy, "The store was opened again while the message was on its way; nothing was sent.")
+		}
 		if s.Size() > limit {
 			return nil, refuse(ErrTooLarge, "The message%s has %d bytes; '%s' takes messages of at most %d.", nth(i, len(batch)), s.Size(), e.Path, limit)
 		}
@@ -345,29 +348,4 @@ func (ns *Namespace) cancel(now Instant, h *holder, m *message, actor string) {
 	ns.changes.hard = true
 	ns.event(EventCancelled, now, m, h, actor, "")
 	ns.touch(now, h.entity, "cancel", actor)
-}
-
-// properties are a message's application properties as a receiver sees them:
-// the sender's, changed by settlements, and in a dead-letter queue the reason
-// (SETL-2, TTL-27).
-func (m Message) properties(c Content) value.Properties {
-	props := c.Properties
-	x := m.Extra
-	if x == nil {
-		return props
-	}
-	if len(x.Properties) > 0 {
-		props = props.Merge(x.Properties)
-	}
-	var dead value.Properties
-	if x.Reason != "" {
-		dead = append(dead, value.Property{Name: "DeadLetterReason", Value: value.OfString(x.Reason)})
-	}
-	if x.Description != "" {
-		dead = append(dead, value.Property{Name: "DeadLetterErrorDescription", Value: value.OfString(x.Description)})
-	}
-	if len(dead) > 0 {
-		props = props.Merge(dead)
-	}
-	return props
 }

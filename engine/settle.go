@@ -88,7 +88,7 @@ func (ns *Namespace) outgrown(m *message, modify value.Properties) bool {
 		return false
 	}
 	c, err := m.content.packed.Content()
-	c.Properties = m.properties(c).Merge(modify)
+	c.Properties = m.Properties(c).Merge(modify)
 	return err == nil && c.headerSize() > ns.limits.HeaderSize
 }
 
@@ -109,9 +109,9 @@ func (ns *Namespace) admitSettle(h *holder, s Settlement, outgrown bool) error {
 }
 
 func checkReason(reason, description string, l Limits) error {
-	for name, text := range map[string]string{"DeadLetterReason": reason, "DeadLetterErrorDescription": description} {
-		if n := int64(utf8.RuneCountInString(text)); n > l.ReasonLength {
-			return refuse(ErrOutOfRange, "The %s has %d characters; %d are allowed.", name, n, l.ReasonLength)
+	for _, t := range [...]struct{ name, text string }{{"DeadLetterReason", reason}, {"DeadLetterErrorDescription", description}} {
+		if n := int64(utf8.RuneCountInString(t.text)); n > l.ReasonLength {
+			return refuse(ErrOutOfRange, "The %s has %d characters; %d are allowed.", t.name, n, l.ReasonLength)
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func checkReason(reason, description string, l Limits) error {
 
 // locked finds the message that a live token stands for.
 func (ns *Namespace) locked(now Instant, t LockToken, at Path) (*message, *holder, error) {
-	m, h, err := ns.byKey(t.key())
+	m, h, err := ns.byKey(t.Key())
 	if err != nil || m.Nonce != t.nonce() || m.LockedUntil == 0 || m.LockedUntil.Passed(now) {
 		return nil, nil, lockLost()
 	}

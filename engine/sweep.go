@@ -62,7 +62,7 @@ func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
 				break
 			}
 			ns.settleDue(now, h, h.order.at(a.seq))
-			done++
+			done += h.worth()
 		}
 	}
 	if !h.dead && h.entity.idleAt.Passed(now) {
@@ -71,6 +71,10 @@ func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
 	}
 	return max(done, 1)
 }
+
+// worth is how many changes one of h's alarms may make: at a topic a copy for
+// each subscription.
+func (h *holder) worth() int { return 1 + len(h.entity.subs) }
 
 // setAlarms goes on setting alarms anew after a change of terms.
 func (h *holder) setAlarms(limit int) (done int) {

@@ -204,6 +204,7 @@ func kindOf(m *message) string {
 // A modelPurge is OPS-7: what is there when it begins goes, a slice at a time.
 type modelPurge struct {
 	path             string
+	of               *entity // another that is called so by now is spared
 	kinds            []string
 	bound, before    int64
 	from             int64
@@ -217,7 +218,7 @@ func (w *model) beginPurge(path string, kinds []string) (modelPurge, string) {
 		return modelPurge{}, err
 	}
 	w.catchUp(e, dead)
-	return modelPurge{path: path, kinds: kinds, bound: e.next, before: w.now}, ""
+	return modelPurge{path: path, of: e, kinds: kinds, bound: e.next, before: w.now}, ""
 }
 
 // purgeSlice looks at up to limit messages more.
@@ -225,6 +226,9 @@ func (w *model) purgeSlice(p *modelPurge, limit int) string {
 	e, dead, err := w.place(p.path)
 	if err != "" {
 		return err
+	}
+	if e != p.of {
+		return "not found"
 	}
 	p.done = true
 	for _, m := range w.at(e, dead) {
