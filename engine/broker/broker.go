@@ -108,8 +108,9 @@ func Open(ctx context.Context, open func(context.Context) (engine.Store, error),
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
 	go func() { // ends with Close, which waits for done
-		defer close(b.done)
 		b.run(running)
+		close(b.done)
+		b.refuseOps()
 	}()
 	return b, nil
 }
@@ -189,6 +190,11 @@ func (b *Broker) update(change func(*Health)) {
 func (b *Broker) run(ctx context.Context) {
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
+	// Close lets a commit that is under way end in peace, for a while.
+	commits, hurry := context.WithCancel(context.WithoutCancel(ctx))
+	defer hurry()
+	calm := context.AfterFunc(ctx, func() { time.AfterFunc(closePatience, hurry) })
+	defer calm()
 	for {
 		var ops []*op
 		lost := b.store.Load().Lost() // of the store that is open now
@@ -203,13 +209,17 @@ func (b *Broker) run(ctx context.Context) {
 		case o := <-b.inbox:
 			ops = b.drain(o)
 		}
-		switch err := b.turn(ctx, ops); {
+		switch err := b.turn(commits, ops); {
 		case errors.Is(err, engine.ErrFenced):
 			b.giveUp(ops, err)
 			return
 		case err != nil:
 			b.abandon(ops, err)
-			b.reopen(ctx, err)
+			if !b.reopen(ctx, err) {
+				b.events.close()
+				b.err = fmt.Errorf("the store was not opened again: %w", err)
+				return
+			}
 		}
 		alarm.Reset(b.pause())
 	}
@@ -329,6 +339,12 @@ func (b *Broker) refuseRest() {
 		delete(b.receivers, id)
 		r.end(engine.ErrClosed)
 	}
+	b.refuseOps()
+}
+
+// refuseOps answers what is in line. Anybody may call it when the owner has
+// ended.
+func (b *Broker) refuseOps() {
 	for {
 		select {
 		case o := <-b.inbox:
@@ -357,8 +373,9 @@ func (b *Broker) shutDown(ctx context.Context) {
 	}
 }
 
-// reopen loads everything again. Until that works, operations are refused.
-func (b *Broker) reopen(ctx context.Context, why error) {
+// reopen loads everything again. Until that works, operations are refused. It
+// tells whether the store is open; it is not if ctx ended first.
+func (b *Broker) reopen(ctx context.Context, why error) bool {
 	b.log.Error("the store failed; loading everything again", "err", why)
 	b.update(func(h *Health) { h.Reopening, h.ReadOnly = why.Error(), "" })
 	for id, r := range b.receivers {
@@ -374,14 +391,14 @@ func (b *Broker) reopen(ctx context.Context, why error) {
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case o := <-b.inbox:
 			b.finish(o, fmt.Errorf("the store is being opened again: %w", engine.ErrBusy))
 		case <-again.C:
 			err := b.load(ctx)
 			if err == nil {
 				b.update(func(h *Health) { h.Reopening = "" })
-				return
+				return true
 			}
 			b.log.Error("opening the store again", "err", err)
 			again.Reset(reopenEvery)

@@ -35,6 +35,10 @@ type flaky struct {
 	opens   int
 	commits []engine.Batch
 	staged  func() // is called after each Stage
+
+	hold       chan struct{} // commits end when it is closed, nil: at once
+	unreadable int           // bodies that cannot be read, of the next
+	gone       bool          // it cannot be opened
 }
 
 func (f *flaky) Commit(ctx context.Context, b *engine.Batch) error {
@@ -42,6 +46,12 @@ func (f *flaky) Commit(ctx context.Context, b *engine.Batch) error {
 	err, applied := f.err, f.applied
 	f.commits = append(f.commits, *b)
 	f.mu.Unlock()
+	if f.hold != nil {
+		<-f.hold
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil && !applied {
 		return err
 	}
@@ -57,6 +67,16 @@ func (f *flaky) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 }
 
 func (f *flaky) Load(ctx context.Context) iter.Seq2[engine.Record, error] { return f.Store.Load(ctx) }
+
+func (f *flaky) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.unreadable > 0 {
+		f.unreadable--
+		return nil, errors.New("a bad sector")
+	}
+	return f.Store.Body(ctx, k)
+}
 
 // Close keeps what is in memory for the next open.
 func (f *flaky) Close() error { return nil }
@@ -81,6 +101,9 @@ func start(t *testing.T, o broker.Options) *world {
 		w.store.mu.Lock()
 		defer w.store.mu.Unlock()
 		w.store.opens++
+		if w.store.gone {
+			return nil, errors.New("it is not there")
+		}
 		return w.store, nil
 	}, o)
 	if err != nil {

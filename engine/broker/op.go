@@ -11,10 +11,11 @@ const opSize = 256
 
 // An op is one step waiting for its turn.
 type op struct {
-	step func(ns *engine.Namespace, now engine.Instant) error
-	done func(error) // called once, on the owner's goroutine, when everything is durable; must not block
-	size int64       // bytes it may hold up
-	err  error       // what step said
+	step     func(ns *engine.Namespace, now engine.Instant) error // comes again if the store refused the turn
+	done     func(error)                                          // called once, when everything is durable; must not block; with nil only by the owner
+	size     int64                                                // bytes it may hold up
+	receives bool                                                 // it is for nothing unless messages are matched
+	err      error                                                // what step said
 }
 
 // submit puts an operation in line. It waits only for room; ctx ends that
@@ -26,6 +27,11 @@ func (b *Broker) submit(ctx context.Context, o *op) error {
 	}
 	select {
 	case b.inbox <- o:
+		select {
+		case <-b.done: // the owner may have looked for the last time before this came
+			b.refuseOps()
+		default:
+		}
 		return nil
 	case <-ctx.Done():
 		b.room.Release(o.size)
@@ -46,7 +52,7 @@ func (b *Broker) largest() int64 {
 
 // do runs step in its turn and returns when its effects are durable. The wait
 // for an answer cannot be cut short by ctx, so that every call has one definite
-// outcome; it ends when the broker does.
+// outcome; a broker that ends answers too.
 func do[T any](ctx context.Context, b *Broker, size int64, step func(ns *engine.Namespace, now engine.Instant) (T, error)) (T, error) {
 	var out T
 	answered := make(chan error, 1)
@@ -58,18 +64,8 @@ func do[T any](ctx context.Context, b *Broker, size int64, step func(ns *engine.
 		},
 		done: func(err error) { answered <- err },
 	})
-	if err != nil {
-		var none T
-		return none, err
-	}
-	select {
-	case err = <-answered:
-	case <-b.done:
-		select {
-		case err = <-answered: // just before the end
-		default:
-			err = engine.ErrClosed
-		}
+	if err == nil {
+		err = <-answered
 	}
 	if err != nil {
 		var none T

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"mayfly/engine"
@@ -47,7 +48,7 @@ func (b *Broker) Update(ctx context.Context, p engine.Path, c engine.Config, act
 // messages that go.
 func (b *Broker) Delete(ctx context.Context, p engine.Path, agreed Agreed, actor string) error {
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
-		have, err := contents(ns, p)
+		have, err := ns.Contained(p)
 		if err != nil {
 			return err
 		}
@@ -56,20 +57,6 @@ func (b *Broker) Delete(ctx context.Context, p engine.Path, agreed Agreed, actor
 		}
 		return ns.Delete(now, p, actor)
 	})
-}
-
-// contents counts the messages that go with p: its own and, for a topic, its
-// subscriptions'.
-func contents(ns *engine.Namespace, p engine.Path) (int64, error) {
-	s, err := ns.State(p)
-	if err != nil {
-		return 0, err
-	}
-	n := s.Counts.MessageCount()
-	for _, sub := range ns.Subscriptions(p) {
-		n += sub.Counts.MessageCount()
-	}
-	return n, nil
 }
 
 // AddRule gives a subscription one more rule.
@@ -83,10 +70,11 @@ func (b *Broker) RemoveRule(ctx context.Context, p engine.Path, name, actor stri
 }
 
 // Restore creates again what deleted itself, from its last event: description
-// and rules, for a topic its subscriptions too; its messages are gone (OPS-9).
+// and rules, for a topic its subscriptions too, all or nothing; its messages are
+// gone (OPS-9).
 func (b *Broker) Restore(ctx context.Context, gone engine.Event, actor string) error {
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
-		for _, e := range append([]engine.Entity{*gone.Entity}, gone.Subs...) {
+		for i, e := range append([]engine.Entity{*gone.Entity}, gone.Subs...) {
 			var rules []engine.Rule
 			for _, r := range gone.Rules {
 				if r.Subscription == e.ID {
@@ -94,6 +82,9 @@ func (b *Broker) Restore(ctx context.Context, gone engine.Event, actor string) e
 				}
 			}
 			if _, err := ns.CreateWithRules(now, e.Kind, e.Path, e.Config, rules, actor); err != nil {
+				if i > 0 {
+					return errors.Join(err, ns.Delete(now, gone.Entity.Path, actor))
+				}
 				return err
 			}
 		}

@@ -14,8 +14,9 @@ type Reader struct {
 	Now engine.Instant // when it is seen
 }
 
-// Read calls look once, in a turn of its own: keep it short, a page's worth.
-// Looking changes nothing and does not count as use (DEC-6).
+// Read calls look between two steps: keep it short, a page's worth. Looking
+// changes nothing and does not count as use (DEC-6). look is called again if
+// the store refused the turn it was part of, so let it assign and not append.
 func (b *Broker) Read(ctx context.Context, look func(Reader) error) error {
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
 		return look(Reader{ns: ns, N: b.events.Last() + uint64(ns.Unpublished()), Now: now})

@@ -39,7 +39,9 @@ func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op
 	}
 	for _, o := range ops {
 		err := o.step(b.ns, now)
-		b.ns.Match(now)
+		if o.receives { // what others wait for may need a write, and is no reason to refuse a look
+			b.ns.Match(now)
+		}
 		if hard, _ := b.ns.Pending(); hard {
 			b.ns.Rollback()
 			b.finish(o, busy(b.Health().ReadOnly))

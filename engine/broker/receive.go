@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -58,21 +59,33 @@ func (b *Broker) deliver(fx engine.Effects) {
 func (b *Broker) Receive(ctx context.Context, in Receive) ([]Received, error) {
 	r := &receiver{done: make(chan struct{})}
 	id := engine.LinkID(b.link.Add(1))
-	_, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (struct{}, error) {
-		l := engine.Link{ID: id, Path: in.Path, Mode: in.Mode, Client: in.Client, Once: true, NoWait: in.Wait <= 0}
-		if err := ns.Attach(now, l); err != nil {
-			return struct{}{}, err
-		}
-		b.receivers[id] = r
-		return struct{}{}, ns.Credit(now, id, max(1, in.Max))
+	attached := make(chan error, 1)
+	err := b.submit(ctx, &op{
+		receives: true,
+		step: func(ns *engine.Namespace, now engine.Instant) error {
+			l := engine.Link{ID: id, Path: in.Path, Mode: in.Mode, Client: in.Client, Once: true, NoWait: in.Wait <= 0}
+			if err := ns.Attach(now, l); err != nil {
+				return err
+			}
+			return ns.Credit(now, id, max(1, in.Max))
+		},
+		done: func(err error) {
+			if err == nil {
+				b.receivers[id] = r // deliveries of this turn come next
+			}
+			attached <- err
+		},
 	})
+	if err == nil {
+		err = <-attached
+	}
+	if err == nil {
+		err = b.await(ctx, id, r, in.Wait)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := b.await(ctx, id, r, in.Wait); err != nil {
-		return nil, err
-	}
-	return b.opened(ctx, r.got)
+	return b.withBodies(ctx, r.got)
 }
 
 // await waits until the link ends, and ends it when the time is up.
@@ -92,6 +105,7 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *receiver, wait 
 	}
 	err := act(context.WithoutCancel(ctx), b, func(ns *engine.Namespace, now engine.Instant) error {
 		ns.Detach(now, id, engine.ByClient)
+		delete(b.receivers, id)
 		return nil
 	})
 	if errors.Is(err, engine.ErrClosed) {
@@ -108,17 +122,26 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *receiver, wait 
 	return nil
 }
 
-// opened gives deliveries their bodies. If one cannot be read, the others are
-// given back, and so is it unless it was deleted already.
-func (b *Broker) opened(ctx context.Context, got []engine.Delivery) ([]Received, error) {
+// withBodies gives deliveries their bodies. One whose body cannot be read is
+// passed over: its lock runs out and that counts, so that it does not stand in
+// the way for ever. It is an error only if nothing else is left.
+func (b *Broker) withBodies(ctx context.Context, got []engine.Delivery) ([]Received, error) {
 	out := make([]Received, 0, len(got))
+	var failed error
 	for _, d := range got {
 		body, err := b.bodyOf(ctx, d)
 		b.taken.add(d.Pin)
 		if err != nil {
-			return nil, err
+			failed = errors.Join(failed, fmt.Errorf("read the body of message #%d of %q: %w", d.Message.Seq, d.Path, err))
+			continue
 		}
 		out = append(out, Received{Delivery: d, Body: body})
+	}
+	if len(out) == 0 {
+		return nil, failed
+	}
+	if failed != nil {
+		b.log.Error("messages were taken whose bodies cannot be read", "err", failed)
 	}
 	return out, nil
 }
@@ -138,7 +161,7 @@ func (b *Broker) Fetch(ctx context.Context, p engine.Path, seqs []engine.Seq, mo
 	if err != nil {
 		return nil, err
 	}
-	return b.opened(ctx, got)
+	return b.withBodies(ctx, got)
 }
 
 // Settle ends deliveries and says of each what became of it, nil for success.

@@ -1,0 +1,155 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// Somebody waits for messages and what he waits for would need a write. That is
+// no reason to refuse a look, and when he leaves nothing is given to him any
+// more.
+func TestReadOnlyWhileSomebodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{LockDuration: 10 * time.Second})
+		w.send("q", "a")
+		w.receive(broker.Receive{Path: "q"})
+		waited := make(chan error)
+		go func() {
+			got, err := w.Receive(t.Context(), broker.Receive{Path: "q", Mode: engine.ReceiveAndDelete, Wait: 30 * time.Second})
+			waited <- errors.Join(err, fmt.Errorf("%d messages", len(got)))
+		}()
+		synctest.Wait()
+		w.store.breaks(engine.ErrUnwritable, false)
+		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrBusy) {
+			t.Fatalf("got %v", err)
+		}
+		time.Sleep(15 * time.Second) // the lock runs out
+		if _, err := w.Receive(t.Context(), broker.Receive{Path: "q"}); !errors.Is(err, engine.ErrBusy) {
+			t.Fatalf("got %v", err)
+		}
+		w.counts("q")
+		if err := <-waited; err.Error() != "0 messages" {
+			t.Fatal(err)
+		}
+		w.store.breaks(nil, false)
+		time.Sleep(2 * time.Second)
+		if c := w.counts("q"); c.Active != 1 {
+			t.Fatalf("%+v", c)
+		}
+	})
+}
+
+// Close waits for a commit that is under way, and it counts.
+func TestCloseDuringACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		w.store.hold = make(chan struct{})
+		sent, closed := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, "")
+			sent <- err
+		}()
+		synctest.Wait()
+		go func() { closed <- w.Close() }()
+		synctest.Wait()
+		close(w.store.hold)
+		if err := <-sent; err != nil {
+			t.Error(err)
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A body that cannot be read costs nobody the others.
+func TestBodyUnreadable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{CacheBytes: 1})
+		w.queue("q", engine.Config{})
+		w.send("q", "a", "b", "c")
+		w.store.unreadable = 1
+		got := w.receive(broker.Receive{Path: "q", Max: 3})
+		if len(got) != 2 || text(t, got[0]) != "b" || text(t, got[1]) != "c" {
+			t.Fatalf("got %d messages", len(got))
+		}
+		time.Sleep(time.Minute)
+		w.store.unreadable = 1
+		if _, err := w.Receive(t.Context(), broker.Receive{Path: "q"}); err == nil {
+			t.Fatal("there is nothing to be had, and nothing is said")
+		}
+	})
+}
+
+// OPS-9: what cannot be restored whole is not restored.
+func TestRestoreIsAllOrNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := start(t, broker.Options{})
+		w.queue("target", engine.Config{})
+		for _, e := range []struct {
+			kind engine.EntityKind
+			path engine.Path
+			c    engine.Config
+		}{{engine.Topic, "t", engine.Config{}}, {engine.Subscription, "t/Subscriptions/s", engine.Config{ForwardTo: "target"}}} {
+			if _, err := w.Create(ctx, e.kind, e.path, e.c, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := w.Events().Last()
+		for _, p := range []engine.Path{"t", "target"} {
+			if err := w.Delete(ctx, p, broker.Unasked, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gone, _, err := w.Events().After(ctx, n)
+		if err != nil || gone[0].Path != "t" {
+			t.Fatal(gone, err)
+		}
+		if err := w.Broker.Restore(ctx, gone[0], ""); err == nil {
+			t.Fatal("a subscription forwards to nowhere")
+		}
+		err = w.Read(ctx, func(r broker.Reader) error { _, err := r.State("t"); return err })
+		if !errors.Is(err, engine.ErrNotFound) {
+			t.Fatalf("got %v", err)
+		}
+		w.queue("target", engine.Config{})
+		if err := w.Broker.Restore(ctx, gone[0], ""); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A store that cannot be opened again keeps nobody from closing.
+func TestCloseWhileReopening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		w.store.breaks(errors.New("the cable was pulled"), false)
+		w.store.gone = true
+		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrBusy) {
+			t.Fatalf("got %v", err)
+		}
+		time.Sleep(time.Minute)
+		before := len(w.store.batches())
+		w.fenced = true
+		if err := w.Close(); err == nil || errors.Is(err, engine.ErrFenced) {
+			t.Fatalf("got %v", err)
+		}
+		if len(w.store.batches()) != before {
+			t.Error("what was refused was committed at last")
+		}
+		if _, err := w.Send(context.Background(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrClosed) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,40 @@
+package broker
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/storage/memory"
+)
+
+// Nothing is kept of receivers that have left.
+func TestReceiversLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		b, err := Open(ctx, func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if _, err := b.Create(ctx, engine.Queue, "q", engine.Config{}, ""); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := b.Receive(ctx, Receive{Path: "q", Wait: time.Second}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Receive(ctx, Receive{Path: "nowhere", Wait: time.Second}); err == nil {
+				t.Fatal("there is nothing to receive from")
+			}
+		}
+		n := -1
+		err = act(ctx, b, func(*engine.Namespace, engine.Instant) error { n = len(b.receivers); return nil })
+		if err != nil || n != 0 {
+			t.Errorf("%d receivers are known, %v", n, err)
+		}
+	})
+}
