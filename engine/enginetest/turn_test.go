@@ -171,10 +171,11 @@ func (x *walk) effects(fx engine.Effects) {
 		served[l.id]++
 	}
 	for _, l := range slices.Clone(x.w.links) {
-		// Who does not wait has gone before a look at another place dead-letters
-		// something to where it was.
+		// Who does not wait, or was served for once, has gone before a look at another
+		// place dead-letters something to where it was.
+		gone := l.dead && l.once && l.served || l.noWait && !sure[l.id]
 		if l.credit > 0 {
-			if m := x.w.head(l.in, l.dead); m != nil && (sure[l.id] || !l.noWait) {
+			if m := x.w.head(l.in, l.dead); m != nil && !gone {
 				x.failf("link %d waits, and %s #%d is ready", l.id, m.path(), m.seq)
 			}
 		}
