@@ -16,8 +16,10 @@ type Agreed int64
 // Unasked is for callers that are not shown a number first.
 const Unasked Agreed = -1
 
-func (a Agreed) check(have int64) error {
-	if a >= 0 && have > int64(a)+int64(a)/10 {
+// Check is nil if have messages may go, else it is engine.ErrChanged: for
+// callers that ask for several things at once, which check their sum first.
+func (a Agreed) Check(have int64) error {
+	if a >= 0 && have >= 0 && have-int64(a) > int64(a)/10 {
 		return &engine.Refusal{Kind: engine.ErrChanged, Text: fmt.Sprintf("There were %d messages when you agreed; now there are %d. Nothing was changed.", a, have)}
 	}
 	return nil
@@ -52,7 +54,7 @@ func (b *Broker) Delete(ctx context.Context, p engine.Path, agreed Agreed, actor
 		if err != nil {
 			return err
 		}
-		if err := agreed.check(have); err != nil {
+		if err := agreed.Check(have); err != nil {
 			return err
 		}
 		return ns.Delete(now, p, actor)
@@ -175,7 +177,7 @@ func (b *Broker) Purge(ctx context.Context, p engine.Path, classes []engine.Clas
 		if err != nil {
 			return engine.Purge{}, err
 		}
-		if err := agreed.check(have); err != nil {
+		if err := agreed.Check(have); err != nil {
 			return engine.Purge{}, err
 		}
 		return ns.BeginPurge(now, p, classes)

@@ -43,16 +43,25 @@ func (d *door) purge(c echo.Context) error {
 		out.Removed += pg.Removed
 		out.Skipped += pg.Skipped
 		if err != nil {
-			return err
+			return partly(err, out.Removed)
 		}
 	}
 	return c.JSON(http.StatusOK, out)
+}
+
+// partly says of an error how much was removed before it.
+func partly(err error, removed int64) error {
+	if removed == 0 {
+		return err
+	}
+	return &engine.Refusal{Kind: err, Text: fmt.Sprintf("%d messages were removed, the rest is still there: %s", removed, err)}
 }
 
 // A purgePart is a purge of one place.
 type purgePart struct {
 	path    engine.Path
 	classes []engine.Class
+	count   int64 // of what it takes, locked dead letters included
 	agreed  broker.Agreed
 }
 
@@ -60,9 +69,9 @@ type purgePart struct {
 func everything() []engine.Class { return []engine.Class{engine.ClassActive, engine.ClassDeferred} }
 
 // purgeParts says where what is to be removed lies: the dead letters of an
-// entity have a place of their own. The number agreed to is for all of it, so
-// it is checked here against what there is; each part then agrees to what it
-// has.
+// entity have a place of their own. Where there are two, the number agreed to is
+// for both: it is checked here against their sum, and neither is refused once
+// the other is gone.
 func (d *door) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purgePart, err error) {
 	s, err := d.state(c.Request().Context(), p)
 	if err != nil {
@@ -71,8 +80,8 @@ func (d *door) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purg
 	if s.Kind == engine.Topic && p.IsDeadLetter() {
 		return nil, &engine.Refusal{Kind: engine.ErrNotFound, Text: "A topic has no dead-letter queue."}
 	}
-	own := purgePart{path: p.Entity()}
-	dead := purgePart{path: p.Entity().DeadLetter(), classes: everything(), agreed: broker.Agreed(s.Counts.DeadLetter)}
+	own := purgePart{path: p.Entity(), agreed: broker.Unasked}
+	dead := purgePart{path: p.Entity().DeadLetter(), classes: everything(), count: s.Counts.DeadLetter, agreed: broker.Unasked}
 	if p.IsDeadLetter() {
 		if len(in.States) > 0 {
 			return nil, argument("A dead-letter queue is purged as a whole: leave 'states' out.")
@@ -87,11 +96,11 @@ func (d *door) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purg
 		seen[state] = true
 		switch state {
 		case "active":
-			own.classes, own.agreed = append(own.classes, engine.ClassActive), own.agreed+broker.Agreed(s.Counts.Active)
+			own.classes, own.count = append(own.classes, engine.ClassActive), own.count+s.Counts.Active
 		case "deferred":
-			own.classes, own.agreed = append(own.classes, engine.ClassDeferred), own.agreed+broker.Agreed(s.Counts.Deferred)
+			own.classes, own.count = append(own.classes, engine.ClassDeferred), own.count+s.Counts.Deferred
 		case "scheduled":
-			own.classes, own.agreed = append(own.classes, engine.ClassScheduled), own.agreed+broker.Agreed(s.Counts.Scheduled)
+			own.classes, own.count = append(own.classes, engine.ClassScheduled), own.count+s.Counts.Scheduled
 		case "dead-letter":
 			if s.Kind == engine.Topic {
 				return nil, argument("A topic has no dead letters.")
@@ -107,19 +116,20 @@ func (d *door) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purg
 	if len(parts) == 0 {
 		return nil, argument("Say which 'states' to remove: active, deferred, scheduled, dead-letter.")
 	}
-	total := broker.Agreed(0)
-	for i := range parts {
-		total += parts[i].agreed
-		if in.Count == nil {
-			parts[i].agreed = broker.Unasked
-		}
+	if in.Count == nil {
+		return parts, nil
 	}
-	switch n := in.Count; {
-	case n == nil:
-	case *n < 0:
+	agreed := broker.Agreed(*in.Count)
+	if agreed < 0 {
 		return nil, outOfRange("The value for 'count' must not be negative.")
-	case int64(total) > *n+*n/10:
-		return nil, &engine.Refusal{Kind: engine.ErrChanged, Text: fmt.Sprintf("There were %d messages when you agreed; now there are %d. Nothing was changed.", *n, total)}
 	}
-	return parts, nil
+	if len(parts) == 1 {
+		parts[0].agreed = agreed
+		return parts, nil
+	}
+	total := int64(0)
+	for _, part := range parts {
+		total += part.count
+	}
+	return parts, agreed.Check(total)
 }

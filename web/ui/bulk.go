@@ -210,7 +210,7 @@ func (d *Door) resubmitAll(c echo.Context, at show.Place, typed url.Values) erro
 	if err != nil {
 		return err
 	}
-	if all > agreed+agreed/10 {
+	if broker.Agreed(agreed).Check(all) != nil {
 		return d.again(c, at, t, &engine.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(all), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
 	}
 	n := each(ctx, keys, d.mover(c, typed)).says(ctx, "ui.bulk.resubmitted")

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -72,14 +73,14 @@ func (d *Door) edit(c echo.Context, at show.Place, typed url.Values) error {
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
 	agreed, err := strconv.Atoi(at.Query.Get("agreed"))
-	if err != nil {
+	if err != nil || agreed < 0 {
 		agreed = 0 // nobody has agreed to anything yet
 	}
 	what, err := d.pages.WhatIf(ctx, e.Path, typed)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	if what.Expire > agreed+agreed/10 {
+	if broker.Agreed(agreed).Check(int64(what.Expire)) != nil {
 		t.Refused = component.Notice{
 			Tone:  component.Low,
 			Title: locale.N(ctx, "ui.whatif", what.Expire, locale.Args{"TTL": what.TTL}), Detail: locale.T(ctx, "ui.whatif.detail"),
@@ -111,7 +112,7 @@ func agreedOf(typed url.Values, chosen []string) (n int64, ok bool) {
 		if err != nil || seen < 0 {
 			return 0, false
 		}
-		n += seen
+		n += min(seen, math.MaxInt64-n)
 	}
 	return n, true
 }
@@ -171,10 +172,14 @@ func (d *Door) purge(c echo.Context, at show.Place, typed url.Values) error {
 	if p.n > show.TypeNameOver && !nameTyped(c, typed, e.Path.Name(), &t) {
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
-	if p.n > agreed+agreed/10 {
+	if broker.Agreed(agreed).Check(p.n) != nil {
 		return d.again(c, at, t, &engine.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(p.n), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
 	}
-	done, err := d.purgeBoth(c, e.Path, p)
+	done, err := d.purgeBoth(c, e.Path, p, broker.Agreed(agreed))
+	if err != nil && done.Removed > 0 {
+		so := locale.N(ctx, "ui.purged.part", int(done.Removed), locale.Args{"Name": show.Shown(e.Path)})
+		err = &engine.Refusal{Kind: err, Text: strings.TrimSpace(so + " " + told(err))}
+	}
 	if err != nil {
 		return d.again(c, at, t, err)
 	}
@@ -187,39 +192,48 @@ func (d *Door) purge(c echo.Context, at show.Place, typed url.Values) error {
 
 // A purging is what a purge takes from an entity and from its dead-letter queue.
 type purging struct {
-	classes    []engine.Class
-	main, dead int64
-	both       bool
-	n          int64 // as it was shown: without locked ones
+	classes []engine.Class // of the entity itself
+	dead    bool           // its dead letters
+	locked  int64          // of the dead letters, which stay
+	n       int64          // as it was shown: without locked ones
 }
 
 func purgeOf(e engine.EntityState, chosen []string) (p purging) {
 	for _, s := range chosen {
 		switch page.State(s) {
 		case page.Active:
-			p.classes, p.main = append(p.classes, engine.ClassActive), p.main+e.Counts.Active
+			p.classes, p.n = append(p.classes, engine.ClassActive), p.n+e.Counts.Active
 		case page.Parking:
-			p.classes, p.main = append(p.classes, engine.ClassDeferred), p.main+e.Counts.Deferred
+			p.classes, p.n = append(p.classes, engine.ClassDeferred), p.n+e.Counts.Deferred
 		case page.Scheduled:
-			p.classes, p.main = append(p.classes, engine.ClassScheduled), p.main+e.Counts.Scheduled
+			p.classes, p.n = append(p.classes, engine.ClassScheduled), p.n+e.Counts.Scheduled
 		case page.DeadLetter:
-			p.both, p.dead = true, e.Counts.DeadLetter
-			p.n -= e.Counts.DeadLocked
+			p.dead, p.locked = true, e.Counts.DeadLocked
+			p.n += e.Counts.DeadLetter - p.locked
 		}
 	}
-	p.n += p.main + p.dead
 	return p
 }
 
-func (d *Door) purgeBoth(c echo.Context, path engine.Path, p purging) (done engine.Purge, err error) {
+// purgeBoth purges what was agreed to: where that lies in one place the broker
+// checks the number once more, where in two their sum has been checked, and
+// neither is refused once the other is gone. The result says what was removed
+// even if there is an error.
+func (d *Door) purgeBoth(c echo.Context, path engine.Path, p purging, agreed broker.Agreed) (done engine.Purge, err error) {
 	ctx := c.Request().Context()
+	if p.dead && len(p.classes) > 0 {
+		agreed = broker.Unasked
+	}
 	if len(p.classes) > 0 {
-		if done, err = d.b.Purge(ctx, path, p.classes, broker.Agreed(p.main), actor(c)); err != nil {
+		if done, err = d.b.Purge(ctx, path, p.classes, agreed, actor(c)); err != nil {
 			return done, fmt.Errorf("purge %s: %w", path, err)
 		}
 	}
-	if p.both {
-		dead, err := d.b.Purge(ctx, path.DeadLetter(), []engine.Class{engine.ClassActive, engine.ClassDeferred}, broker.Agreed(p.dead), actor(c))
+	if p.dead {
+		if agreed >= 0 { // the broker counts those that stay too
+			agreed += min(broker.Agreed(p.locked), math.MaxInt64-agreed)
+		}
+		dead, err := d.b.Purge(ctx, path.DeadLetter(), []engine.Class{engine.ClassActive, engine.ClassDeferred}, agreed, actor(c))
 		if done.Removed, done.Skipped = done.Removed+dead.Removed, done.Skipped+dead.Skipped; err != nil {
 			return done, fmt.Errorf("purge %s: %w", path.DeadLetter(), err)
 		}
