@@ -3,16 +3,18 @@ package sqlite
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// A disk is the system's files for SQLite, with one thing added: a write that
+// A disk is the system's files for SQLite, with two things added. A write that
 // the system refused because there is no room, or no permission, says so with
 // SQLite's own code for it. Without that every failed write is an I/O error,
-// whose cause is forgotten before a statement returns.
+// whose cause is forgotten before a statement returns. And a new file is its
+// owner's alone: messages are nobody else's business.
 type disk struct{ vfs.VFSFilename }
 
 const diskName = "mayfly"
@@ -36,6 +38,7 @@ type osFile interface {
 }
 
 func (d disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	makePrivate(name, flags)
 	f, flags, err := d.VFSFilename.OpenFilename(name, flags)
 	if err != nil {
 		return nil, flags, because(err)
@@ -44,6 +47,30 @@ func (d disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vf
 		return diskFile{f}, flags, nil
 	}
 	return f, flags, nil
+}
+
+// makePrivate makes the file that is to be opened, if it is not there yet: a
+// database for its owner alone, the log and its index for whom the database is
+// for. What cannot be made here fails when it is opened.
+func makePrivate(name *vfs.Filename, flags vfs.OpenFlag) {
+	if name.String() == "" || flags&vfs.OPEN_CREATE == 0 || flags&vfs.OPEN_EXCLUSIVE != 0 {
+		return
+	}
+	mode := fs.FileMode(0o600)
+	if flags&vfs.OPEN_MAIN_DB == 0 {
+		if main, err := os.Stat(name.Database()); err == nil {
+			mode = main.Mode().Perm()
+		}
+	}
+	made := []string{name.String()}
+	if flags&vfs.OPEN_WAL != 0 { // SQLite comes to the index after the log
+		made = append(made, name.Database()+"-shm")
+	}
+	for _, path := range made {
+		if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err == nil {
+			_ = f.Close() // nothing was written
+		}
+	}
 }
 
 type diskFile struct{ osFile }
