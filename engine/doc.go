@@ -47,8 +47,8 @@
 //
 // INVARIANT: a content counts the messages that refer to it.
 //
-// INVARIANT: a link is at the place it names; links with credit are counted at
-// their entity and its topic.
+// INVARIANT: a link is at the place it names; links are counted at the root
+// entity, those with credit at their entity and its topic.
 //
 // INVARIANT: a place with a ready message and a link with credit is hungry.
 //
