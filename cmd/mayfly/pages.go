@@ -30,6 +30,7 @@ func openDashboard(b *broker.Broker, c Config, r Ready) *dashboard {
 	d := &dashboard{pages: show.Start(b, show.Options{Build: build, Data: kept, REST: r.Admin, Curl: firstCurl(r), Logger: c.Logger})}
 	d.hub = live.Open(live.Options{
 		Open:   d.pages.Open,
+		Topic:  d.pages.Topic,
 		Follow: b.Events().After,
 		Hello: func() live.Hello {
 			return live.Hello{Build: build, Epoch: b.Epoch(), N: b.Events().Last(), Now: b.Clock().Time()}

@@ -233,9 +233,18 @@ func (h *Hub) do(c *client, cmd command) bool {
 			h.mu.Unlock()
 			return true
 		}
-		h.subscribe(c, cmd.Topic, cmd.N)
+		topic, err := h.opts.Topic(cmd.Topic)
+		if err != nil {
+			h.mu.Lock()
+			c.tell(control{T: "error", Topic: cmd.Topic, Text: err.Error()})
+			h.mu.Unlock()
+			return true
+		}
+		h.subscribe(c, topic, cmd.N)
 	case "unsub":
-		h.unsubscribe(c, cmd.Topic)
+		if topic, err := h.opts.Topic(cmd.Topic); err == nil { // nothing is watched else
+			h.unsubscribe(c, topic)
+		}
 	case "pause":
 		h.pause(c)
 	case "resume":

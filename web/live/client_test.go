@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -225,5 +226,59 @@ func TestABacklogBecomesASnapshot(t *testing.T) {
 	}
 	if len(c.line) != 1 {
 		t.Errorf("the subscription stands in line %d times", len(c.line))
+	}
+}
+
+func TestTopicsAreCapped(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	_, server := serveHub(t, w, func(o *Options) { o.MaxTopics = 1 })
+	w.set("/1", func(*sheet) {})
+	w.set("/2", func(*sheet) {})
+	one, other := dial(t, server, nil), dial(t, server, nil)
+	one.send("sub", "/1", 0)
+	if f := one.next(); !f.parts.Full {
+		t.Fatalf("the first topic: %+v", f)
+	}
+	other.send("sub", "/2", 0)
+	if f := other.next(); f.control.T != "error" || f.control.Topic != "/2" {
+		t.Errorf("one topic too many: %+v", f)
+	}
+	other.send("sub", "/1", 0)
+	if f := other.next(); !f.parts.Full {
+		t.Errorf("a topic that is there: %+v", f)
+	}
+}
+
+// However an address is written, it is one topic; what can be none is refused.
+func TestTopicsHaveOneAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	h, server := serveHub(t, w, func(o *Options) {
+		o.Topic = func(url string) (string, error) {
+			if strings.HasSuffix(url, "/edit") {
+				return "", errors.New("a form")
+			}
+			return strings.ToLower(url), nil
+		}
+	})
+	w.set("/a", func(*sheet) {})
+	tab := dial(t, server, nil)
+	for _, url := range []string{"/a", "/A"} {
+		tab.send("sub", url, 0)
+		if f := tab.next(); !f.parts.Full || f.parts.Topic != "/a" {
+			t.Errorf("%s: %+v", url, f)
+		}
+	}
+	tab.send("sub", "/a/edit", 0)
+	if f := tab.next(); f.control.T != "error" || f.control.Topic != "/a/edit" {
+		t.Errorf("a form: %+v", f)
+	}
+	tab.send("unsub", "/A", 0)
+	tab.acted()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.topics) != 0 {
+		t.Errorf("%d topics are left", len(h.topics))
 	}
 }

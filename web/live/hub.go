@@ -55,11 +55,16 @@ type Options struct {
 	Follow func(ctx context.Context, after uint64) (events []engine.Event, lost uint64, err error)
 	// Hello must not wait.
 	Hello func() Hello
+	// Topic is the one address of the page at url, by which frames name it, or
+	// an error for the browser if there can be none. It must not wait. Nil: every
+	// address is its own.
+	Topic func(url string) (string, error)
 
 	Base             string        // the path the dashboard is served under, "" for the root
 	MaxSockets       int           // 500
 	MaxPerAddress    int           // no limit: teams sit behind one address
 	MaxSubscriptions int           // 64 for a socket
+	MaxTopics        int           // 4096 different ones
 	Interval         time.Duration // 200 ms between two renderings of a topic
 	Heartbeat        time.Duration // 15 s
 	Patience         time.Duration // 10 s without progress before a socket is cut
@@ -69,7 +74,11 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.MaxSockets = cmp.Or(o.MaxSockets, 500)
 	o.MaxSubscriptions = cmp.Or(o.MaxSubscriptions, 64)
+	o.MaxTopics = cmp.Or(o.MaxTopics, 4096)
 	o.Interval = cmp.Or(o.Interval, 200*time.Millisecond)
+	if o.Topic == nil {
+		o.Topic = func(url string) (string, error) { return url, nil }
+	}
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	o.Patience = cmp.Or(o.Patience, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))

@@ -70,6 +70,10 @@ func (h *Hub) subscribe(c *client, url string, n uint64) {
 			return
 		}
 		t := h.topics[topicID{url, c.lang}]
+		if t == nil && len(h.topics) >= h.opts.MaxTopics {
+			c.tell(control{T: "error", Topic: url, Text: fmt.Sprintf("%d pages are kept up to date already.", len(h.topics))})
+			return
+		}
 		if t == nil {
 			t = &topic{id: topicID{url, c.lang}, subs: map[*subscription]struct{}{}}
 			h.topics[t.id] = t

@@ -78,6 +78,20 @@ func (p *Pages) Open(ctx context.Context, raw string) (page view.Page, n uint64,
 	return p.At(ctx, at)
 }
 
+// Topic is the one address of a page that is kept up to date, without the base
+// path, however raw is written. It is ErrNoPage for what is no page, and for
+// forms, which stay as they are.
+func (p *Pages) Topic(raw string) (string, error) {
+	at, err := p.Parse(raw)
+	if err != nil {
+		return "", err
+	}
+	if at.Do != "" {
+		return "", fmt.Errorf("%w that is kept up to date: %q", ErrNoPage, cut(raw, 80))
+	}
+	return at.String(), nil
+}
+
 // Parse is Parse for this broker's namespace.
 func (p *Pages) Parse(raw string) (Place, error) {
 	at, err := Parse(raw, p.b.Limits())
