@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -438,6 +439,27 @@ func TestIdleDeletion(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	})
+}
+
+func TestAgreed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		agreed broker.Agreed
+		have   int64
+		ok     bool
+	}{
+		"unasked":        {broker.Unasked, math.MaxInt64, true},
+		"fewer":          {10, 0, true},
+		"a tenth more":   {10, 11, true},
+		"beyond a tenth": {10, 12, false},
+		"none":           {0, 0, true},
+		"one of none":    {0, 1, false},
+		"all there can":  {math.MaxInt64, math.MaxInt64, true},
+		"far too many":   {math.MaxInt64 / 2, math.MaxInt64, false},
+	} {
+		if err := tc.agreed.Check(tc.have); (err == nil) != tc.ok || err != nil && !errors.Is(err, engine.ErrChanged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // OPS-7: a purge removes what was there when it began, in slices, and a number

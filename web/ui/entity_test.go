@@ -233,6 +233,13 @@ func TestPurge(t *testing.T) {
 		if !strings.Contains(says, "Purged 3 messages from orders") {
 			t.Errorf("said %q", says)
 		}
+		// Two places are agreed to as one.
+		w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		says, _ = w.done("/n/default/q/orders/purge", "count", "1", "state", "dead-letter", "state", "deferred")
+		if !strings.Contains(says, "Purged one message from orders") {
+			t.Errorf("said %q", says)
+		}
+		w.fill("orders", engine.Content{})
 		says, _ = w.done("/n/default/q/orders/purge", "count", "27", "state", "active", "state", "scheduled", "confirm", "orders")
 		if !strings.Contains(says, "Purged 27 messages") || !strings.Contains(says, "One is locked") {
 			t.Errorf("said %q", says)
