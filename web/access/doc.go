@@ -12,4 +12,6 @@
 //     Sec-Fetch-Site or Origin. CrossSite refuses those that change something.
 //   - A forged form, where a browser says neither: Forms signs a token into
 //     every form.
+//
+// And it bounds, with a Room, the memory that large requests take together.
 package access

@@ -4,7 +4,8 @@
 // a little of what happened since the start: see Recent.
 //
 // A page is made in one turn of the broker, so that its numbers agree with each
-// other and with the event number it carries. Looking never counts as use of an
+// other and with the event number it carries. Only what takes long to sum up is
+// up to a second older, see deaths and board. Looking never counts as use of an
 // entity (DEC-6).
 package show
 
