@@ -68,7 +68,7 @@ func makePrivate(name *vfs.Filename, flags vfs.OpenFlag) {
 	}
 	for _, path := range made {
 		if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err == nil {
-			_ = f.Close() // nothing was written
+			_ = f.Close() //nolint:errcheck // nothing was written
 		}
 	}
 }

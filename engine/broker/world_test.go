@@ -1,0 +1,165 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+)
+
+// world is a broker in a bubble with what a test needs to talk to it.
+type world struct {
+	*testing.T
+	*broker.Broker
+	store  *flaky
+	fenced bool // Close has an error to tell
+}
+
+// flaky is a store that a test can break.
+type flaky struct {
+	engine.Store
+	mu      sync.Mutex
+	err     error // of the next commits
+	applied bool  // they are applied all the same
+	opens   int
+	commits []engine.Batch
+	staged  func() // is called after each Stage
+
+	hold       chan struct{} // commits end when it is closed, nil: at once
+	unreadable int           // bodies that cannot be read, of the next
+	gone       bool          // it cannot be opened
+}
+
+func (f *flaky) Commit(ctx context.Context, b *engine.Batch) error {
+	f.mu.Lock()
+	err, applied := f.err, f.applied
+	f.commits = append(f.commits, *b)
+	f.mu.Unlock()
+	if f.hold != nil {
+		<-f.hold
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil && !applied {
+		return err
+	}
+	return errors.Join(f.Store.Commit(ctx, b), err)
+}
+
+func (f *flaky) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
+	err := f.Store.Stage(ctx, k, body)
+	if f.staged != nil {
+		f.staged()
+	}
+	return err
+}
+
+func (f *flaky) Load(ctx context.Context) iter.Seq2[engine.Record, error] { return f.Store.Load(ctx) }
+
+func (f *flaky) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.unreadable > 0 {
+		f.unreadable--
+		return nil, errors.New("a bad sector")
+	}
+	return f.Store.Body(ctx, k)
+}
+
+// Close keeps what is in memory for the next open.
+func (f *flaky) Close() error { return nil }
+
+func (f *flaky) breaks(err error, applied bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err, f.applied = err, applied
+}
+
+func (f *flaky) batches() []engine.Batch {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]engine.Batch(nil), f.commits...)
+}
+
+func start(t *testing.T, o broker.Options) *world {
+	t.Helper()
+	w := &world{T: t, store: &flaky{Store: new(memory.Store)}}
+	o.Logger = slog.New(slog.DiscardHandler)
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) {
+		w.store.mu.Lock()
+		defer w.store.mu.Unlock()
+		w.store.opens++
+		if w.store.gone {
+			return nil, errors.New("it is not there")
+		}
+		return w.store, nil
+	}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Broker = b
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil && !w.fenced {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) queue(p engine.Path, c engine.Config) {
+	w.Helper()
+	if _, err := w.Create(w.Context(), engine.Queue, p, c, "test"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) send(to engine.Path, texts ...string) {
+	w.Helper()
+	var out []broker.Outgoing
+	for _, s := range texts {
+		out = append(out, broker.Outgoing{Content: engine.Content{Subject: s}, Body: []byte(s)})
+	}
+	if _, err := w.Send(w.Context(), to, out, "test"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) receive(in broker.Receive) []broker.Received {
+	w.Helper()
+	got, err := w.Receive(w.Context(), in)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return got
+}
+
+func (w *world) counts(p engine.Path) engine.Counts {
+	w.Helper()
+	var c engine.Counts
+	err := w.Read(w.Context(), func(r broker.Reader) error {
+		s, err := r.State(p)
+		c = s.Counts
+		return err
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+func text(t *testing.T, r broker.Received) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
