@@ -150,6 +150,7 @@ func TestClientCommands(t *testing.T) {
 	step("", "hello·[31m", "peek", "a/b")
 	step("", "(2 bytes, not text)", "peek", "a/b", "--from", "5")
 	step("", `"state":"scheduled"`, "peek", "a/b", "--from", "6", "--json")
+	refused("", "at least 1", "receive", "a/b", "--max", "0")
 	step("", "#1  subject greeting  expires in 1h0m\n  n = 5\n  who = me\nhello·[31m\n", "receive", "a/b")
 	step("", "lock token ", "receive", "a/b", "--then", "nothing")
 	step("", "from a pipe", "receive", "a/b", "--then", "dead-letter", "--reason", "bad")

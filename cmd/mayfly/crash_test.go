@@ -303,7 +303,7 @@ func (w *writer) send() error {
 func (w *writer) receive() error {
 	w.doubt = nil // a lock is all that can have happened
 	var got api.Messages
-	if err := w.call(http.MethodPost, "/receive/"+w.queue, api.Receive{Max: 1 + w.random.IntN(6)}, &got, http.StatusOK); err != nil {
+	if err := w.call(http.MethodPost, "/receive/"+w.queue, api.Receive{Max: new(1 + w.random.IntN(6))}, &got, http.StatusOK); err != nil {
 		return err
 	}
 	for _, m := range got.Messages {

@@ -32,7 +32,7 @@ func (c *receiveCommand) Run(ctx context.Context, s streams) error {
 		return fmt.Errorf("--wait is a duration such as 10s, not %q", c.Wait)
 	}
 	var got api.Messages
-	raw, err := c.ask(ctx, http.MethodPost, path("receive", c.Entity), api.Receive{Max: c.Max, Wait: c.Wait, SequenceNumbers: c.Number}, &got, wait)
+	raw, err := c.ask(ctx, http.MethodPost, path("receive", c.Entity), api.Receive{Max: &c.Max, Wait: c.Wait, SequenceNumbers: c.Number}, &got, wait)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type Messages struct {
 // there is one.
 type Receive struct {
 	Mode            string  `json:"mode,omitempty"` // peek-lock (the default) or receive-and-delete
-	Max             int     `json:"max,omitempty"`  // 1 if absent
+	Max             *int    `json:"max,omitempty"`  // 1 if absent
 	Wait            string  `json:"wait,omitempty"` // a duration; none if absent
 	SequenceNumbers []int64 `json:"sequenceNumbers,omitempty"`
 }
@@ -288,7 +288,10 @@ func (d *door) readReceive(r *http.Request) (out receiving, err error) {
 	default:
 		return out, argument("The value for 'mode' is peek-lock or receive-and-delete, not '%s'.", cut(in.Mode))
 	}
-	if out.Max = in.Max; in.Max < 0 || in.Max > maxReceive || len(in.SequenceNumbers) > maxReceive {
+	if in.Max != nil {
+		out.Max = *in.Max
+	}
+	if in.Max != nil && out.Max < 1 || out.Max > maxReceive || len(in.SequenceNumbers) > maxReceive {
 		return out, outOfRange("At most %d messages are received at once, and at least 1.", maxReceive)
 	}
 	for _, n := range in.SequenceNumbers {

@@ -123,6 +123,7 @@ func TestRefusals(t *testing.T) {
 		"receive: bad mode":       {"POST", "/receive/q", `{"mode":"steal"}`, 400, "Argument", "not 'steal'"},
 		"receive: bad wait":       {"POST", "/receive/q", `{"wait":"-1s"}`, 400, "Argument", "'wait' is not a duration"},
 		"receive: endless":        {"POST", "/receive/q", `{"wait":"never"}`, 400, "ArgumentOutOfRange", "at most 5m0s"},
+		"receive: none":           {"POST", "/receive/q", `{"max":0}`, 400, "ArgumentOutOfRange", "at least 1"},
 		"receive: negative":       {"POST", "/receive/q", `{"max":-1}`, 400, "ArgumentOutOfRange", "At most 250"},
 		"receive: too many":       {"POST", "/receive/q", `{"max":251}`, 400, "ArgumentOutOfRange", "At most 250"},
 		"receive: wrong type":     {"POST", "/receive/q", `{"max":"1"}`, 400, "Argument", "'max' has the wrong type"},
