@@ -48,6 +48,8 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"a bad property":        {[]string{"send", "q", "x", "-p", "n"}, nil, exitFailed, "--property is written NAME=VALUE"},
 		"a list property":       {[]string{"send", "q", "x", "-p", "n=[1]"}, nil, exitFailed, "cannot be a list"},
 		"a bad wait":            {[]string{"receive", "q", "--wait", "long"}, nil, exitFailed, "--wait is a duration"},
+		"a stray reason":        {[]string{"receive", "q", "--reason", "x"}, nil, exitFailed, "--reason and --describe are of --then dead-letter"},
+		"a stray description":   {[]string{"receive", "q", "--describe", "x", "--then", "abandon"}, nil, exitFailed, "not of --then abandon"},
 		"a bad end":             {[]string{"receive", "q", "--then", "explode"}, nil, exitUsage, "--then"},
 		"a bad state":           {[]string{"purge", "q", "--state", "locked"}, nil, exitUsage, "--state"},
 	} {

@@ -31,6 +31,9 @@ func (c *receiveCommand) Run(ctx context.Context, s streams) error {
 	if err != nil || never {
 		return fmt.Errorf("--wait is a duration such as 10s, not %q", c.Wait)
 	}
+	if c.Then != "dead-letter" && (c.Reason != "" || c.Describe != "") {
+		return fmt.Errorf("--reason and --describe are of --then dead-letter, not of --then %s; nothing was received", c.Then)
+	}
 	var got api.Messages
 	raw, err := c.ask(ctx, http.MethodPost, path("receive", c.Entity), api.Receive{Max: &c.Max, Wait: c.Wait, SequenceNumbers: c.Number}, &got, wait)
 	if err != nil {
