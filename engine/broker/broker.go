@@ -39,7 +39,9 @@ func (o Options) limits() engine.Limits {
 }
 
 const (
-	sweepWork     = 2048             // changes that one turn makes for nobody in particular
+	sweepWork     = 2048 // changes that one turn makes for nobody in particular
+	sweepBeside   = 96   // the same while callers are about, so that none waits long for a commit
+	aboutFor      = 100 * time.Millisecond
 	drainOps      = 1024             // operations of one turn
 	probeEvery    = time.Second      // attempts to write while read-only
 	reopenEvery   = time.Second      // attempts to open the store again
@@ -66,6 +68,7 @@ type Broker struct {
 	ns        *engine.Namespace
 	receivers map[engine.LinkID]*receiver
 	softSince engine.Instant // when the oldest soft change was made; zero: there is none
+	askedAt   engine.Instant // when somebody last asked for something
 	probeAt   engine.Instant // when to try writing again, while read-only
 	probeSize int            // how much to try with
 
@@ -253,7 +256,7 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 		o.err = o.step(b.ns, now)
 	}
 	if !b.o.Unswept {
-		b.ns.Sweep(now, sweepWork)
+		b.ns.Sweep(now, b.slice(now, len(ops) > 0))
 	}
 	b.ns.Match(now)
 	hard, soft := b.ns.Pending()
@@ -276,6 +279,19 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 	b.ns.Seal(fx.Batch != nil)
 	b.answer(ops, fx)
 	return nil
+}
+
+// slice is how much a turn may do that nobody asked for: a storm of due
+// messages is settled in large slices when nobody else is there, and in small
+// ones beside others.
+func (b *Broker) slice(now engine.Instant, asked bool) int { //nolint:revive // whether anybody is there
+	if asked {
+		b.askedAt = now
+	}
+	if b.askedAt != 0 && now.Sub(b.askedAt) < aboutFor {
+		return sweepBeside
+	}
+	return sweepWork
 }
 
 func (b *Broker) softDelay() time.Duration { return cmp.Or(b.o.SoftDelay, 500*time.Millisecond) }
