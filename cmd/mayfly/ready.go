@@ -28,7 +28,8 @@ func (r Ready) print(w io.Writer, asJSON bool) error {
 		e.SetEscapeHTML(false)
 		return e.Encode(r)
 	}
-	_, err := fmt.Fprintf(w, "Mayfly is running. Ctrl-C stops it.\n\n  Dashboard  %s\n  Send       %s\n  Data       %s\n\n", r.Dashboard, r.Curl, tilde(r.Data))
+	_, err := fmt.Fprintf(w, "Mayfly is running. Ctrl-C stops it.\n\n  Dashboard    %s\n  Service Bus  %s\n  Send         %s\n  Data         %s\n\n",
+		r.Dashboard, r.Admin, r.Curl, tilde(r.Data))
 	return err
 }
 

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReadyNamesBothAddresses(t *testing.T) {
+	var out strings.Builder
+	r := Ready{Dashboard: "http://127.0.0.1:8080", Admin: "http://127.0.0.1:5300", Curl: "curl", Data: "there"}
+	if err := r.print(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	const want = "\n  Dashboard    http://127.0.0.1:8080\n  Service Bus  http://127.0.0.1:5300\n  Send         curl\n  Data         there\n"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("got %q", out.String())
+	}
+}
