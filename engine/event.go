@@ -49,7 +49,7 @@ func (k EventKind) String() string { return eventNames[k] }
 // An Event is something that happened, numbered by the log. It carries copies,
 // so that whoever reads it needs nothing else.
 type Event struct {
-	N      uint64 // from 1 in an epoch; given when the event is published
+	N      uint64 // from 1 since the broker was opened; given when the event is published
 	Kind   EventKind
 	At     Instant
 	Holder HolderID // where it happened; where the message was, for moves
