@@ -20,7 +20,8 @@ type Entity struct {
 	Href      string // the entity's page; its actions lie below it
 	Path      string // in lower case, with the topic: what Watches names
 	Status    Status
-	NotActive []string // properties that are set but not acted on
+	NotActive []string // properties that are set but not acted on; of a topic those of its subscriptions too
+	Closed    bool     // it refuses sends; of a subscription: nothing can arrive
 	Counts    Counts
 	Total     int // messages in all states, dead letters too
 

@@ -128,7 +128,7 @@ func queueMessages() page.Entity {
 func queueEmpty() page.Entity {
 	m := queue(page.Messages)
 	m.Counts, m.Total, m.Size, m.Idle, m.TTL, m.Fate = page.Counts{}, 0, 0, page.Sitter{}, 0, component.Fate{}
-	m.NotActive = []string{"RequiresSession"}
+	m.NotActive, m.Closed = []string{"RequiresSession"}, true
 	m.Pages = component.Pages{Note: "0 of 0 shown"}
 	return m
 }

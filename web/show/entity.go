@@ -139,7 +139,7 @@ func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sigh
 	m := page.Entity{
 		Shell: p.shell(ctx, at, s, Shown(e.Path)), Kind: pageKind(e.Kind), Name: e.Path.Name(),
 		Href: p.EntityURL(e.Kind, e.Path), Path: e.Path.Fold(),
-		Status: page.Status(e.Config.Status.String()), NotActive: e.NotActiveYet,
+		Status: page.Status(e.Config.Status.String()), NotActive: e.notActive(), Closed: e.closed(),
 		Counts: c, Total: c.Active + c.Locked + c.Scheduled + c.Deferred + c.Dead,
 		TTL: e.ttl(), Size: e.Bytes,
 	}
@@ -151,6 +151,7 @@ func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sigh
 	}
 	if topic, _, ok := e.Path.Subscription(); ok {
 		m.Topic, m.TopicHref = topic, p.EntityURL(engine.Topic, engine.Path(topic))
+		m.Closed = m.Closed || member{EntityState: e.topic}.closed()
 	}
 	if e.Config.AutoDeleteOnIdle != 0 || e.Unpinned != 0 {
 		m.Idle = p.sitter(ctx, e.EntityState, s.now)

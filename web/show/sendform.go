@@ -33,7 +33,7 @@ func (p *Pages) sendForm(ctx context.Context, at Place, t Typed) (view.Page, err
 	m := page.Send{
 		Shell: p.still(ctx, at, locale.T(ctx, "send.title", locale.Args{"Name": Shown(e.Path)})),
 		In:    p.placeOf(e.Kind, e.Path), To: p.URL(at), Values: t.first(), Errors: t.Errors, Refused: t.Refused,
-		Most: MostRepeats, NotActive: e.NotActiveYet, Properties: SentProperties(t),
+		Most: MostRepeats, NotActive: e.notActive(), Properties: SentProperties(t),
 	}
 	if ttl := e.Config.DefaultMessageTimeToLive; ttl != 0 {
 		m.Ceiling = component.Length(ttl)
