@@ -62,14 +62,14 @@ func (c *changes) note(u undo) { c.log = append(c.log, u) }
 
 func (c *changes) mark(m *message) {
 	delete(c.dropped, m.Key)
-	if !m.dirty {
-		m.dirty = true
+	if !m.is(dirty) {
+		m.marks |= dirty
 		c.messages = append(c.messages, m)
 	}
 }
 
 func (c *changes) unmark(m *message) {
-	if m.stored {
+	if m.is(stored) {
 		c.dropped[m.Key] = struct{}{}
 	}
 }
@@ -225,7 +225,7 @@ func (ns *Namespace) Seal(committed bool) { //nolint:revive // what became of th
 		return
 	}
 	for _, m := range c.messages {
-		m.dirty, m.stored = false, true
+		m.marks = m.marks&^dirty | stored
 	}
 	for _, h := range c.meters {
 		h.meterDirty = false
@@ -279,7 +279,7 @@ func (ns *Namespace) forget() {
 		if ns.messages[m.Key] == m {
 			return false
 		}
-		m.dirty = false
+		m.marks &^= dirty
 		return true
 	})
 	c.contents = slices.DeleteFunc(c.contents, func(k *content) bool {

@@ -139,8 +139,8 @@ func (ns *Namespace) checkHolder(h *holder) error {
 		if c != classActive && h.apart[c].at(m.Seq) != m {
 			return broken(h.path, "#%d is missing in its list apart", m.Seq)
 		}
-		switch a := (alarm{m.alarm, m.Seq}); {
-		case m.alarm == 0:
+		switch a := (alarm{m.alarm(), m.Seq}); {
+		case m.alarm() == 0:
 		case h.alarmsFor(m.Message) == &h.pending:
 			pending = append(pending, a)
 		default:
@@ -188,8 +188,8 @@ func (ns *Namespace) checkMessage(h *holder, m *message) error {
 		return broken(h.path, "#%d is at a topic, %v", m.Seq, m.State)
 	case h.dead != (m.Extra != nil && m.Extra.DeadLettered):
 		return broken(h.path, "#%d is dead-lettered: %v", m.Seq, !h.dead)
-	case m.alarm != h.terms.NextLook(m.Message) && (h.rejudge == 0 || m.Seq < h.rejudge):
-		return broken(h.path, "the alarm of #%d is at %d and should be at %d", m.Seq, m.alarm, h.terms.NextLook(m.Message))
+	case m.alarm() != h.terms.NextLook(m.Message) && (h.rejudge == 0 || m.Seq < h.rejudge):
+		return broken(h.path, "the alarm of #%d is at %d and should be at %d", m.Seq, m.alarm(), h.terms.NextLook(m.Message))
 	}
 	return nil
 }
@@ -363,7 +363,7 @@ func (ns *Namespace) checkChanges() error {
 	c := &ns.changes
 	listed, meters := map[*message]bool{}, map[*holder]bool{}
 	for _, m := range c.messages {
-		if !m.dirty || listed[m] {
+		if !m.is(dirty) || listed[m] {
 			return fmt.Errorf("message %d waits for the store twice, or is not dirty", m.Key)
 		}
 		listed[m] = true
@@ -381,8 +381,8 @@ func (ns *Namespace) checkChanges() error {
 	for k, m := range ns.messages {
 		_, dropped := c.dropped[k]
 		switch {
-		case m.dirty != listed[m] || !m.dirty && !m.stored || dropped:
-			return fmt.Errorf("message %d: stored %v, dirty %v, listed %v, dropped %v", k, m.stored, m.dirty, listed[m], dropped)
+		case m.is(dirty) != listed[m] || !m.is(dirty) && !m.is(stored) || dropped:
+			return fmt.Errorf("message %d: stored %v, dirty %v, listed %v, dropped %v", k, m.is(stored), m.is(dirty), listed[m], dropped)
 		case !m.content.stored && !fresh[m.content]:
 			return fmt.Errorf("message %d: its content %d is not in the store and not on the way", k, m.content.key)
 		}

@@ -73,7 +73,7 @@ func TestCheckFinds(t *testing.T) {
 		"a list apart with one too many": func(ns *Namespace, q, _ *entity) { q.main.apart[classLocked].put(active(ns)) },
 		"an alarm missing":               func(ns *Namespace, q, _ *entity) { q.main.clearAlarm(active(ns)) },
 		"an alarm elsewhere":             func(ns *Namespace, q, _ *entity) { q.main.expiring.add(5, active(ns).Seq) },
-		"an alarm at another time":       func(ns *Namespace, _, _ *entity) { active(ns).alarm++ },
+		"an alarm at another time":       func(ns *Namespace, _, _ *entity) { m := active(ns); m.setAlarm(m.alarm() + 1) },
 		"a lock that nobody holds":       func(ns *Namespace, q, _ *entity) { q.main.lockBy[active(ns).Key] = "somebody" },
 		"a number from the future":       func(_ *Namespace, q, _ *entity) { q.main.meter.NextSeq = 2 },
 		"a message under no key":         func(ns *Namespace, _, _ *entity) { delete(ns.messages, active(ns).Key) },
@@ -94,8 +94,8 @@ func TestCheckFinds(t *testing.T) {
 		"in turn and not in line":        func(_ *Namespace, q, _ *entity) { q.main.inTurn = true },
 		"an idle alarm too late":         func(_ *Namespace, _, topic *entity) { topic.idleAt++ },
 		"no idle alarm":                  func(ns *Namespace, _, _ *entity) { ns.entities["waiting"].idleAt = 0 },
-		"dirty and not waiting":          func(ns *Namespace, _, _ *entity) { active(ns).dirty = true; ns.changes.messages = nil },
-		"neither stored nor waiting":     func(ns *Namespace, _, _ *entity) { m := active(ns); m.dirty, m.stored = false, false },
+		"dirty and not waiting":          func(ns *Namespace, _, _ *entity) { active(ns).marks |= dirty; ns.changes.messages = nil },
+		"neither stored nor waiting":     func(ns *Namespace, _, _ *entity) { m := active(ns); m.marks &^= dirty | stored },
 		"there and dropped":              func(ns *Namespace, _, _ *entity) { ns.changes.dropped[active(ns).Key] = struct{}{} },
 		"waiting twice": func(ns *Namespace, _, _ *entity) {
 			ns.changes.messages = append(ns.changes.messages, ns.changes.messages[0])

@@ -4,10 +4,26 @@ package engine
 type message struct {
 	Message
 	content *content
-	alarm   Instant // where it stands in its holder's alarms; zero: nowhere
-	stored  bool    // the store has some version of it
-	dirty   bool    // the store's version is old; it is in changes.messages
+	marks   marks
 }
+
+// marks are where a message stands in its holder's alarms, above two bits of
+// bookkeeping: together they keep a waiting message in 112 bytes.
+type marks int64
+
+const (
+	stored    marks = 1 << iota // the store has some version of it
+	dirty                       // the store's version is old; it is in changes.messages
+	markBits  = 2
+	markFlags = 1<<markBits - 1
+)
+
+// alarm is where m stands in its holder's alarms; zero: nowhere.
+func (m *message) alarm() Instant { return Instant(m.marks >> markBits) }
+
+func (m *message) setAlarm(at Instant) { m.marks = marks(at)<<markBits | m.marks&markFlags }
+
+func (m *message) is(mark marks) bool { return m.marks&mark != 0 }
 
 // content is a Content in memory, shared by the copies of a fan-out.
 type content struct {
@@ -99,7 +115,7 @@ func (h *holder) alarmsFor(m Message) *alarms {
 func (h *holder) link(m *message) {
 	h.enter(m)
 	if next := h.terms.NextLook(m.Message); next != 0 {
-		m.alarm = next
+		m.setAlarm(next)
 		h.alarmsFor(m.Message).add(next, m.Seq)
 	}
 }
@@ -129,21 +145,21 @@ func (h *holder) unlink(m *message) {
 }
 
 func (h *holder) clearAlarm(m *message) {
-	if m.alarm != 0 {
-		h.alarmsFor(m.Message).remove(m.alarm, m.Seq)
-		m.alarm = 0
+	if m.alarm() != 0 {
+		h.alarmsFor(m.Message).remove(m.alarm(), m.Seq)
+		m.setAlarm(0)
 	}
 }
 
 // setAlarm puts m's alarm where the terms in force want it.
 func (h *holder) setAlarm(m *message) {
 	next := h.terms.NextLook(m.Message)
-	if next == m.alarm {
+	if next == m.alarm() {
 		return
 	}
 	h.clearAlarm(m)
 	if next != 0 {
-		m.alarm = next
+		m.setAlarm(next)
 		h.alarmsFor(m.Message).add(next, m.Seq)
 	}
 }
@@ -154,15 +170,15 @@ func (h *holder) change(m *message, next Message) {
 	was, will := classOf(m.Message), classOf(next)
 	h.resize(next.Extra.size() - m.Extra.size())
 	alarm := h.terms.NextLook(next)
-	if m.alarm != alarm || h.alarmsFor(m.Message) != h.alarmsFor(next) {
+	if m.alarm() != alarm || h.alarmsFor(m.Message) != h.alarmsFor(next) {
 		h.clearAlarm(m)
 	}
 	m.Message = next
 	if next.LockedUntil == 0 {
 		delete(h.lockBy, m.Key)
 	}
-	if alarm != 0 && m.alarm == 0 {
-		m.alarm = alarm
+	if alarm != 0 && m.alarm() == 0 {
+		m.setAlarm(alarm)
 		h.alarmsFor(next).add(alarm, m.Seq)
 	}
 	if was == will {

@@ -53,13 +53,14 @@ func (ns *Namespace) restoreMessage(r Message) error {
 	if len(ns.messages) == 0 {
 		ns.messages = make(map[Key]*message, len(l.contents))
 	}
-	m := &message{Message: r, content: c, stored: true}
+	m := &message{Message: r, content: c, marks: stored}
 	c.refs++
 	ns.messages[r.Key] = m
 	h.enter(m)
-	if m.alarm = h.terms.NextLook(r); m.alarm != 0 {
+	if next := h.terms.NextLook(r); next != 0 {
+		m.setAlarm(next)
 		set := h.alarmsFor(r)
-		l.alarms[set] = append(l.alarms[set], alarm{m.alarm, m.Seq})
+		l.alarms[set] = append(l.alarms[set], alarm{next, m.Seq})
 	}
 	return nil
 }
