@@ -284,7 +284,7 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 // slice is how much a turn may do that nobody asked for: a storm of due
 // messages is settled in large slices when nobody else is there, and in small
 // ones beside others.
-func (b *Broker) slice(now engine.Instant, asked bool) int { //nolint:revive // whether anybody is there
+func (b *Broker) slice(now engine.Instant, asked bool) int {
 	if asked {
 		b.askedAt = now
 	}
