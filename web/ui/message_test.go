@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -214,6 +215,25 @@ func TestBodyIsKeptAsItIs(t *testing.T) {
 			t.Errorf("downloaded %q", a.text)
 		}
 
+	})
+}
+
+func TestSendMakesUpMessageIDs(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		w.done("/n/default/q/orders/send", "body", "x", "schedule", "now", "repeat", "2")
+		shape := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+		seen := map[string]bool{}
+		for _, row := range w.rows("orders", engine.ClassAll) {
+			c, err := row.Content.Content()
+			w.must(err)
+			if seen[c.MessageID] = true; !shape.MatchString(c.MessageID) {
+				t.Errorf("the id is %q", c.MessageID)
+			}
+		}
+		if len(seen) != 2 {
+			t.Errorf("the ids are %v", seen)
+		}
 	})
 }
 

@@ -2,6 +2,8 @@ package ui
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -141,7 +143,19 @@ func (m letter) numbered(n int) engine.Content {
 	for _, s := range []*string{&c.MessageID, &c.Subject, &c.CorrelationID, &c.SessionID, &c.PartitionKey} {
 		*s = strings.ReplaceAll(*s, numberPlace, strconv.Itoa(n))
 	}
+	if c.MessageID == "" {
+		c.MessageID = newMessageID()
+	}
 	return c
+}
+
+// newMessageID is a random UUID, which a message without an id is given as an
+// Azure client library would.
+func newMessageID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails, by its contract
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // sendAll sends in batches that the broker takes, and says how many it took.
