@@ -41,9 +41,21 @@ func (c *peekCommand) Run(ctx context.Context, s streams) error {
 			state += ", locked"
 		}
 		fmt.Fprintf(t, "#%d\t%s\t%s\t%s\t%d\t%s\n", m.SequenceNumber, state, //nolint:errcheck // Flush says it
-			m.EnqueuedTime.Local().Format(time.DateTime), until(now, m.ExpiresAt), m.Size, shown(m, 60))
+			m.EnqueuedTime.Local().Format(time.DateTime), ending(now, m), m.Size, shown(m, 60))
 	}
 	return t.Flush()
+}
+
+// ending is how long a message has, or how long it waits to be due: its time
+// to live starts then.
+func ending(now time.Time, m api.Message) string {
+	if m.State == "scheduled" {
+		if due, err := time.Parse(time.RFC3339Nano, m.ScheduledEnqueueTime); err == nil && due.After(now) {
+			return "due in " + until(now, &due)
+		}
+		return "due now"
+	}
+	return until(now, m.ExpiresAt)
 }
 
 // healthcheckCommand asks whether the process answers, no more: a server that

@@ -69,6 +69,9 @@ func (c *sendCommand) Run(ctx context.Context, s streams) error {
 	} else if n > 1 {
 		numbers = fmt.Sprintf(": #%d to #%d", sent.SequenceNumbers[0], sent.SequenceNumbers[n-1])
 	}
+	if at, err := time.Parse(time.RFC3339Nano, m.ScheduledEnqueueTime); err == nil && at.After(time.Now()) {
+		numbers += ", scheduled for " + at.Local().Format(time.DateTime)
+	}
 	_, err = fmt.Fprintf(s.out, "Sent %s to %s%s.\n", messages(int64(len(sent.SequenceNumbers))), c.Entity, numbers)
 	return err
 }
