@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mayfly/engine"
 	"mayfly/engine/value"
 	"mayfly/web/api"
 )
@@ -174,6 +175,23 @@ func TestClientCommands(t *testing.T) {
 	step("", "There is no message.", "peek", "a/b/$DeadLetterQueue")
 	refused("", "could not be found", "purge", "Ⱥ", "--yes") // longer in lower case
 	refused("", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")
+}
+
+func TestPeekSaysThatThereIsMore(t *testing.T) {
+	limits := engine.DefaultLimits()
+	limits.PeekCount = 3
+	t.Setenv("MAYFLY_SERVER", serving(t, Config{Store: "memory:", Limits: &limits}).Dashboard)
+	if _, complaint, code := typed(t, "", "send", "q", "x", "--create", "--count", "5"); code != exitOK {
+		t.Fatal(complaint)
+	}
+	for args, want := range map[string]string{"20000": "3 shown; go on with --from 4\n", "3": ""} {
+		if _, said, code := typed(t, "", "peek", "q", "--count", args); code != exitOK || said != want {
+			t.Errorf("%s: got %d %q", args, code, said)
+		}
+	}
+	if _, said, code := typed(t, "", "peek", "q", "--count", "20000", "--from", "4"); code != exitOK || said != "" {
+		t.Errorf("got %d %q", code, said)
+	}
 }
 
 func TestClientFindsTheServersPort(t *testing.T) {

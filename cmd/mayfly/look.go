@@ -26,16 +26,43 @@ func (c *peekCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		err = s.write(raw)
+	} else {
+		err = c.print(s, got.Messages)
 	}
-	if len(got.Messages) == 0 {
+	if err != nil {
+		return err
+	}
+	return c.hint(ctx, s, got.Messages)
+}
+
+// hint says where to go on if fewer were listed than asked for and there are
+// more: a server lists only so many at once.
+func (c *peekCommand) hint(ctx context.Context, s streams, got []api.Message) error {
+	if len(got) == 0 || len(got) >= c.Count {
+		return nil
+	}
+	var more api.Messages
+	from := got[len(got)-1].SequenceNumber + 1
+	if _, err := c.ask(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&count=1", path("peek", c.Entity), from), nil, &more, 0); err != nil {
+		return err
+	}
+	if len(more.Messages) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(s.err, "%d shown; go on with --from %d\n", len(got), more.Messages[0].SequenceNumber)
+	return err
+}
+
+func (c *peekCommand) print(s streams, got []api.Message) error {
+	if len(got) == 0 {
 		_, err := fmt.Fprintln(s.out, "There is no message.")
 		return err
 	}
 	now := time.Now()
 	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NUMBER\tSTATE\tENQUEUED\tEXPIRES IN\tBYTES\tBODY") //nolint:errcheck // Flush says it
-	for _, m := range got.Messages {
+	for _, m := range got {
 		state := m.State
 		if m.LockedUntil != nil {
 			state += ", locked"
