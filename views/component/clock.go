@@ -1,6 +1,7 @@
 package component
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"strconv"
@@ -20,7 +21,8 @@ type Clock struct {
 	Now time.Time     // the broker's clock at rendering
 
 	// Low and Critical are how much is left when the tone changes. Zero means
-	// a fifth and a twentieth of Of.
+	// a fifth and a twentieth of Of, or 10 s and 5 s of what is less than a
+	// minute: shares of that are too short to be seen.
 	Low, Critical time.Duration
 	As            Tone // fixes the tone; empty: by the time left
 }
@@ -57,16 +59,21 @@ func (c Clock) share() float64 {
 	return min(1, float64(c.left())/float64(c.Of))
 }
 
+// limits are Low and Critical with what zero means.
+func (c Clock) limits() (low, critical time.Duration) {
+	low, critical = c.Of/5, c.Of/20
+	if c.short() {
+		low, critical = 10*time.Second, 5*time.Second
+	}
+	return cmp.Or(c.Low, low), cmp.Or(c.Critical, critical)
+}
+
+func (c Clock) short() bool { return c.Of > 0 && c.Of < time.Minute }
+
 // Tone is the tone of the time left. Standing still it is the calm one, until
 // the script has looked.
 func (c Clock) Tone(ctx context.Context) Tone {
-	low, critical := c.Low, c.Critical
-	if low == 0 {
-		low = c.Of / 5
-	}
-	if critical == 0 {
-		critical = c.Of / 20
-	}
+	low, critical := c.limits()
 	switch left := c.left(); {
 	case c.As != "":
 		return c.As
@@ -89,11 +96,13 @@ func (c Clock) timer(ctx context.Context) templ.Attributes {
 		"title":    iso(c.At),
 		"data-of":  seconds(c.Of),
 	}
-	if c.Low > 0 {
-		a["data-low"] = seconds(c.Low)
+	low, critical := c.limits()
+	short := c.As == "" && c.short() // the script by itself knows shares only
+	if c.Low > 0 || short {
+		a["data-low"] = seconds(low)
 	}
-	if c.Critical > 0 {
-		a["data-crit"] = seconds(c.Critical)
+	if c.Critical > 0 || short {
+		a["data-crit"] = seconds(critical)
 	}
 	if c.As != "" {
 		a["data-as"] = string(c.As)
