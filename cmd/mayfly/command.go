@@ -65,12 +65,25 @@ func execute(ctx context.Context, args, environ []string, s streams) (code int) 
 	}
 	chosen, err := parser.Parse(args)
 	if err != nil {
-		return failed(s, exitUsage, fmt.Errorf("%w; mayfly --help says how", err))
+		return failed(s, exitUsage, fmt.Errorf("%w; %s --help says how", err, asked(args, err)))
 	}
 	if err := chosen.Run(); err != nil {
 		return failed(s, exitFailed, err)
 	}
 	return exitOK
+}
+
+// asked is the command that a line was for: the first word, or the program
+// where that names none.
+func asked(args []string, err error) string {
+	e, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || e.Context == nil {
+		return "mayfly"
+	}
+	if chosen := e.Context.Selected(); chosen != nil && len(args) > 0 && args[0] == chosen.Name {
+		return "mayfly " + chosen.Name
+	}
+	return "mayfly"
 }
 
 // failed says why, in one sentence. Several reasons, such as a configuration

@@ -31,10 +31,12 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"an unknown flag":       {[]string{"--bogus"}, nil, exitUsage, "unknown flag --bogus"},
+		"an unknown flag":       {[]string{"--bogus"}, nil, exitUsage, "unknown flag --bogus; mayfly --help says how"},
 		"an unknown command":    {[]string{"frob"}, nil, exitUsage, "unexpected argument frob"},
 		"a flag of another":     {[]string{"peek", "q", "--insecure"}, nil, exitUsage, "unknown flag --insecure"},
-		"no entity":             {[]string{"peek"}, nil, exitUsage, `expected "<entity>"`},
+		"no entity":             {[]string{"peek"}, nil, exitUsage, `expected "<entity>"; mayfly peek --help says how`},
+		"nothing to send":       {[]string{"send"}, nil, exitUsage, `mayfly send --help says how`},
+		"a folder to configure": {[]string{"--config", ".", "--store", "memory:"}, nil, exitFailed, "is a folder, not a file"},
 		"an unknown variable":   {nil, []string{"PATH=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS="}, exitUsage, "no variable MAYFLY_BOGUS, MAYFLY_HTPP"},
 		"an unknown level":      {[]string{"--log-level", "loud"}, nil, exitUsage, "--log-level"},
 		"a bad limit":           {[]string{"--limit", "colour=red"}, nil, exitFailed, `there is no limit called "colour"`},
@@ -173,6 +175,7 @@ func TestClientCommands(t *testing.T) {
 	}
 	step("", "There is no message.", "receive", "a/b", "--wait", "10ms")
 	step("", "There is no message.", "peek", "a/b/$DeadLetterQueue")
+	step("", "There is nothing to remove from a/b (scheduled).", "purge", "a/b", "--state", "scheduled")
 	refused("", "could not be found", "purge", "Ⱥ", "--yes") // longer in lower case
 	refused("", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")
 }

@@ -25,6 +25,9 @@ func (c *Config) readDefinition() (definition.Topology, error) {
 		return definition.Topology{}, fmt.Errorf("--config %s cannot be read: %w", c.Definition, err)
 	}
 	defer f.Close() //nolint:errcheck // what was read was read
+	if about, err := f.Stat(); err == nil && about.IsDir() {
+		return definition.Topology{}, fmt.Errorf("--config %s cannot be read: it is a folder, not a file", c.Definition)
+	}
 	want, err := definition.Read(f, definition.Options{Limits: c.Limits})
 	if err != nil {
 		return want, notAsItShould(c.Definition, err)

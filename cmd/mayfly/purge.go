@@ -49,7 +49,7 @@ func (c *purgeCommand) Run(ctx context.Context, s streams) error {
 	if !dead {
 		told = strings.Join(in.States, ", ")
 	}
-	if !c.Yes {
+	if !c.Yes && count > 0 {
 		if err := confirm(s, count, told, c.Entity); err != nil {
 			return err
 		}
@@ -66,6 +66,10 @@ func (c *purgeCommand) Run(ctx context.Context, s streams) error {
 	skipped := ""
 	if done.Skipped > 0 {
 		skipped = fmt.Sprintf(" %s locked and stayed.", messages(done.Skipped))
+	}
+	if done.Removed == 0 {
+		_, err = fmt.Fprintf(s.out, "There is nothing to remove from %s (%s).%s\n", c.Entity, told, skipped)
+		return err
 	}
 	_, err = fmt.Fprintf(s.out, "Removed %s from %s.%s\n", messages(done.Removed), c.Entity, skipped)
 	return err
