@@ -58,7 +58,8 @@ func (m Failure) refusal() refusal {
 
 func (m Failure) icon() string { return m.refusal().icon }
 
-func (m Failure) title(ctx context.Context) string {
+// Heading is what the page is called.
+func (m Failure) Heading(ctx context.Context) string {
 	return cmp.Or(m.Title, locale.T(ctx, m.refusal().title))
 }
 

@@ -76,11 +76,11 @@ func (p *Pages) cancel(at Place, t Typed) string { return cmp.Or(t.Cancel, p.thi
 
 // Failure completes what says that something was refused: with what stands
 // around it. At may be the zero Place.
-func (p *Pages) Failure(ctx context.Context, at Place, title string, f page.Failure) view.Page {
+func (p *Pages) Failure(ctx context.Context, at Place, f page.Failure) view.Page {
 	if at.Kind == 0 {
 		at = Place{Namespace: p.b.Name(), Kind: Overview}
 	}
-	f.Shell = p.still(ctx, at, title)
+	f.Shell = p.still(ctx, at, f.Heading(ctx))
 	return f
 }
 

@@ -197,3 +197,13 @@ func TestLookingIsNotedOnceAMinute(t *testing.T) {
 		}
 	})
 }
+
+func TestPageThatIsNotThereSaysSoInItsTitle(t *testing.T) {
+	within(t, func(w *world) {
+		for url, want := range map[string]string{"/nowhere": "Not there · default · Mayfly", "/n/default/q/none/send": "Not there · default · Mayfly"} {
+			if a := w.get(url); a.status != 404 || a.Find("title").Text() != want {
+				t.Errorf("%s: got %d %q", url, a.status, a.Find("title").Text())
+			}
+		}
+	})
+}

@@ -89,7 +89,7 @@ func (d *Door) Error(err error, c echo.Context) {
 	if back := d.back(c); back != "" {
 		f.Go = component.Link{Href: back, Label: locale.T(ctx, "ui.back")}
 	}
-	p := d.pages.Failure(ctx, at, locale.T(ctx, "ui.failure"), f)
+	p := d.pages.Failure(ctx, at, f)
 	if err := d.write(c, code, p.Full()); err != nil {
 		d.log.ErrorContext(ctx, "the page of an error failed", "id", id, "err", err)
 	}
