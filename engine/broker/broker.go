@@ -40,7 +40,7 @@ func (o Options) limits() engine.Limits {
 
 const (
 	sweepWork     = 2048 // changes that one turn makes for nobody in particular
-	sweepBeside   = 96   // the same while callers are about, so that none waits long for a commit
+	sweepBeside   = 48   // the same while callers are about, so that none waits long for a commit
 	aboutFor      = 100 * time.Millisecond
 	drainOps      = 1024             // operations of one turn
 	probeEvery    = time.Second      // attempts to write while read-only
