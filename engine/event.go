@@ -31,6 +31,15 @@ const (
 	EventRuleAdded
 	EventRuleRemoved
 	EventPurged // Count messages of one slice were removed
+
+	// What happens to the server rather than to what is in it: Path is empty,
+	// Reason says why or how.
+	EventStarted  // it owns the namespace and serves
+	EventStopped  // it was told to stop
+	EventReadOnly // the store takes no writes
+	EventWritable // the store takes writes again
+	EventReopened // everything was loaded again after the store failed
+	EventGap      // Count events were too many to be remembered
 )
 
 var eventNames = [...]string{
@@ -41,7 +50,8 @@ var eventNames = [...]string{
 	EventMoved: "moved", EventExtended: "extended", EventEntityCreated: "entity-created",
 	EventEntityUpdated: "entity-updated", EventEntityDeleted: "entity-deleted",
 	EventEntityAutoDeleted: "entity-auto-deleted", EventRuleAdded: "rule-added", EventRuleRemoved: "rule-removed",
-	EventPurged: "purged",
+	EventPurged: "purged", EventStarted: "started", EventStopped: "stopped", EventReadOnly: "read-only",
+	EventWritable: "writable", EventReopened: "reopened", EventGap: "gap",
 }
 
 func (k EventKind) String() string { return eventNames[k] }
@@ -58,6 +68,7 @@ type Event struct {
 	Actor  string   // who did it, as far as known; empty for the broker itself
 	Reason string   // DeadLetterReason, or a word on the cause
 	Count  int64    // messages concerned by an entity's or a purge's event
+	Audit  bool     // an operator's doing, remembered with the batch that did it (§21a)
 
 	Message Message // as it was left; the zero Message for an entity's event
 	Content Packed

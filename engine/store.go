@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 )
@@ -38,9 +39,34 @@ type Store interface {
 	Body(ctx context.Context, k Key) (io.ReadSeekCloser, error)
 	// Epoch is raised by every open, from 1; it fits 24 bits.
 	Epoch() uint64
-	// Lost is closed when ownership of the namespace is over.
+	// Lost is closed when ownership of the namespace is over. It may be noticed
+	// late, as by a process that was stopped; Owned is never late.
 	Lost() <-chan struct{}
+	// Owned tells whether nobody else can have taken the namespace over yet. Ask
+	// it before handing out what no Commit has just confirmed: a message under a
+	// lock that is only remembered softly, or the answer to a look.
+	Owned() bool
 	Close() error
+}
+
+// An OwnedError says that a server owns the namespace and may be alive. Nothing
+// was taken from it.
+type OwnedError struct{ Owner Owner }
+
+func (e *OwnedError) Error() string {
+	at := e.Owner.Dashboard
+	if at == "" {
+		at = "an unknown address"
+	}
+	return fmt.Sprintf("the namespace is owned by the server at %s", at)
+}
+
+// An Owner is what a server tells others of itself while it owns a namespace.
+type Owner struct {
+	Dashboard string // URL, for people; empty: not told
+	Admin     string // URL of Service Bus REST; empty: not told
+	Host      string // name of its machine
+	Epoch     uint64
 }
 
 // A Record is one thing that Load yields: Clock, Entity, Rule, Meter,
@@ -81,6 +107,7 @@ type Batch struct {
 	Rules    []Rule   // by Subscription and folded Name
 	Meters   []Meter  // by Holder
 	Messages []Message
+	Written  []Packed // of Messages, one by one: what the sender wrote, for stores that show it beside them
 	Contents []StoredContent
 	Bodies   []Body
 
@@ -88,6 +115,10 @@ type Batch struct {
 	DropRules    []RuleID
 	DropMessages []Key
 	DropContents []DroppedContent
+
+	// Audit is what operators did, numbered; a History keeps it with the batch,
+	// other stores may leave it.
+	Audit []Event
 }
 
 // A RuleID identifies a rule; Name is folded to lower case.
@@ -105,5 +136,5 @@ type DroppedContent struct {
 // Empty tells whether there is nothing to remember.
 func (b *Batch) Empty() bool {
 	return len(b.Entities)+len(b.Rules)+len(b.Meters)+len(b.Messages)+len(b.Contents)+len(b.Bodies)+
-		len(b.DropHolders)+len(b.DropRules)+len(b.DropMessages)+len(b.DropContents) == 0
+		len(b.DropHolders)+len(b.DropRules)+len(b.DropMessages)+len(b.DropContents)+len(b.Audit) == 0
 }

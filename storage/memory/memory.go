@@ -74,6 +74,13 @@ func (s *Store) ending() chan struct{} {
 	return s.lost
 }
 
+// Owned is true until Close.
+func (s *Store) Owned() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed
+}
+
 // Close ends the store; a second Close does nothing. Readers of bodies stay
 // good.
 func (s *Store) Close() error {

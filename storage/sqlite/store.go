@@ -231,6 +231,16 @@ func (s *Store) Epoch() uint64 { return s.epoch }
 // or deleted.
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
+// Owned is true as long as the file is held, which nobody can take away.
+func (s *Store) Owned() bool {
+	select {
+	case <-s.lost:
+		return false
+	default:
+		return true
+	}
+}
+
 // enter keeps Close waiting until leave is called.
 func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
