@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/storage/memory"
@@ -17,11 +18,30 @@ import (
 // ErrURL is wrapped by the errors about a URL that names no store.
 var ErrURL = errors.New("not the URL of a store")
 
-// Options are what a store is opened with. Their zero value is right.
+// Options are what a store is opened with. Their zero value is right. All but
+// Logger are for a store that servers share, and mean nothing to the others.
 type Options struct {
 	// Logger hears of what no caller can be told, such as a file that was
 	// compacted. Nil: nobody does.
 	Logger *slog.Logger
+	// Namespace is whose content it is. Empty: default.
+	Namespace string
+	// Lease is how long this server may be silent before others take the
+	// namespace over, from 300 ms. Zero: 5 s.
+	Lease time.Duration
+	// Owner is what others tell people of this server; Epoch is filled in.
+	Owner engine.Owner
+	// Process identifies this process over several opens: what it owned itself,
+	// it need not wait for. Empty: every open is a stranger.
+	Process string
+	// Standby, if there is one, makes Open wait for as long as another server
+	// owns the namespace. It is called when an owner is first seen and each time
+	// it is another one, and must return quickly. Nil: Open fails with an
+	// *engine.OwnedError.
+	Standby func(engine.Owner)
+	// HistoryFor is how long history is kept at the most, for stores that let
+	// their server forget. Zero: for ever.
+	HistoryFor time.Duration
 }
 
 // Open opens the store that url names, making it if it is not there:
@@ -51,8 +71,12 @@ func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 		}
 		return s, nil
 	case "mongodb", "mongodb+srv":
-		return nil, fmt.Errorf("%w: MongoDB is not in this version; write memory: or sqlite:PATH", ErrURL)
+		return openMongo(ctx, url, o)
 	default:
 		return nil, fmt.Errorf("%w: unknown scheme %q; write memory: or sqlite:PATH", ErrURL, scheme)
 	}
+}
+
+func openMongo(context.Context, string, Options) (engine.Store, error) {
+	return nil, fmt.Errorf("%w: MongoDB is not in this version; write memory: or sqlite:PATH", ErrURL)
 }
