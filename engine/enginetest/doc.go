@@ -1,6 +1,7 @@
 // Package enginetest shows that the rules of package engine are right, from
 // outside of it.
 //
+//	draw.go             records with random values in every field, for whatever stores them
 //	scenario.go         stories in engine/testdata, as text: commands and what they show;
 //	                    an Executor runs them, and Engine is the one there is
 //	model*_test.go      the rules written a second time, with nothing of the engine's

@@ -1,10 +1,22 @@
 // Package record is how records, batches and events are written as bytes:
 // exactly, whatever is in them, and compactly. Drivers keep these bytes beside
 // what they write for people, and backups are made of them.
+//
+//	record = kind fields                 kind is one byte
+//	batch, event = fields
+//	field  = head number | head length bytes
+//	head   = tag << 1, plus 1 if there is a length
+//
+// Heads, lengths and numbers are unsigned varints; signed numbers are zigzag.
+// Tags rise from 1; a list is its elements, one field each under the same tag.
+// What is zero is not written. A reader skips tags it does not know, so fields
+// can be added without a new format; a tag is never given to something else.
+// An empty list comes back as nil.
 package record
 
 import (
 	"errors"
+	"fmt"
 
 	"mayfly/engine"
 )
@@ -13,20 +25,120 @@ import (
 // or that a newer version wrote.
 var ErrCorrupt = errors.New("not the bytes of a record")
 
+// The kinds of records. The numbers are stored: a new kind gets the next one.
+const (
+	kindClock = iota + 1
+	kindEntity
+	kindRule
+	kindMeter
+	kindContent
+	kindMessage
+)
+
 // Append adds the bytes of a record to dst.
-func Append(dst []byte, r engine.Record) []byte { panic("to come") }
+func Append(dst []byte, r engine.Record) []byte {
+	c := writer(dst)
+	switch r := r.(type) {
+	case engine.Clock:
+		c.kind(kindClock)
+		clock(&c, &r)
+	case engine.Entity:
+		c.kind(kindEntity)
+		entity(&c, &r)
+	case engine.Rule:
+		c.kind(kindRule)
+		rule(&c, &r)
+	case engine.Meter:
+		c.kind(kindMeter)
+		meter(&c, &r)
+	case engine.StoredContent:
+		c.kind(kindContent)
+		content(&c, &r)
+	case engine.Message:
+		c.kind(kindMessage)
+		message(&c, &r)
+	default:
+		panic(fmt.Sprintf("unknown record %T", r))
+	}
+	return c.buf
+}
 
 // Parse is the record that Append wrote. It shares no memory with b.
-func Parse(b []byte) (engine.Record, error) { panic("to come") }
+func Parse(b []byte) (engine.Record, error) {
+	if len(b) == 0 {
+		return nil, fmt.Errorf("%w: there are none", ErrCorrupt)
+	}
+	switch c := reader(b, 1); b[0] {
+	case kindClock:
+		return parsed(&c, clock)
+	case kindEntity:
+		return parsed(&c, entity)
+	case kindRule:
+		return parsed(&c, rule)
+	case kindMeter:
+		return parsed(&c, meter)
+	case kindContent:
+		return parsed(&c, content)
+	case kindMessage:
+		return parseMessage(b)
+	default:
+		return nil, fmt.Errorf("%w: there is no kind %d", ErrCorrupt, b[0])
+	}
+}
 
-// AppendBatch adds the bytes of a batch to dst. Written is left out, it is in the contents.
-func AppendBatch(dst []byte, b *engine.Batch) []byte { panic("to come") }
+func parsed[T engine.Record](c *coder, fields func(*coder, *T)) (engine.Record, error) {
+	var v T
+	fields(c, &v)
+	if err := c.end(); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// parseMessage is parsed for what there are most of: by a call that is not
+// through a value, nothing but the result is allocated.
+func parseMessage(b []byte) (engine.Record, error) {
+	c := reader(b, 1)
+	var v engine.Message
+	message(&c, &v)
+	if err := c.end(); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// AppendBatch adds the bytes of a batch to dst. Written is left out: it is in
+// the contents.
+func AppendBatch(dst []byte, b *engine.Batch) []byte {
+	c := writer(dst)
+	batch(&c, b)
+	return c.buf
+}
 
 // ParseBatch is the batch that AppendBatch wrote. It shares no memory with b.
-func ParseBatch(b []byte) (*engine.Batch, error) { panic("to come") }
+func ParseBatch(b []byte) (*engine.Batch, error) {
+	c, v := reader(b, 0), new(engine.Batch)
+	batch(&c, v)
+	if err := c.end(); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
 
 // AppendEvent adds the bytes of an event to dst.
-func AppendEvent(dst []byte, e *engine.Event) []byte { panic("to come") }
+func AppendEvent(dst []byte, e *engine.Event) []byte {
+	c := writer(dst)
+	event(&c, e)
+	return c.buf
+}
 
 // ParseEvent is the event that AppendEvent wrote. It shares no memory with b.
-func ParseEvent(b []byte) (engine.Event, error) { panic("to come") }
+func ParseEvent(b []byte) (engine.Event, error) {
+	var v engine.Event
+	c := reader(b, 0)
+	event(&c, &v)
+	if err := c.end(); err != nil {
+		return engine.Event{}, err
+	}
+	return v, nil
+}

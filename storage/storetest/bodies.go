@@ -8,18 +8,19 @@ import (
 	"testing/iotest"
 
 	"mayfly/engine"
+	"mayfly/engine/enginetest"
 )
 
 // sizes of bodies, at the edges of what a driver may cut them by.
 var sizes = []int{0, 1, 1000, 16_384, 65_535, 65_536, 65_537, 262_143, 262_144, 262_145, 524_288, 1_500_000} //nolint:gochecknoglobals // a table
 
 func testBodies(t *testing.T, o Open) {
-	s, d := open(t, o), draw(seed(t))
+	s, d := open(t, o), enginetest.Draw(seed(t))
 	want := map[engine.Key][]byte{}
 	b := &engine.Batch{Hard: true, Now: 1, Entities: []engine.Entity{{ID: 1, Kind: engine.Queue, Path: "q"}}}
 	for i, n := range sizes {
 		staged, sent := engine.Key(100+i), engine.Key(200+i)
-		want[staged], want[sent] = d.bytes(n), d.bytes(n)
+		want[staged], want[sent] = d.Bytes(n), d.Bytes(n)
 		stage(t, s, staged, want[staged])
 		b.Bodies = append(b.Bodies, engine.Body{Key: sent, Bytes: want[sent]})
 		for _, k := range []engine.Key{staged, sent} {
@@ -99,9 +100,9 @@ func seekAndRead(r io.ReadSeeker, body []byte, at int) error {
 
 // testBodyDropped reads bodies whose content goes while they are being read.
 func testBodyDropped(t *testing.T, o Open) {
-	s, d := open(t, o), draw(seed(t))
+	s, d := open(t, o), enginetest.Draw(seed(t))
 	for i, n := range []int{10, 900_000, 3_000_000} {
-		k, body := engine.Key(10+i), d.bytes(n)
+		k, body := engine.Key(10+i), d.Bytes(n)
 		stage(t, s, k, body)
 		commit(t, s, &engine.Batch{Hard: true, Now: 1, Contents: []engine.StoredContent{{Key: k}}})
 		r, err := s.Body(t.Context(), k)

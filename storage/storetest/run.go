@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 
 	"mayfly/engine"
+	"mayfly/engine/enginetest"
 )
 
 // An Open opens one place again and again: what a store that it opened
@@ -99,10 +100,10 @@ func testEmpty(t *testing.T, o Open) {
 
 // testFields commits records with random values in every field.
 func testFields(t *testing.T, o Open) {
-	d := draw(seed(t))
+	d := enginetest.Draw(seed(t))
 	s, want := open(t, o), newState()
 	for range 20 {
-		b := d.records(50)
+		b := records(d, 50)
 		want.apply(b)
 		commit(t, s, b)
 	}
@@ -111,8 +112,8 @@ func testFields(t *testing.T, o Open) {
 }
 
 // records is a batch of n of everything, each new.
-func (d drawer) records(n int) *engine.Batch {
-	b := &engine.Batch{Hard: true, Now: engine.Instant(d.number() | 1)}
+func records(d enginetest.Drawer, n int) *engine.Batch {
+	b := &engine.Batch{Hard: true, Now: engine.Instant(d.Number() | 1)}
 	for range n {
 		var (
 			e engine.Entity
@@ -122,12 +123,12 @@ func (d drawer) records(n int) *engine.Batch {
 			c engine.StoredContent
 		)
 		for _, v := range []any{&e, &r, &m, &g, &c} {
-			d.fill(v)
+			d.Fill(v)
 		}
 		// Random identities of 64 bits are new; small ones are made so.
 		e.ID, c.Key, g.Key = engine.HolderID(d.Uint64()|1), engine.Key(d.Uint64()), engine.Key(d.Uint64())
 		e.DeadLetterID = engine.HolderID(d.Uint64() | 1)
-		r.Subscription, r.Name = e.ID, d.name()
+		r.Subscription, r.Name = e.ID, d.Name()
 		m.Holder = e.ID
 		g.Content, g.Holder = c.Key, e.DeadLetterID
 		b.Entities = append(b.Entities, e)
@@ -135,7 +136,7 @@ func (d drawer) records(n int) *engine.Batch {
 		b.Meters = append(b.Meters, m)
 		b.Contents = append(b.Contents, c)
 		b.Messages = append(b.Messages, g)
-		b.Bodies = append(b.Bodies, engine.Body{Key: c.Key, Bytes: d.bytes(d.IntN(300))})
+		b.Bodies = append(b.Bodies, engine.Body{Key: c.Key, Bytes: d.Bytes(d.IntN(300))})
 	}
 	return b
 }
@@ -205,7 +206,7 @@ func testEpochs(t *testing.T, o Open) {
 // testLoadStopped leaves a load in the middle, which must not keep anything.
 func testLoadStopped(t *testing.T, o Open) {
 	s, want := open(t, o), newState()
-	b := draw(seed(t)).records(40)
+	b := records(enginetest.Draw(seed(t)), 40)
 	want.apply(b)
 	commit(t, s, b)
 	for range 20 {
@@ -224,7 +225,7 @@ func testLoadStopped(t *testing.T, o Open) {
 
 func testContext(t *testing.T, o Open) {
 	s, want := open(t, o), newState()
-	b := draw(seed(t)).records(3)
+	b := records(enginetest.Draw(seed(t)), 3)
 	want.apply(b)
 	commit(t, s, b)
 	why := errors.New("the caller went home")
@@ -247,7 +248,7 @@ func testContext(t *testing.T, o Open) {
 
 func testClosed(t *testing.T, o Open) {
 	s := open(t, o)
-	b := draw(seed(t)).records(3)
+	b := records(enginetest.Draw(seed(t)), 3)
 	commit(t, s, b)
 	select {
 	case <-s.Lost():
@@ -279,7 +280,7 @@ func testClosed(t *testing.T, o Open) {
 // testConcurrent uses the store from many sides; the race detector judges.
 func testConcurrent(t *testing.T, o Open) {
 	s, w := open(t, o), newWalk(seed(t))
-	large := draw(1).bytes(700_000)
+	large := enginetest.Draw(1).Bytes(700_000)
 	stage(t, s, 50, large)
 	commit(t, s, &engine.Batch{Hard: true, Now: 1,
 		Entities: []engine.Entity{{ID: 2, Kind: engine.Queue, Path: "kept"}},
@@ -344,7 +345,7 @@ func testStageFails(t *testing.T, o Open) {
 			t.Errorf("Stage of %d bytes and an error: %v", n, err)
 		}
 		// The same key is good for another try.
-		again := draw(uint64(i)).bytes(n/2 + 1)
+		again := enginetest.Draw(uint64(i)).Bytes(n/2 + 1)
 		stage(t, s, k, again)
 		b := &engine.Batch{Hard: true, Now: 1, Contents: []engine.StoredContent{{Key: k}}}
 		commit(t, s, b)

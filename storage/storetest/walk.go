@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"mayfly/engine"
+	"mayfly/engine/enginetest"
 )
 
 // A walk makes batches such as a broker makes, at random but the same for the
 // same seed, and knows what a store must hold after each.
 type walk struct {
-	d     drawer
+	d     enginetest.Drawer
 	state *state
 	n     int64 // batches so far
 	last  uint64
@@ -24,7 +25,7 @@ type walk struct {
 const counter engine.HolderID = 1
 
 func newWalk(seed uint64) *walk {
-	return &walk{d: draw(seed), state: newState(), last: 100}
+	return &walk{d: enginetest.Draw(seed), state: newState(), last: 100}
 }
 
 // id is a new identity.
@@ -42,17 +43,17 @@ type step struct {
 // next makes a step and takes it for done.
 func (w *walk) next() step {
 	w.n++
-	b := &engine.Batch{Hard: !w.d.one(4), Now: engine.Instant(w.n * 1000)}
+	b := &engine.Batch{Hard: !w.d.One(4), Now: engine.Instant(w.n * 1000)}
 	s := step{batch: b}
 	if w.n == 1 {
 		w.entity(b, counter)
 	}
 	b.Meters = append(b.Meters, engine.Meter{Holder: counter, NextSeq: engine.Seq(w.n)})
 	w.collect(b)
-	if w.n == 1 || w.d.one(8) {
+	if w.n == 1 || w.d.One(8) {
 		w.entity(b, engine.HolderID(w.id()))
 	}
-	if w.d.one(12) {
+	if w.d.One(12) {
 		w.dropEntity(b)
 	}
 	touched := map[engine.Key]bool{}
@@ -69,10 +70,10 @@ func (w *walk) next() step {
 
 func (w *walk) entity(b *engine.Batch, id engine.HolderID) {
 	var e engine.Entity
-	w.d.fill(&e)
+	w.d.Fill(&e)
 	e.ID, e.DeadLetterID = id, 0
 	w.holders = append(w.holders, e.ID)
-	if id != counter && !w.d.one(3) {
+	if id != counter && !w.d.One(3) {
 		e.DeadLetterID = engine.HolderID(w.id())
 		w.holders = append(w.holders, e.DeadLetterID)
 	}
@@ -83,8 +84,8 @@ func (w *walk) entity(b *engine.Batch, id engine.HolderID) {
 	b.Meters = append(b.Meters, engine.Meter{Holder: id, NextSeq: 1, LastUsed: b.Now})
 	for i := range w.d.IntN(3) {
 		var r engine.Rule
-		w.d.fill(&r)
-		r.Subscription, r.Name = id, w.d.name()+string(rune('a'+i))
+		w.d.Fill(&r)
+		r.Subscription, r.Name = id, w.d.Name()+string(rune('a'+i))
 		b.Rules = append(b.Rules, r)
 	}
 }
@@ -118,14 +119,14 @@ func (w *walk) change(b *engine.Batch, touched map[engine.Key]bool) {
 			continue
 		}
 		touched[m.Key] = true
-		if w.d.one(2) {
+		if w.d.One(2) {
 			b.DropMessages = append(b.DropMessages, m.Key)
 			w.dead = append(w.dead, m.Content)
 			continue
 		}
 		key, content := m.Key, m.Content
 		m = engine.Message{}
-		w.d.fill(&m)
+		w.d.Fill(&m)
 		m.Key, m.Content, m.Holder = key, content, w.holders[w.d.IntN(len(w.holders))]
 		b.Messages = append(b.Messages, m)
 	}
@@ -134,18 +135,18 @@ func (w *walk) change(b *engine.Batch, touched map[engine.Key]bool) {
 // send adds a message with its own content, or two that share one.
 func (w *walk) send(s *step) {
 	b, k := s.batch, engine.Key(w.id())
-	b.Contents = append(b.Contents, engine.StoredContent{Key: k, Content: engine.Packed(w.d.text(100))})
+	b.Contents = append(b.Contents, engine.StoredContent{Key: k, Content: engine.Packed(w.d.Text(100))})
 	switch {
-	case w.d.one(5): // no body
-	case w.d.one(40):
-		s.staged = append(s.staged, engine.Body{Key: k, Bytes: w.d.bytes(200_000 + w.d.IntN(600_000))})
+	case w.d.One(5): // no body
+	case w.d.One(40):
+		s.staged = append(s.staged, engine.Body{Key: k, Bytes: w.d.Bytes(200_000 + w.d.IntN(600_000))})
 	default:
-		b.Bodies = append(b.Bodies, engine.Body{Key: k, Bytes: w.d.bytes(1 + w.d.IntN(2000))})
+		b.Bodies = append(b.Bodies, engine.Body{Key: k, Bytes: w.d.Bytes(1 + w.d.IntN(2000))})
 	}
 	copies := 1 + w.d.IntN(2)
 	for i := range copies {
 		var m engine.Message
-		w.d.fill(&m)
+		w.d.Fill(&m)
 		m.Key, m.Content = k, k
 		if i > 0 {
 			m.Key = engine.Key(w.id())

@@ -1,4 +1,4 @@
-package storetest
+package enginetest
 
 import (
 	"encoding/binary"
@@ -11,19 +11,23 @@ import (
 	"mayfly/engine/value"
 )
 
-// A drawer makes random records. It fills every exported field by reflection,
-// so that a field that is added to a record is covered the same day.
-type drawer struct{ *rand.Rand }
+// A Drawer makes random records, the same for the same seed. It fills every
+// exported field by reflection, so that a field that is added to a record is
+// covered the same day.
+type Drawer struct{ *rand.Rand }
 
-func draw(seed uint64) drawer { return drawer{rand.New(rand.NewPCG(seed, 0))} }
+// Draw starts a Drawer.
+func Draw(seed uint64) Drawer { return Drawer{rand.New(rand.NewPCG(seed, 0))} }
 
-// one tells true once in n times.
-func (d drawer) one(n int) bool { return d.IntN(n) == 0 }
+// One tells true once in n times.
+func (d Drawer) One(n int) bool { return d.IntN(n) == 0 }
 
-// fill gives every field of *v a random value, a quarter of them zero.
-func (d drawer) fill(v any) { d.any(reflect.ValueOf(v).Elem()) }
+// Fill gives every field of *v a random value, a quarter of them zero. Texts
+// may hold any bytes, lists have up to three elements; keys and holders are not
+// zero.
+func (d Drawer) Fill(v any) { d.any(reflect.ValueOf(v).Elem()) }
 
-func (d drawer) any(v reflect.Value) {
+func (d Drawer) any(v reflect.Value) {
 	switch at := v.Addr().Interface().(type) {
 	case *engine.Key:
 		*at = engine.Key(d.identity())
@@ -35,10 +39,10 @@ func (d drawer) any(v reflect.Value) {
 		*at = d.properties()
 		return
 	case *engine.Packed:
-		*at = engine.Packed(d.text(200))
+		*at = engine.Packed(d.Text(200))
 		return
 	}
-	if d.one(4) {
+	if d.One(4) {
 		return
 	}
 	switch v.Kind() {
@@ -49,21 +53,26 @@ func (d drawer) any(v reflect.Value) {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		d.any(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), d.IntN(4), 4))
+		for i := range v.Len() {
+			d.any(v.Index(i))
+		}
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.String:
-		v.SetString(d.text(40))
+		v.SetString(d.Text(40))
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Int:
-		v.SetInt(int64(d.number()) >> (64 - v.Type().Bits()))
+		v.SetInt(int64(d.Number()) >> (64 - v.Type().Bits()))
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint:
-		v.SetUint(d.number() >> (64 - v.Type().Bits()))
+		v.SetUint(d.Number() >> (64 - v.Type().Bits()))
 	default:
 		panic(fmt.Sprintf("a field of type %v", v.Type()))
 	}
 }
 
-// number is of any magnitude, extremes included.
-func (d drawer) number() uint64 {
+// Number is of any magnitude, extremes included.
+func (d Drawer) Number() uint64 {
 	switch n := d.Uint64(); d.IntN(6) {
 	case 0:
 		return 1 << 63 // the least signed one
@@ -77,10 +86,10 @@ func (d drawer) number() uint64 {
 }
 
 // identity is anything but zero.
-func (d drawer) identity() uint64 { return d.number() | 1<<d.IntN(64) }
+func (d Drawer) identity() uint64 { return d.Number() | 1<<d.IntN(64) }
 
-// text is up to n bytes, which need not be text.
-func (d drawer) text(n int) string {
+// Text is up to n bytes, which need not be text.
+func (d Drawer) Text(n int) string {
 	b := make([]byte, d.IntN(n+1))
 	for i := range b {
 		b[i] = byte(d.Uint32())
@@ -88,8 +97,8 @@ func (d drawer) text(n int) string {
 	return string(b)
 }
 
-// name is text that can be folded.
-func (d drawer) name() string {
+// Name is text that can be folded.
+func (d Drawer) Name() string {
 	var b strings.Builder
 	for range 1 + d.IntN(12) {
 		b.WriteRune([]rune("aBcÄéЖ09.-_$")[d.IntN(12)])
@@ -97,20 +106,20 @@ func (d drawer) name() string {
 	return b.String()
 }
 
-func (d drawer) properties() value.Properties {
-	if d.one(2) {
+func (d Drawer) properties() value.Properties {
+	if d.One(2) {
 		return nil
 	}
 	p := make(value.Properties, 1+d.IntN(5))
 	for i := range p {
-		p[i] = value.Property{Name: d.text(12), Value: d.value()}
+		p[i] = value.Property{Name: d.Text(12), Value: d.value()}
 	}
 	return p
 }
 
 // value is of any kind but the decimals' and texts' many aliases.
-func (d drawer) value() value.Value {
-	n := d.number()
+func (d Drawer) value() value.Value {
+	n := d.Number()
 	of := []func() value.Value{
 		func() value.Value { return value.Value{} },
 		func() value.Value { return value.OfBool(n%2 == 0) },
@@ -128,20 +137,21 @@ func (d drawer) value() value.Value {
 		func() value.Value { return value.OfDecimal32(uint32(n)) },
 		func() value.Value { return value.OfDecimal64(n) },
 		func() value.Value { return value.OfDecimal128([16]byte{byte(n), 15: byte(n >> 8)}) },
-		func() value.Value { return value.OfString(d.text(20)) },
-		func() value.Value { return value.OfSymbol(d.text(20)) },
-		func() value.Value { return value.OfBinary([]byte(d.text(20))) },
+		func() value.Value { return value.OfString(d.Text(20)) },
+		func() value.Value { return value.OfSymbol(d.Text(20)) },
+		func() value.Value { return value.OfBinary([]byte(d.Text(20))) },
 		func() value.Value { return value.OfUUID([16]byte{byte(n), 15: byte(n >> 8)}) },
 		func() value.Value { return value.OfTimestamp(int64(n)) },
 		func() value.Value { return value.OfTimespan(int64(n)) },
-		func() value.Value { return value.OfURI(d.text(20)) },
+		func() value.Value { return value.OfURI(d.Text(20)) },
 		func() value.Value { return value.OfDateTimeOffset(int64(n)) },
-		func() value.Value { return value.OfRaw([]byte(d.text(20))) },
+		func() value.Value { return value.OfRaw([]byte(d.Text(20))) },
 	}
 	return of[d.IntN(len(of))]()
 }
 
-func (d drawer) bytes(n int) []byte {
+// Bytes is n bytes.
+func (d Drawer) Bytes(n int) []byte {
 	b := make([]byte, 0, n+8)
 	for len(b) < n {
 		b = binary.LittleEndian.AppendUint64(b, d.Uint64())

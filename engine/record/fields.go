@@ -1,0 +1,154 @@
+package record
+
+import "mayfly/engine"
+
+// This file says which field has which tag, once for both directions. Tags
+// rise from line to line. A new field gets the next free one at the end; the
+// tag of one that went stays unused.
+
+func clock(c *coder, v *engine.Clock) {
+	number(c, 1, &v.Now)
+}
+
+func entity(c *coder, v *engine.Entity) {
+	number(c, 1, &v.ID)
+	number(c, 2, &v.DeadLetterID)
+	number(c, 3, &v.Kind)
+	text(c, 4, &v.Path)
+	if f, ok := c.open(5, v.Config != engine.Config{}); ok {
+		config(c, &v.Config)
+		c.close(f)
+	}
+	number(c, 6, &v.CreatedAt)
+	number(c, 7, &v.UpdatedAt)
+	number(c, 8, &v.Unpinned)
+}
+
+func config(c *coder, v *engine.Config) {
+	number(c, 1, &v.LockDuration)
+	number(c, 2, &v.MaxSizeInMegabytes)
+	number(c, 3, &v.MaxMessageSizeInKilobytes)
+	number(c, 4, &v.DefaultMessageTimeToLive)
+	number(c, 5, &v.AutoDeleteOnIdle)
+	number(c, 6, &v.DuplicateDetectionHistoryTimeWindow)
+	number(c, 7, &v.MaxDeliveryCount)
+	number(c, 8, &v.Status)
+	flag(c, 9, &v.DeadLetteringOnMessageExpiration)
+	flag(c, 10, &v.IgnoreFilterExceptions)
+	flag(c, 11, &v.UnbatchedOperations)
+	flag(c, 12, &v.EnableExpress)
+	flag(c, 13, &v.SupportOrdering)
+	flag(c, 14, &v.RequiresDuplicateDetection)
+	flag(c, 15, &v.RequiresSession)
+	text(c, 16, &v.ForwardTo)
+	text(c, 17, &v.ForwardDeadLetteredMessagesTo)
+	text(c, 18, &v.UserMetadata)
+}
+
+func rule(c *coder, v *engine.Rule) {
+	number(c, 1, &v.Subscription)
+	text(c, 2, &v.Name)
+	number(c, 3, &v.Filter.Kind)
+	text(c, 4, &v.Filter.Text)
+	text(c, 5, &v.Action)
+	number(c, 6, &v.CreatedAt)
+}
+
+func meter(c *coder, v *engine.Meter) {
+	number(c, 1, &v.Holder)
+	number(c, 2, &v.NextSeq)
+	number(c, 3, &v.LastUsed)
+	number(c, 4, &v.AccessedAt)
+}
+
+func content(c *coder, v *engine.StoredContent) {
+	number(c, 1, &v.Key)
+	text(c, 2, &v.Content)
+}
+
+// message writes two numbers as what they differ by from another one, for most
+// messages nothing.
+func message(c *coder, v *engine.Message) {
+	number(c, 1, &v.Key)
+	offset(c, 2, &v.Content, v.Key)
+	number(c, 3, &v.Holder)
+	number(c, 4, &v.Seq)
+	offset(c, 5, &v.EnqueuedSeq, v.Seq)
+	number(c, 6, &v.EnqueuedAt)
+	number(c, 7, &v.ExpiresAt)
+	number(c, 8, &v.ScheduledFor)
+	number(c, 9, &v.LockedUntil)
+	number(c, 10, &v.Nonce)
+	number(c, 11, &v.DeliveryCount)
+	number(c, 12, &v.State)
+	if f, ok := c.open(13, v.Extra != nil); ok {
+		extra(c, there(&v.Extra))
+		c.close(f)
+	}
+}
+
+func extra(c *coder, v *engine.Extra) {
+	flag(c, 1, &v.DeadLettered)
+	text(c, 2, &v.Reason)
+	text(c, 3, &v.Description)
+	text(c, 4, &v.Source)
+	number(c, 5, &v.DeadAt)
+	number(c, 6, &v.DeferredAt)
+	text(c, 7, &v.By)
+	properties(c, 8, &v.Properties)
+}
+
+func body(c *coder, v *engine.Body) {
+	number(c, 1, &v.Key)
+	octets(c, 2, &v.Bytes)
+}
+
+func ruleID(c *coder, v *engine.RuleID) {
+	number(c, 1, &v.Subscription)
+	text(c, 2, &v.Name)
+}
+
+func droppedContent(c *coder, v *engine.DroppedContent) {
+	number(c, 1, &v.Key)
+	flag(c, 2, &v.HasBody)
+}
+
+func batch(c *coder, v *engine.Batch) {
+	flag(c, 1, &v.Hard)
+	number(c, 2, &v.Now)
+	list(c, 3, &v.Entities, entity)
+	list(c, 4, &v.Rules, rule)
+	list(c, 5, &v.Meters, meter)
+	list(c, 6, &v.Messages, message)
+	list(c, 7, &v.Contents, content)
+	list(c, 8, &v.Bodies, body)
+	numbers(c, 9, &v.DropHolders)
+	list(c, 10, &v.DropRules, ruleID)
+	numbers(c, 11, &v.DropMessages)
+	list(c, 12, &v.DropContents, droppedContent)
+	list(c, 13, &v.Audit, event)
+}
+
+func event(c *coder, v *engine.Event) {
+	number(c, 1, &v.N)
+	number(c, 2, &v.Kind)
+	number(c, 3, &v.At)
+	number(c, 4, &v.Holder)
+	text(c, 5, &v.Path)
+	text(c, 6, &v.To)
+	text(c, 7, &v.Actor)
+	text(c, 8, &v.Reason)
+	number(c, 9, &v.Count)
+	flag(c, 10, &v.Audit)
+	if f, ok := c.open(11, v.Message != engine.Message{}); ok {
+		message(c, &v.Message)
+		c.close(f)
+	}
+	text(c, 12, &v.Content)
+	if f, ok := c.open(13, v.Entity != nil); ok {
+		entity(c, there(&v.Entity))
+		c.close(f)
+	}
+	list(c, 14, &v.Rules, rule)
+	list(c, 15, &v.Subs, entity)
+}

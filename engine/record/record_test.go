@@ -1,0 +1,268 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"mayfly/engine"
+	"mayfly/engine/enginetest"
+)
+
+// differ compares what was written with what was read.
+func differ(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Fatalf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func drawer(t *testing.T) enginetest.Drawer {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	return enginetest.Draw(seed)
+}
+
+// TestRecords fills every field of every record by reflection: one that this
+// package forgets comes back as zero.
+func TestRecords(t *testing.T) {
+	d := drawer(t)
+	for range 300 {
+		for _, v := range []engine.Record{
+			new(engine.Clock), new(engine.Entity), new(engine.Rule), new(engine.Meter), new(engine.StoredContent), new(engine.Message),
+		} {
+			d.Fill(v)
+			want, ok := reflect.TypeAssert[engine.Record](reflect.ValueOf(v).Elem())
+			if !ok {
+				t.Fatalf("%T is no record", v)
+			}
+			b := Append([]byte("before"), want)
+			got, err := Parse(bytes.TrimPrefix(b, []byte("before")))
+			if err != nil {
+				t.Fatalf("%+v: %v", want, err)
+			}
+			differ(t, "record", want, got)
+		}
+	}
+}
+
+func TestBatches(t *testing.T) {
+	d := drawer(t)
+	for range 200 {
+		var want engine.Batch
+		d.Fill(&want)
+		want.Written = nil
+		got, err := ParseBatch(AppendBatch(nil, &want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		differ(t, "batch", &want, got)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	d := drawer(t)
+	for range 300 {
+		var want engine.Event
+		d.Fill(&want)
+		got, err := ParseEvent(AppendEvent([]byte{}, &want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		differ(t, "event", want, got)
+	}
+}
+
+// TestZeroes shows that what is not there costs nothing, and that what is there
+// and empty is told from it.
+func TestZeroes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		got  []byte
+		want string
+	}{
+		"clock":          {Append(nil, engine.Clock{}), "\x01"},
+		"message":        {Append(nil, engine.Message{}), "\x06"},
+		"one number":     {Append(nil, engine.Meter{NextSeq: -1}), "\x04\x04\x01"},
+		"an empty extra": {Append(nil, engine.Message{Extra: &engine.Extra{}}), "\x06\x1b\x00"},
+		"a fresh message": {Append(nil, engine.Message{Key: 5, Content: 5, Holder: 3, Seq: 1, EnqueuedSeq: 1}),
+			"\x06\x02\x05\x06\x03\x08\x02"},
+		"batch":             {AppendBatch(nil, &engine.Batch{}), ""},
+		"a zero in a batch": {AppendBatch(nil, &engine.Batch{DropMessages: []engine.Key{0, 1}}), "\x16\x00\x16\x01"},
+		"event":             {AppendEvent(nil, &engine.Event{}), ""},
+		"an empty entity":   {AppendEvent(nil, &engine.Event{Entity: &engine.Entity{}}), "\x1b\x00"},
+	} {
+		if string(tc.got) != tc.want {
+			t.Errorf("%s: %q; want %q", name, tc.got, tc.want)
+		}
+	}
+	m, err := Parse([]byte("\x06\x1b\x00"))
+	if m, ok := m.(engine.Message); err != nil || !ok || m.Extra == nil {
+		t.Errorf("an empty extra: %+v, %v", m, err)
+	}
+}
+
+// TestFieldsToCome reads what a later version wrote.
+func TestFieldsToCome(t *testing.T) {
+	want := engine.Message{Key: 1 << 60, Content: 7, Holder: 3, Extra: &engine.Extra{By: "somebody"}}
+	b := Append(nil, want)
+	b = append(b, 90<<1&0x7f|0x80, 1, 200, 1)           // a number
+	b = append(b, 91<<1&0x7f|0x81, 1, 3, 'n', 'e', 'w') // and bytes
+	got, err := Parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	differ(t, "message", engine.Record(want), got)
+	if _, err := Parse(b[:len(b)-1]); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a field to come that is cut off: %v", err)
+	}
+}
+
+func TestCorrupt(t *testing.T) {
+	for name, b := range map[string]string{
+		"nothing":                        "",
+		"no such kind":                   "\x07",
+		"no number":                      "\x01\x02",
+		"a number that does not end":     "\x01\x02\xff",
+		"a number of more than 64 bits":  "\x01\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",
+		"bytes that are not there":       "\x05\x05\x04abc",
+		"a length beyond everything":     "\x05\x05\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+		"a field within that is cut off": "\x06\x1b\x02\x05\x01",
+		"a field that reaches out":       "\x06\x1b\x02\x05\x02ab",
+		"a state beyond eight bits":      "\x06\x18\x80\x02",
+		"a number where text should be":  "\x03\x04\x01",
+		"text where a number should be":  "\x04\x03\x01a",
+		"field 0":                        "\x04\x00\x01",
+		"fields that do not rise":        "\x04\x04\x02\x02\x01",
+		"no properties":                  "\x06\x1b\x04\x11\x02\x01a",
+		"more than properties":           "\x06\x1b\x04\x11\x02\x00a",
+	} {
+		if r, err := Parse([]byte(b)); !errors.Is(err, ErrCorrupt) || r != nil {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+	for name, b := range map[string]string{
+		"a list of nothing":         "\x1d",
+		"an element that is no end": "\x1d\x03\x02\x01",
+		"an element after a length": "\x0d\x7f",
+	} {
+		if v, err := ParseBatch([]byte(b)); !errors.Is(err, ErrCorrupt) || v != nil {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}
+
+// TestOwnMemory changes the bytes after they were read.
+func TestOwnMemory(t *testing.T) {
+	d := drawer(t)
+	var want engine.Batch
+	for len(want.Messages)*len(want.Bodies)*len(want.Audit) == 0 {
+		d.Fill(&want)
+	}
+	want.Written = nil
+	b := AppendBatch(nil, &want)
+	got, err := ParseBatch(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(b)
+	differ(t, "batch", &want, got)
+}
+
+// FuzzParse reads anything. What can be read comes back the same when it is
+// written anew.
+func FuzzParse(f *testing.F) {
+	d := enginetest.Draw(1)
+	for range 20 {
+		var (
+			m engine.Message
+			e engine.Entity
+			b engine.Batch
+			v engine.Event
+		)
+		for _, at := range []any{&m, &e, &b, &v} {
+			d.Fill(at)
+		}
+		f.Add(Append(nil, m))
+		f.Add(Append(nil, e))
+		f.Add(AppendBatch(nil, &b))
+		f.Add(AppendEvent(nil, &v))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if want, err := Parse(b); err == nil {
+			got, err := Parse(Append(nil, want))
+			if err != nil {
+				t.Fatal(err)
+			}
+			differ(t, "record", want, got)
+		}
+		if want, err := ParseBatch(b); err == nil {
+			got, err := ParseBatch(AppendBatch(nil, want))
+			if err != nil {
+				t.Fatal(err)
+			}
+			differ(t, "batch", want, got)
+		}
+		if want, err := ParseEvent(b); err == nil {
+			got, err := ParseEvent(AppendEvent(nil, &want))
+			if err != nil {
+				t.Fatal(err)
+			}
+			differ(t, "event", want, got)
+		}
+	})
+}
+
+func ordinary(n engine.Key) engine.Message {
+	return engine.Message{Key: 3<<40 | n, Content: 3<<40 | n, Holder: 2<<40 | 17, Seq: engine.Seq(n), EnqueuedSeq: engine.Seq(n),
+		EnqueuedAt: 1784000000006, ExpiresAt: 1784003600006}
+}
+
+func BenchmarkMessage(b *testing.B) {
+	m := ordinary(123_456)
+	buf := Append(nil, m)
+	b.Run("append", func(b *testing.B) {
+		b.ReportAllocs()
+		b.ReportMetric(float64(len(buf)), "bytes/message")
+		r := engine.Record(m)
+		for b.Loop() {
+			buf = Append(buf[:0], r)
+		}
+	})
+	b.Run("parse", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := Parse(buf); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkBatch(b *testing.B) {
+	v := &engine.Batch{Hard: true, Now: 1784000000006}
+	for n := range engine.Key(100) {
+		v.Messages = append(v.Messages, ordinary(n))
+		v.Contents = append(v.Contents, engine.StoredContent{Key: 3<<40 | n, Content: engine.Content{MessageID: "order-17", BodySize: 200}.Pack()})
+		v.Bodies = append(v.Bodies, engine.Body{Key: 3<<40 | n, Bytes: make([]byte, 200)})
+	}
+	buf := AppendBatch(nil, v)
+	b.Run("append", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			buf = AppendBatch(buf[:0], v)
+		}
+	})
+	b.Run("parse", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := ParseBatch(buf); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
