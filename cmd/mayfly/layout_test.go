@@ -34,6 +34,7 @@ var imports = []rule{
 	{"storage", []string{"engine/...", "storage/..."}, "opening by URL is the one place that knows every driver"},
 	{"storage/memory/...", []string{"engine/..."}, "a driver remembers what the engine decided and knows no other driver"},
 	{"storage/sqlite/...", []string{"engine/..."}, "a driver remembers what the engine decided and knows no other driver"},
+	{"storage/mongo/...", []string{"engine/..."}, "a driver remembers what the engine decided and knows no other driver"},
 	{"storage/storetest/...", []string{"engine/..."}, "a conformance suite that knew a driver would bend to it"},
 
 	{"static/...", nil, "files and their URLs, nothing of the product"},
@@ -57,9 +58,10 @@ var (
 
 // testsMay is what *_test.go files may import beyond their folder's rule.
 var testsMay = []string{
-	"storage/memory/...",    // doors and broker are tested on a real store, the one without a disk
-	"storage/storetest/...", // drivers run the suite; others borrow its faulty and slow stores
-	"engine/enginetest/...", // scenarios and generators
+	"storage/memory/...",          // doors and broker are tested on a real store, the one without a disk
+	"storage/storetest/...",       // drivers run the suite; others borrow its faulty and slow stores
+	"storage/mongo/mongotest/...", // a server for whoever opens a store on one
+	"engine/enginetest/...",       // scenarios and generators
 }
 
 // confined says where a third-party module, or a package of the standard
@@ -72,6 +74,7 @@ var confined = []struct {
 	why    string
 }{
 	{"go.mongodb.org/mongo-driver", []string{"storage/mongo/..."}, false, "a store's driver stays behind the store"},
+	{"github.com/FerretDB/FerretDB", []string{"storage/mongo/testserver/..."}, false, "the test server is a module and a process of its own"},
 	{"github.com/ncruces/go-sqlite3", []string{"storage/sqlite/..."}, false, "a store's driver stays behind the store"},
 	{"github.com/labstack/echo", []string{"web/..."}, false, "the web framework ends where HTTP ends"},
 	{"github.com/a-h/templ", []string{"views/...", "web/..."}, false, "HTML is made in views and written by web"},
