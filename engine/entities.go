@@ -52,7 +52,7 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	ns.changes.hard = true
 	ns.changes.note(undo{kind: undoOther, other: func() { ns.unplace(e) }})
 	ns.touch(now, e, "create", actor)
-	ns.entityEvent(EventEntityCreated, now, e, actor)
+	ns.audit(ns.entityEvent(EventEntityCreated, now, e, actor))
 	return e.Entity, nil
 }
 
@@ -231,7 +231,7 @@ func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity
 	ns.describe(e, next)
 	ns.endRefused(e)
 	ns.touch(now, e, "update", actor)
-	ns.entityEvent(EventEntityUpdated, now, e, actor)
+	ns.audit(ns.entityEvent(EventEntityUpdated, now, e, actor))
 	return e.Entity, nil
 }
 
@@ -275,7 +275,14 @@ func (ns *Namespace) Delete(now Instant, p Path, actor string) error {
 // remove takes e away; a topic takes its subscriptions along (IDLE-11).
 func (ns *Namespace) remove(now Instant, e *entity, kind EventKind, actor string) {
 	gone := append(slices.Clone(e.subs), e)
-	ev := ns.entityEvent(kind, now, e, actor)
+	tell := func(g *entity) *Event {
+		ev := ns.entityEvent(kind, now, g, actor)
+		if kind == EventEntityDeleted { // by hand
+			ns.audit(ev)
+		}
+		return ev
+	}
+	ev := tell(e)
 	ev.Count = e.contained()
 	for _, g := range gone {
 		ev.Rules = append(ev.Rules, g.rules...)
@@ -285,7 +292,7 @@ func (ns *Namespace) remove(now Instant, e *entity, kind EventKind, actor string
 	}
 	for _, g := range gone {
 		if g != e {
-			ns.entityEvent(kind, now, g, actor).Count = g.messages()
+			tell(g).Count = g.messages()
 		}
 		for _, h := range g.holders() {
 			ns.end(h, notFound(h.path))

@@ -1,6 +1,9 @@
 package engine
 
-// EventKind says what happened.
+import "strconv"
+
+// EventKind says what happened. The numbers are stored: a new kind gets the next
+// one.
 type EventKind uint8
 
 // What can happen to a message or an entity.
@@ -40,6 +43,9 @@ const (
 	EventWritable // the store takes writes again
 	EventReopened // everything was loaded again after the store failed
 	EventGap      // Count events were too many to be remembered
+
+	EventTouched // an operator counted as use of a temporary entity
+	EventCopied  // it stays, and an operator sent a copy of it to To
 )
 
 var eventNames = [...]string{
@@ -51,10 +57,16 @@ var eventNames = [...]string{
 	EventEntityUpdated: "entity-updated", EventEntityDeleted: "entity-deleted",
 	EventEntityAutoDeleted: "entity-auto-deleted", EventRuleAdded: "rule-added", EventRuleRemoved: "rule-removed",
 	EventPurged: "purged", EventStarted: "started", EventStopped: "stopped", EventReadOnly: "read-only",
-	EventWritable: "writable", EventReopened: "reopened", EventGap: "gap",
+	EventWritable: "writable", EventReopened: "reopened", EventGap: "gap", EventTouched: "touched", EventCopied: "copied",
 }
 
-func (k EventKind) String() string { return eventNames[k] }
+// String is the name of k; a number for a kind that a later version made.
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) && eventNames[k] != "" {
+		return eventNames[k]
+	}
+	return "event-" + strconv.Itoa(int(k))
+}
 
 // An Event is something that happened, numbered by the log. It carries copies,
 // so that whoever reads it needs nothing else.

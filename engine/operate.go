@@ -7,7 +7,16 @@ import (
 
 // This file is what an operator may do and a hosted client may not (§21a). All
 // of it counts as activity like the corresponding operation of a client
-// (OPS-11).
+// (OPS-11), and has an event that tells of it: see audit. What follows from it,
+// a dead letter after a lock was broken, say, has events of its own.
+
+// audit makes e one that tells what an operator did: it is remembered in the
+// batch that does it, so that neither is without the other.
+func (ns *Namespace) audit(e *Event) *Event {
+	e.Audit = true
+	ns.changes.hard = true
+	return e
+}
 
 // free finds a message that an operator wants to act on and that nobody holds;
 // what time has done to it is settled first.
@@ -46,7 +55,6 @@ func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 	if err != nil {
 		return 0, err
 	}
-	ns.changes.hard = true
 	next, ttl := m.Message, m.content.packed.ttl()
 	next.DeliveryCount, next.State, next.EnqueuedAt, next.ScheduledFor = 0, Active, now, 0
 	next.ExpiresAt = to.main.terms.ownExpiry(now, ttl)
@@ -60,24 +68,23 @@ func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 	ns.accessed(now, to, "send", actor)
 	switch {
 	case to.Kind == Topic:
-		ns.moveToTopic(now, m, from, to, next, mv.Copy, actor)
+		next.Key = ns.keys.Next()
+		ns.fanOut(now, to, next, m.content, actor)
+		if !mv.Copy {
+			ns.drop(m)
+		}
 	case mv.Copy:
 		next.Key = ns.keys.Next()
 		ns.event(EventSent, now, ns.insert(next, m.content), to.main, actor, "resubmitted copy")
 	default:
 		ns.put(m, next)
-		ns.event(EventMoved, now, m, from, actor, "").To = to.Path
 	}
+	what := EventMoved
+	if mv.Copy {
+		what = EventCopied
+	}
+	ns.audit(ns.event(what, now, m, from, actor, "")).To = to.Path
 	return next.Seq, nil
-}
-
-func (ns *Namespace) moveToTopic(now Instant, m *message, from *holder, to *entity, next Message, keep bool, actor string) {
-	next.Key = ns.keys.Next()
-	ns.fanOut(now, to, next, m.content, actor)
-	if !keep {
-		ns.drop(m)
-		ns.event(EventMoved, now, m, from, actor, "").To = to.Path
-	}
 }
 
 func (ns *Namespace) admitMove(m *message, from *holder, mv Move) (*entity, error) {
@@ -134,9 +141,8 @@ func (ns *Namespace) Extend(now Instant, k Key, expires Instant, actor string) e
 	next := m.Message
 	next.ExpiresAt = expires
 	ns.put(m, next)
-	ns.changes.hard = true
 	ns.touch(now, h.entity, "extend", actor)
-	ns.event(EventExtended, now, m, h, actor, "")
+	ns.audit(ns.event(EventExtended, now, m, h, actor, ""))
 	return nil
 }
 
@@ -153,9 +159,8 @@ func (ns *Namespace) ReturnToActive(now Instant, k Key, actor string) error {
 	next := m.Message
 	next.State = Active
 	ns.put(m, next)
-	ns.changes.hard = true
 	ns.touch(now, h.entity, "return", actor)
-	ns.event(EventReturned, now, m, h, actor, "")
+	ns.audit(ns.event(EventReturned, now, m, h, actor, ""))
 	ns.settleDue(now, h, m)
 	return nil
 }
@@ -173,7 +178,7 @@ func (ns *Namespace) DeadLetterOne(now Instant, k Key, reason, description, acto
 		return refuse(ErrNotAllowed, "Message #%d in '%s' cannot be dead-lettered from there.", m.Seq, h.path)
 	}
 	ns.touch(now, h.entity, "dead-letter", actor)
-	ns.deadLetter(now, h, m, &Extra{Reason: reason, Description: description, By: actor})
+	ns.audit(ns.deadLetter(now, h, m, &Extra{Reason: reason, Description: description, By: actor}))
 	return nil
 }
 
@@ -185,13 +190,12 @@ func (ns *Namespace) DeleteOne(now Instant, k Key, actor string) error {
 		return err
 	}
 	if m.State == Scheduled {
-		ns.cancel(now, h, m, actor)
+		ns.audit(ns.cancel(now, h, m, actor))
 		return nil
 	}
 	ns.drop(m)
-	ns.changes.hard = true
 	ns.touch(now, h.entity, "delete", actor)
-	ns.event(EventDeleted, now, m, h, actor, "")
+	ns.audit(ns.event(EventDeleted, now, m, h, actor, ""))
 	return nil
 }
 
@@ -202,7 +206,7 @@ func (ns *Namespace) BreakLock(now Instant, k Key, actor string) error {
 		return err
 	}
 	ns.touch(now, h.entity, "break lock", actor)
-	ns.unlock(now, h, m, EventLockLost, actor)
+	ns.audit(ns.unlock(now, h, m, EventLockLost, actor))
 	ns.settleDue(now, h, m)
 	return nil
 }
@@ -213,7 +217,7 @@ func (ns *Namespace) RenewFor(now Instant, k Key, actor string) (Instant, error)
 	if err != nil {
 		return 0, err
 	}
-	ns.renew(now, h, m, actor)
+	ns.audit(ns.renew(now, h, m, actor))
 	return m.LockedUntil, nil
 }
 
@@ -235,7 +239,9 @@ func (ns *Namespace) SendNow(now Instant, k Key, actor string) error {
 		return err
 	}
 	ns.touch(now, h.entity, "send now", actor)
+	first := len(ns.events) // tells of the activation; at a topic those of its copies follow
 	ns.activate(now, h, m)
+	ns.audit(&ns.events[first]).Actor = actor
 	return nil
 }
 
@@ -253,9 +259,8 @@ func (ns *Namespace) Reschedule(now Instant, k Key, at Instant, actor string) (S
 	next.Seq = ns.nextSeq(h)
 	next.EnqueuedSeq, next.EnqueuedAt = next.Seq, now
 	ns.put(m, next)
-	ns.changes.hard = true
 	ns.touch(now, h.entity, "reschedule", actor)
-	ns.event(EventScheduled, now, m, h, actor, "rescheduled")
+	ns.audit(ns.event(EventScheduled, now, m, h, actor, "rescheduled"))
 	return next.Seq, nil
 }
 
@@ -330,10 +335,10 @@ func (ns *Namespace) PurgeSlice(now Instant, pg *Purge, limit int, actor string)
 		}
 	}
 	if removed > 0 {
-		ns.changes.hard = true
 		pg.Removed += removed
 		ns.touch(now, h.entity, "purge", actor)
 		ns.events = append(ns.events, Event{Kind: EventPurged, At: now, Holder: h.id, Path: h.path, Actor: actor, Count: removed})
+		ns.audit(&ns.events[len(ns.events)-1])
 	}
 	return nil
 }
@@ -389,6 +394,7 @@ func (ns *Namespace) Touch(now Instant, p Path, actor string) error {
 		return err
 	}
 	ns.touch(now, e, "touch", actor)
+	ns.audit(ns.entityEvent(EventTouched, now, e, actor))
 	return nil
 }
 
@@ -422,6 +428,6 @@ func (ns *Namespace) setIdle(now Instant, e *entity, idle, remember time.Duratio
 	next.Config.AutoDeleteOnIdle, next.Unpinned, next.UpdatedAt = idle, remember, max(now, e.UpdatedAt)
 	ns.describe(e, next)
 	ns.touch(now, e, what, actor)
-	ns.entityEvent(EventEntityUpdated, now, e, actor).Reason = what
+	ns.audit(ns.entityEvent(EventEntityUpdated, now, e, actor)).Reason = what
 	return nil
 }

@@ -398,7 +398,7 @@ func exhausted(n int32) *Extra {
 
 // deadLetter moves m to its entity's dead-letter queue; x says why and is kept
 // with what m had before (DLQ-8).
-func (ns *Namespace) deadLetter(now Instant, h *holder, m *message, x *Extra) {
+func (ns *Namespace) deadLetter(now Instant, h *holder, m *message, x *Extra) *Event {
 	old := m.extra()
 	x.DeadLettered, x.DeadAt = true, now
 	x.Properties = merged(old.Properties, x.Properties)
@@ -406,7 +406,9 @@ func (ns *Namespace) deadLetter(now Instant, h *holder, m *message, x *Extra) {
 	next.Holder, next.State, next.LockedUntil, next.Extra = h.entity.DeadLetterID, Active, 0, x
 	ns.put(m, next)
 	ns.changes.hard = true
-	ns.event(EventDeadLettered, now, m, h, x.By, x.Reason).To = h.entity.dead.path
+	ev := ns.event(EventDeadLettered, now, m, h, x.By, x.Reason)
+	ev.To = h.entity.dead.path
+	return ev
 }
 
 func merged(old, over value.Properties) value.Properties {

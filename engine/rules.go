@@ -18,7 +18,7 @@ func (ns *Namespace) AddRule(now Instant, p Path, r Rule, actor string) error {
 	}
 	ns.setRules(e, withRule(slices.Clone(e.rules), r), r.id())
 	ns.touch(now, e, "add rule", actor)
-	ns.entityEvent(EventRuleAdded, now, e, actor).Reason = r.Name
+	ns.audit(ns.entityEvent(EventRuleAdded, now, e, actor)).Reason = r.Name
 	return nil
 }
 
@@ -72,7 +72,7 @@ func (ns *Namespace) RemoveRule(now Instant, p Path, name, actor string) error {
 	}
 	ns.setRules(e, slices.Delete(slices.Clone(e.rules), at, at+1), e.rules[at].id())
 	ns.touch(now, e, "remove rule", actor)
-	ns.entityEvent(EventRuleRemoved, now, e, actor).Reason = name
+	ns.audit(ns.entityEvent(EventRuleRemoved, now, e, actor)).Reason = name
 	return nil
 }
 

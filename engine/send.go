@@ -343,9 +343,9 @@ func (ns *Namespace) Cancel(now Instant, p Path, seqs []Seq, actor string) error
 	return nil
 }
 
-func (ns *Namespace) cancel(now Instant, h *holder, m *message, actor string) {
+func (ns *Namespace) cancel(now Instant, h *holder, m *message, actor string) *Event {
 	ns.drop(m)
 	ns.changes.hard = true
-	ns.event(EventCancelled, now, m, h, actor, "")
 	ns.touch(now, h.entity, "cancel", actor)
+	return ns.event(EventCancelled, now, m, h, actor, "")
 }

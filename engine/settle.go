@@ -132,7 +132,7 @@ func (ns *Namespace) locked(now Instant, t LockToken, at Path) (*message, *holde
 // unlock gives a message back. All but releasing count as a failed delivery
 // (DC-2, DC-3), except in a dead-letter queue (DC-6). The caller judges it
 // next: expiry and exhaustion take effect at once (TTL-22, DC-4).
-func (ns *Namespace) unlock(now Instant, h *holder, m *message, how EventKind, client string) {
+func (ns *Namespace) unlock(now Instant, h *holder, m *message, how EventKind, client string) *Event {
 	next := m.Message
 	next.LockedUntil = 0
 	if how != EventReleased && !h.dead {
@@ -149,7 +149,7 @@ func (ns *Namespace) unlock(now Instant, h *holder, m *message, how EventKind, c
 	if client == "" {
 		client = by
 	}
-	ns.event(how, now, m, h, client, "")
+	return ns.event(how, now, m, h, client, "")
 }
 
 // Renew sets a lock's end to a full period from now (LOCK-5, TTL-24) and
@@ -166,10 +166,10 @@ func (ns *Namespace) Renew(now Instant, t LockToken, at Path, client string) (In
 	return m.LockedUntil, nil
 }
 
-func (ns *Namespace) renew(now Instant, h *holder, m *message, client string) {
+func (ns *Namespace) renew(now Instant, h *holder, m *message, client string) *Event {
 	next := m.Message
 	next.LockedUntil = now.Add(h.entity.Config.LockFor())
 	ns.put(m, next)
 	ns.touch(now, h.entity, "renew", client)
-	ns.event(EventRenewed, now, m, h, client, "")
+	return ns.event(EventRenewed, now, m, h, client, "")
 }

@@ -72,6 +72,14 @@ func (s *remembered) apply(b *engine.Batch) error {
 		delete(s.contents, d.Key)
 		delete(s.bodies, d.Key)
 	}
+	if len(b.Written) != len(b.Messages) {
+		return fmt.Errorf("there are %d contents written beside %d messages", len(b.Written), len(b.Messages))
+	}
+	for i, m := range b.Messages {
+		if s.holds(m) && b.Written[i] != s.contents[m.Content].Content {
+			return fmt.Errorf("what is written beside message %d is not its content", m.Key)
+		}
+	}
 	for k, m := range s.messages {
 		if c, ok := s.contents[m.Content]; s.holds(m) && (!ok || (c.Content.BodySize() > 0) != s.bodies[m.Content]) {
 			return fmt.Errorf("message %d is stored without its content %d, or without the body", k, m.Content)

@@ -1,0 +1,248 @@
+package engine_test
+
+import (
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+)
+
+// told is what matters of an audited event.
+type told struct {
+	Kind   string
+	Path   engine.Path
+	To     engine.Path
+	Reason string
+	Count  int64
+}
+
+// An audited step is one that leaves a trace beside its effect.
+type audited struct {
+	prepare func(c *clocked) engine.Key
+	do      func(c *clocked, k engine.Key) error
+	want    []told
+}
+
+// sentTo prepares some entities and sends these to q; the key is the first one's.
+func sentTo(ids ...string) func(*clocked) engine.Key {
+	return func(c *clocked) engine.Key {
+		c.queue("q", engine.Config{})
+		c.queue("other", engine.Config{})
+		c.topic("t", engine.Config{})
+		c.sub("t", "s", engine.Config{})
+		c.sub("t", "r", engine.Config{})
+		if len(ids) == 0 {
+			return 0
+		}
+		c.sends("q", ids...)
+		return c.rows("q")[0].Message.Key
+	}
+}
+
+func TestAudit(t *testing.T) {
+	active := sentTo("m")
+	locked := func(c *clocked) engine.Key { k := active(c); c.receive("q"); return k }
+	dead := func(c *clocked) engine.Key { k := active(c); c.kill(c.receive("q"), "Bad", ""); return k }
+	later := func(p engine.Path) func(c *clocked) engine.Key {
+		return func(c *clocked) engine.Key {
+			sentTo()(c)
+			c.send(p, engine.Content{ScheduledFor: morning.Add(hour)})
+			return c.key(p)
+		}
+	}
+	idle := func(c *clocked) engine.Key { c.queue("q", temporary); return 0 }
+	const dlq = "q/$DeadLetterQueue"
+	move := func(mv engine.Move) func(*clocked, engine.Key) error {
+		return func(c *clocked, k engine.Key) error {
+			mv.Key = k
+			_, err := c.ns.Move(c.now, mv, "operator")
+			return err
+		}
+	}
+	for name, tc := range map[string]audited{
+		"OPS-1":       {dead, move(engine.Move{}), []told{{"moved", dlq, "q", "", 0}}},
+		"OPS-1 topic": {dead, move(engine.Move{To: "t"}), []told{{"moved", dlq, "t", "", 0}}},
+		"OPS-2":       {dead, move(engine.Move{Copy: true}), []told{{"copied", dlq, "q", "", 0}}},
+		"OPS-2 topic": {dead, move(engine.Move{Copy: true, To: "t"}), []told{{"copied", dlq, "t", "", 0}}},
+		"OPS-3": {active, func(c *clocked, k engine.Key) error { return c.ns.Extend(c.now, k, c.now.Add(hour), "operator") },
+			[]told{{"extended", "q", "", "", 0}}},
+		"OPS-4": {func(c *clocked) engine.Key { k := active(c); c.setAside(c.receive("q")); return k },
+			func(c *clocked, k engine.Key) error { return c.ns.ReturnToActive(c.now, k, "operator") },
+			[]told{{"returned", "q", "", "", 0}}},
+		"OPS-5 dead-letter": {active, func(c *clocked, k engine.Key) error { return c.ns.DeadLetterOne(c.now, k, "Bad", "", "operator") },
+			[]told{{"dead-lettered", "q", dlq, "Bad", 0}}},
+		"OPS-5 delete": {active, func(c *clocked, k engine.Key) error { return c.ns.DeleteOne(c.now, k, "operator") },
+			[]told{{"deleted", "q", "", "", 0}}},
+		"OPS-5 delete a scheduled one": {later("q"), func(c *clocked, k engine.Key) error { return c.ns.DeleteOne(c.now, k, "operator") },
+			[]told{{"cancelled", "q", "", "", 0}}},
+		"OPS-6 break": {locked, func(c *clocked, k engine.Key) error { return c.ns.BreakLock(c.now, k, "operator") },
+			[]told{{"lock-lost", "q", "", "", 0}}},
+		"OPS-6 renew": {locked, func(c *clocked, k engine.Key) error { _, err := c.ns.RenewFor(c.now, k, "operator"); return err },
+			[]told{{"renewed", "q", "", "", 0}}},
+		"OPS-7": {sentTo("a", "b", "c"), func(c *clocked, _ engine.Key) error {
+			pg, err := c.ns.BeginPurge(c.now, "q", []engine.Class{engine.ClassActive})
+			for err == nil && !pg.Done {
+				err = c.ns.PurgeSlice(c.now, &pg, 2, "operator")
+			}
+			return err
+		}, []told{{"purged", "q", "", "", 2}, {"purged", "q", "", "", 1}}},
+		"OPS-8 now": {later("q"), func(c *clocked, k engine.Key) error { return c.ns.SendNow(c.now, k, "operator") },
+			[]told{{"activated", "q", "", "", 0}}},
+		"OPS-8 now, topic": {later("t"), func(c *clocked, k engine.Key) error { return c.ns.SendNow(c.now, k, "operator") },
+			[]told{{"activated", "t", "", "", 0}}},
+		"OPS-8 reschedule": {later("q"), func(c *clocked, k engine.Key) error {
+			_, err := c.ns.Reschedule(c.now, k, morning.Add(2*hour), "operator")
+			return err
+		}, []told{{"scheduled", "q", "", "rescheduled", 0}}},
+		"OPS-9 touch": {idle, func(c *clocked, _ engine.Key) error { return c.ns.Touch(c.now, "q", "operator") },
+			[]told{{"touched", "q", "", "", 0}}},
+		"OPS-9 pin": {idle, func(c *clocked, _ engine.Key) error { return c.ns.Pin(c.now, "q", "operator") },
+			[]told{{"entity-updated", "q", "", "pin", 0}}},
+		"OPS-9 unpin": {func(c *clocked) engine.Key { idle(c); c.must(c.ns.Pin(c.now, "q", "")); c.step(); return 0 },
+			func(c *clocked, _ engine.Key) error { return c.ns.Unpin(c.now, "q", "operator") },
+			[]told{{"entity-updated", "q", "", "unpin", 0}}},
+		"OPS-10": {active, move(engine.Move{To: "other"}), []told{{"moved", "q", "other", "", 0}}},
+		"create": {active, func(c *clocked, _ engine.Key) error {
+			_, err := c.ns.Create(c.now, engine.Queue, "new", engine.Config{}, "operator")
+			return err
+		}, []told{{"entity-created", "new", "", "", 0}}},
+		"update": {active, func(c *clocked, _ engine.Key) error {
+			_, err := c.ns.Update(c.now, "q", engine.Config{UserMetadata: "x"}, "operator")
+			return err
+		}, []told{{"entity-updated", "q", "", "", 0}}},
+		"delete": {active, func(c *clocked, _ engine.Key) error { return c.ns.Delete(c.now, "q", "operator") },
+			[]told{{"entity-deleted", "q", "", "", 1}}},
+		"delete a topic": {active, func(c *clocked, _ engine.Key) error { return c.ns.Delete(c.now, "t", "operator") },
+			[]told{{"entity-deleted", "t", "", "", 0}, {"entity-deleted", "t/Subscriptions/r", "", "", 0}, {"entity-deleted", "t/Subscriptions/s", "", "", 0}}},
+		"add a rule": {active, func(c *clocked, _ engine.Key) error {
+			return c.ns.AddRule(c.now, "t/Subscriptions/s", engine.Rule{Name: "more"}, "operator")
+		}, []told{{"rule-added", "t/Subscriptions/s", "", "more", 0}}},
+		"remove a rule": {active, func(c *clocked, _ engine.Key) error {
+			return c.ns.RemoveRule(c.now, "t/Subscriptions/s", engine.DefaultRule, "operator")
+		}, []told{{"rule-removed", "t/Subscriptions/s", "", engine.DefaultRule, 0}}},
+	} {
+		run(t, rules{name: func(c *clocked) {
+			k := tc.prepare(c)
+			c.step()
+			// What the store refuses was not done, and nobody is told that it was.
+			c.must(tc.do(c, k))
+			c.ns.Rollback()
+			if hard, _ := c.ns.Pending(); hard {
+				c.Error("something is left to be made durable of a step that was taken back")
+			}
+			if fx := c.ns.Flush(c.now, true); len(fx.Events) > 0 {
+				c.Errorf("a step that was taken back is told of: %+v", fx.Events)
+			}
+			c.ns.Seal(true)
+
+			c.must(tc.do(c, k))
+			if hard, _ := c.ns.Pending(); !hard {
+				c.Error("what an operator did may be forgotten")
+			}
+			from := len(c.events)
+			c.step()
+			c.wantAudit(from, tc.want)
+		}}, asked)
+	}
+}
+
+// wantAudit compares the audited events since some number with what is wanted.
+func (c *clocked) wantAudit(from int, want []told) {
+	c.Helper()
+	var got []told
+	for _, e := range c.events[from:] {
+		if !e.Audit {
+			continue
+		}
+		got = append(got, told{e.Kind.String(), e.Path, e.To, e.Reason, e.Count})
+		if e.Actor != "operator" || e.At != c.now {
+			c.Errorf("%v is told to be done by %q at %v", e.Kind, e.Actor, e.At)
+		}
+	}
+	if d := gocmp.Diff(want, got); d != "" {
+		c.Errorf("audited events (-want +got):\n%s", d)
+	}
+}
+
+// What clients and time do is no operator's doing, what follows from an
+// operator's is told apart from it, and asking for nothing leaves no trace.
+func TestNoAudit(t *testing.T) {
+	run(t, rules{
+		"clients": func(c *clocked) {
+			sentTo("a", "b", "c", "d")(c)
+			from := len(c.events)
+			c.sends("t", "m")
+			c.complete(c.receive("q"))
+			d := c.receive("q")
+			_, err := c.renew(d)
+			c.must(err)
+			c.abandon(d)
+			c.kill(c.receive("q"), "", "")
+			c.fetch("q", c.setAside(c.receive("q")))
+			c.send("q", engine.Content{ScheduledFor: c.now.Add(hour)})
+			c.must(c.ns.Cancel(c.now, "q", []engine.Seq{5}, "client"))
+			c.batchDelete("q", 5, c.now)
+			c.step()
+			c.wantAudit(from, nil)
+		},
+		"time": func(c *clocked) {
+			c.queue("q", engine.Config{AutoDeleteOnIdle: 2 * hour, MaxDeliveryCount: 1})
+			c.sends("q", "a")
+			c.send("q", engine.Content{TTL: second})
+			c.send("q", engine.Content{ScheduledFor: c.now.Add(second)})
+			c.receive("q")
+			from := len(c.events)
+			c.at(hour)
+			c.sweep()
+			c.at(5 * hour)
+			c.sweep()
+			c.equal(c.exists("q"), false)
+			c.wantAudit(from, nil)
+		},
+		"OPS-6 worn out by it": func(c *clocked) {
+			c.queue("q", engine.Config{MaxDeliveryCount: 1})
+			c.sends("q", "a")
+			k := c.receive("q").Message.Key
+			from := len(c.events)
+			c.must(c.ns.BreakLock(c.now, k, "operator"))
+			c.step()
+			c.wantAudit(from, []told{{"lock-lost", "q", "", "", 0}})
+			c.equal(c.events[len(c.events)-1].Kind, engine.EventDeadLettered)
+		},
+		"OPS-7 of nothing": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			from := len(c.events)
+			pg, err := c.ns.BeginPurge(c.now, "q", []engine.Class{engine.ClassActive})
+			c.must(err)
+			c.must(c.ns.PurgeSlice(c.now, &pg, 10, "operator"))
+			c.step()
+			c.wantAudit(from, nil)
+		},
+		"IDLE-7": func(c *clocked) { // looking
+			c.queue("q", temporary)
+			from := len(c.events)
+			c.ns.Looked(c.now, "q", "page", "operator")
+			hard, _ := c.ns.Pending()
+			c.equal(hard, false)
+			c.step()
+			c.wantAudit(from, nil)
+		},
+	}, asked)
+}
+
+func TestEventNames(t *testing.T) {
+	seen := map[string]engine.EventKind{}
+	for k := engine.EventSent; k <= engine.EventCopied; k++ {
+		name := k.String()
+		if was, twice := seen[name]; twice || len(name) < 3 || name[:3] == "eve" {
+			t.Errorf("event %d is called %q, as event %d is", k, name, was)
+		}
+		seen[name] = k
+	}
+	for _, k := range []engine.EventKind{0, engine.EventCopied + 1, 255} {
+		if name := k.String(); len(name) < 7 || name[:6] != "event-" {
+			t.Errorf("the unknown event %d is called %q", k, name)
+		}
+	}
+}
