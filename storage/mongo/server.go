@@ -76,6 +76,8 @@ const (
 	messages collection = "messages"
 	contents collection = "contents"
 	bodies   collection = "bodies"
+	large    collection = "large"
+	chunks   collection = "chunks"
 	settings collection = "settings"
 	history  collection = "history"
 )

@@ -1,0 +1,266 @@
+package mongo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"mayfly/engine"
+)
+
+const (
+	// smallBody is the longest body that is one document of bodies. A longer one
+	// is chunks of this length.
+	smallBody = 1 << 20
+)
+
+// largeDoc says which chunks are a body. It is written after them, so a body
+// that is found is whole; each attempt to keep one has chunks of its own.
+type largeDoc struct {
+	ID      string `bson:"_id"`
+	Attempt string `bson:"attempt"`
+	Size    int64  `bson:"size"`
+	Chunks  int    `bson:"chunks"`
+}
+
+type chunkDoc struct {
+	ID    string `bson:"_id"`
+	Bytes []byte `bson:"bytes"`
+}
+
+// Stage keeps a body in chunks, each durable before the next one is read.
+func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return fmt.Errorf("stage body %d: %w", k, err)
+	}
+	defer leave()
+	ctx, done := s.tied(ctx)
+	defer done()
+	l, err := s.keep(ctx, k, body)
+	if err != nil {
+		return fmt.Errorf("stage body %d: %w", k, writeErr(err))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.large[k], s.staged[k] = l, true
+	return nil
+}
+
+func (s *Store) keep(ctx context.Context, k engine.Key, body io.Reader) (l largeDoc, err error) {
+	l = largeDoc{ID: s.names.key(k), Attempt: random()}
+	buf := make([]byte, smallBody)
+	for last := false; !last; {
+		n, err := io.ReadFull(body, buf)
+		last = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return l, fmt.Errorf("read it: %w", err)
+		}
+		if n == 0 {
+			break
+		}
+		if !s.Owned() {
+			return l, s.over()
+		}
+		d := chunkDoc{s.names.chunk(k, l.Attempt, l.Chunks), buf[:n]}
+		if _, err := s.insistOn(ctx, chunks, d.ID, d); err != nil {
+			return l, err
+		}
+		l.Chunks++
+		l.Size += int64(n)
+	}
+	// A body of an earlier attempt gives way to this one.
+	doc := marshal(l)
+	err = s.retry(ctx, func(ctx context.Context) error { return s.s.Delete(ctx, large, []string{l.ID}) })
+	if err != nil {
+		return l, err
+	}
+	there, err := s.insist(ctx, large, l.ID, doc)
+	if err == nil && there != nil && textIn(there, "attempt") != l.Attempt {
+		err = errors.New("another attempt came between")
+	}
+	return l, err
+}
+
+// keepLarge keeps a body that came with its batch and is too long for one
+// document.
+func (s *Store) keepLarge(ctx context.Context, k engine.Key, body []byte) error {
+	l, err := s.keep(ctx, k, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.large[k] = l
+	return nil
+}
+
+// retry does something that is good any number of times until it succeeds or
+// ctx ends.
+func (s *Store) retry(ctx context.Context, do func(context.Context) error) error {
+	for {
+		err := s.attempt(ctx, do)
+		if err == nil || errors.Is(err, errUnwritable) || errors.Is(err, errRefused) {
+			return err
+		}
+		if perr := pause(ctx, retryPause); perr != nil {
+			return fmt.Errorf("%w: %w", perr, err)
+		}
+	}
+}
+
+// Body opens a body. A small one is read at once; of a larger one a chunk at a
+// time is in memory.
+func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("body %d: %w", k, err)
+	}
+	defer leave()
+	b, err := s.body(ctx, k)
+	if err != nil {
+		return nil, fmt.Errorf("body %d: %w", k, err)
+	}
+	return b, nil
+}
+
+func (s *Store) body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	if b, ok, err := s.bodyAtHand(k); ok || err != nil {
+		return b, err
+	}
+	ctx, done := s.tied(ctx)
+	defer done()
+	raw, err := s.s.Get(ctx, bodies, s.names.key(k))
+	if err != nil {
+		if why := context.Cause(ctx); why != nil {
+			err = why
+		}
+		return nil, err
+	}
+	if raw == nil {
+		return nil, engine.ErrMessageNotFound
+	}
+	_, b, ok := raw.Lookup("bytes").BinaryOK()
+	if !ok {
+		return nil, fmt.Errorf("the document %s has no bytes", s.names.key(k))
+	}
+	return wholeBody{bytes.NewReader(b)}, nil
+}
+
+// bodyAtHand is a body that is in memory, or known to be in chunks.
+func (s *Store) bodyAtHand(k engine.Key) (io.ReadSeekCloser, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range []*window{s.waiting, s.applying} {
+		if w == nil {
+			continue
+		}
+		if w.contents[k].gone {
+			return nil, false, engine.ErrMessageNotFound
+		}
+		if b, ok := w.bodies[k]; ok {
+			return wholeBody{bytes.NewReader(b)}, true, nil
+		}
+	}
+	l, ok := s.large[k]
+	if !ok {
+		return nil, false, nil
+	}
+	s.reading[k]++
+	return &chunkedBody{s: s, key: k, doc: l, n: -1}, true, nil
+}
+
+type wholeBody struct{ *bytes.Reader }
+
+func (wholeBody) Close() error { return nil }
+
+// A chunkedBody reads chunks as they are needed. It is not safe for concurrent
+// use.
+type chunkedBody struct {
+	s     *Store
+	key   engine.Key
+	doc   largeDoc
+	at    int64 // where the next Read begins
+	n     int   // which chunk is in chunk; -1: none
+	chunk []byte
+	ended bool
+}
+
+func (b *chunkedBody) Read(p []byte) (int, error) {
+	if b.at >= b.doc.Size {
+		return 0, io.EOF
+	}
+	if n := int(b.at / smallBody); n != b.n {
+		if err := b.fetch(n); err != nil {
+			return 0, fmt.Errorf("body %d: chunk %d: %w", b.key, n, err)
+		}
+	}
+	got := copy(p, b.chunk[b.at%smallBody:])
+	b.at += int64(got)
+	return got, nil
+}
+
+func (b *chunkedBody) fetch(n int) error {
+	leave, err := b.s.enter(context.Background()) // the reader outlives the call that opened it
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if b.ended {
+		return errors.New("the reader is closed")
+	}
+	ctx, done := b.s.tied(context.Background())
+	defer done()
+	var raw bson.Raw
+	if err := b.s.attempt(ctx, func(ctx context.Context) error {
+		raw, err = b.s.s.Get(ctx, chunks, b.s.names.chunk(b.key, b.doc.Attempt, n))
+		return err
+	}); err != nil {
+		return err
+	}
+	_, bytes, ok := raw.Lookup("bytes").BinaryOK()
+	if !ok || int64(len(bytes)) != min(smallBody, b.doc.Size-int64(n)*smallBody) {
+		return errors.New("it is missing")
+	}
+	b.n, b.chunk = n, bytes
+	return nil
+}
+
+func (b *chunkedBody) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		offset += b.at
+	case io.SeekEnd:
+		offset += b.doc.Size
+	default:
+		return 0, errors.New("seek: no such whence")
+	}
+	if offset < 0 {
+		return 0, errors.New("seek: before the beginning")
+	}
+	b.at = offset
+	return offset, nil
+}
+
+// Close lets the body go if it was dropped meanwhile. A second Close does
+// nothing.
+func (b *chunkedBody) Close() error {
+	if b.ended {
+		return nil
+	}
+	b.ended = true
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	if b.s.reading[b.key]--; b.s.reading[b.key] == 0 {
+		delete(b.s.reading, b.key)
+		if len(b.s.unwanted) > 0 {
+			wake(b.s.toSweep)
+		}
+	}
+	return nil
+}

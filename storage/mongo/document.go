@@ -1,0 +1,239 @@
+package mongo
+
+import (
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"mayfly/engine"
+	"mayfly/engine/record"
+)
+
+// A header is what every document of a record has.
+type header struct {
+	ID        string  `bson:"_id"`
+	V         version `bson:"v"` // of the commit that it is of
+	Namespace string  `bson:"ns"`
+}
+
+// A tombstone stands where something was, so that a late write of an earlier
+// version does not bring it back.
+type tombstone struct {
+	header  `bson:",inline"`
+	Gone    bool      `bson:"gone"`
+	PurgeAt time.Time `bson:"purgeAt"`
+}
+
+type entityDoc struct {
+	header       `bson:",inline"`
+	Path         string     `bson:"path"`
+	Kind         string     `bson:"kind"`
+	Holder       int64      `bson:"holder"`
+	DeadLetters  int64      `bson:"deadLetterHolder,omitempty"`
+	Status       string     `bson:"status"`
+	CreatedAt    *time.Time `bson:"createdAt,omitempty"`
+	UpdatedAt    *time.Time `bson:"updatedAt,omitempty"`
+	TTL          float64    `bson:"defaultMessageTimeToLiveSeconds,omitempty"`
+	AutoDelete   float64    `bson:"autoDeleteOnIdleSeconds,omitempty"`
+	DeadLettered bool       `bson:"deadLetteringOnMessageExpiration"`
+	Exact        []byte     `bson:"exact"`
+}
+
+type ruleDoc struct {
+	header       `bson:",inline"`
+	Subscription int64  `bson:"holder"`
+	Path         string `bson:"path,omitempty"`
+	Name         string `bson:"name"`
+	Filter       string `bson:"filter,omitempty"`
+	Action       string `bson:"action,omitempty"`
+	Exact        []byte `bson:"exact"`
+}
+
+type meterDoc struct {
+	header   `bson:",inline"`
+	Path     string     `bson:"path,omitempty"`
+	NextSeq  int64      `bson:"nextSequenceNumber"`
+	LastUsed *time.Time `bson:"lastUsed,omitempty"`
+	Exact    []byte     `bson:"exact"`
+}
+
+// messageDoc is what people look for in a message, and in Exact what the broker
+// needs: BSON has no room for all that a property may be.
+type messageDoc struct {
+	header        `bson:",inline"`
+	Path          string     `bson:"path"`
+	Holder        int64      `bson:"holder"`
+	Seq           int64      `bson:"seq"`
+	State         string     `bson:"state"`
+	MessageID     string     `bson:"messageId,omitempty"`
+	Subject       string     `bson:"subject,omitempty"`
+	CorrelationID string     `bson:"correlationId,omitempty"`
+	SessionID     string     `bson:"sessionId,omitempty"`
+	ContentType   string     `bson:"contentType,omitempty"`
+	EnqueuedAt    *time.Time `bson:"enqueuedAt,omitempty"`
+	ExpiresAt     *time.Time `bson:"expiresAt,omitempty"`
+	ScheduledFor  *time.Time `bson:"scheduledFor,omitempty"`
+	LockedUntil   *time.Time `bson:"lockedUntil,omitempty"`
+	DeliveryCount int64      `bson:"deliveryCount"`
+	Reason        string     `bson:"deadLetterReason,omitempty"`
+	Description   string     `bson:"deadLetterErrorDescription,omitempty"`
+	Source        string     `bson:"deadLetterSource,omitempty"`
+	BodyBytes     int64      `bson:"bodyBytes"`
+	Preview       string     `bson:"preview,omitempty"`
+	Content       string     `bson:"content"` // _id in contents, and in bodies
+	Exact         []byte     `bson:"exact"`
+	PurgeAt       *time.Time `bson:"purgeAt,omitempty"`
+}
+
+type contentDoc struct {
+	ID     string `bson:"_id"`
+	Packed []byte `bson:"packed"`
+}
+
+type bodyDoc struct {
+	ID    string `bson:"_id"`
+	Bytes []byte `bson:"bytes"`
+}
+
+// changeOf is the change to a record's document: what it is now, or a
+// tombstone.
+func (s *Store) changeOf(id string, at version, gone bool, now engine.Instant, doc func() any) change {
+	if !gone {
+		return change{id: id, version: int64(at), doc: marshal(doc())}
+	}
+	d := tombstone{header: header{id, at, string(s.names)}, Gone: true, PurgeAt: min(now, latestDate).Add(tombstoneFor).Time()}
+	return change{id: id, version: int64(at), doc: marshal(d)}
+}
+
+// insertion is a document that never changes.
+func (s *Store) insertion(id string, doc any) change {
+	return change{id: id, doc: marshal(doc), insert: true}
+}
+
+func (s *Store) entityDoc(c entityChange) any {
+	e := c.e
+	return entityDoc{
+		header: header{s.names.holder(e.ID), c.at, string(s.names)},
+		Path:   text(string(e.Path)), Kind: e.Kind.String(), Holder: int64(e.ID), DeadLetters: int64(e.DeadLetterID),
+		Status: e.Config.Status.String(), CreatedAt: date(e.CreatedAt), UpdatedAt: date(e.UpdatedAt),
+		TTL: e.Config.DefaultMessageTimeToLive.Seconds(), AutoDelete: e.Config.AutoDeleteOnIdle.Seconds(),
+		DeadLettered: e.Config.DeadLetteringOnMessageExpiration,
+		Exact:        record.Append(nil, e),
+	}
+}
+
+func (s *Store) ruleDoc(id engine.RuleID, c ruleChange) any {
+	return ruleDoc{
+		header: header{s.names.rule(id), c.at, string(s.names)}, Subscription: int64(id.Subscription),
+		Path: s.pathOf(id.Subscription), Name: text(c.r.Name), Filter: text(c.r.Filter.Text), Action: text(c.r.Action),
+		Exact: record.Append(nil, c.r),
+	}
+}
+
+func (s *Store) meterDoc(c meterChange) any {
+	return meterDoc{
+		header: header{s.names.holder(c.m.Holder), c.at, string(s.names)}, Path: s.pathOf(c.m.Holder),
+		NextSeq: int64(c.m.NextSeq), LastUsed: date(c.m.LastUsed),
+		Exact: record.Append(nil, c.m),
+	}
+}
+
+func (s *Store) messageDoc(c messageChange) any {
+	m := c.m
+	in := s.placeOf(m.Holder)
+	d := messageDoc{
+		header: header{s.names.key(m.Key), c.at, string(s.names)},
+		Path:   text(string(in.path)), Holder: int64(m.Holder), Seq: int64(m.Seq), State: stateOf(m),
+		EnqueuedAt: date(m.EnqueuedAt), ExpiresAt: date(m.ExpiresAt), ScheduledFor: date(m.ScheduledFor), LockedUntil: date(m.LockedUntil),
+		DeliveryCount: int64(m.DeliveryCount), BodyBytes: c.written.BodySize(), Content: s.names.key(m.Content),
+		Exact: record.Append(nil, m), PurgeAt: purgeAt(m, in),
+	}
+	if w, err := c.written.Content(); err == nil { // what is not a content has no fields to show
+		d.MessageID, d.Subject, d.CorrelationID = text(w.MessageID), text(w.Subject), text(w.CorrelationID)
+		d.SessionID, d.ContentType, d.Preview = text(w.SessionID), text(w.ContentType), text(w.Preview)
+	}
+	if x := m.Extra; x != nil && x.DeadLettered {
+		d.Reason, d.Description, d.Source = text(x.Reason), text(x.Description), text(x.Source)
+	}
+	return d
+}
+
+func stateOf(m engine.Message) string {
+	switch {
+	case m.Locked():
+		return "Locked"
+	case m.State <= engine.Scheduled:
+		return m.State.String()
+	default:
+		return "Unknown"
+	}
+}
+
+// purgeAfter is how long after a message's time its document may be removed by
+// the server itself.
+const purgeAfter = 7 * 24 * time.Hour
+
+// purgeAt is when the server may remove a message that the broker, for whatever
+// reason, has not. Only one that would simply vanish at its end may go: not one
+// that is locked, deferred, scheduled or worn, nor where the expired become
+// dead letters.
+func purgeAt(m engine.Message, in place) *time.Time {
+	if m.State != engine.Active || m.Locked() || m.DeliveryCount != 0 || m.Extra != nil || m.ExpiresAt == 0 || in.path == "" || in.keeps {
+		return nil
+	}
+	return date(m.ExpiresAt.Add(purgeAfter))
+}
+
+// latestDate is the last instant that every tool can show: the end of the year
+// 9999.
+const latestDate engine.Instant = 253402300799999
+
+// date is an instant for people; nil if there is none, or none to be shown.
+func date(i engine.Instant) *time.Time {
+	if i <= 0 || i > latestDate {
+		return nil
+	}
+	t := i.Time()
+	return &t
+}
+
+// text is what people can read of any text.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// marshal writes a document of ours, which cannot fail.
+func marshal(doc any) bson.Raw {
+	raw, err := bson.Marshal(doc)
+	if err != nil {
+		panic(err) // a struct above has a field that BSON knows no word for
+	}
+	return raw
+}
+
+func (s *Store) placeOf(h engine.HolderID) place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holders[h]
+}
+
+func (s *Store) pathOf(h engine.HolderID) string { return text(string(s.placeOf(h).path)) }
+
+// learn keeps which holders there are. It is called with mu held.
+func (s *Store) learn(b *engine.Batch) {
+	for _, e := range b.Entities {
+		s.know(e)
+	}
+	for _, id := range b.DropHolders {
+		if p, ok := s.holders[id]; ok {
+			s.waiting.dropped = append(s.waiting.dropped, p)
+		}
+		delete(s.holders, id)
+	}
+}
+
+func (s *Store) know(e engine.Entity) {
+	s.holders[e.ID] = place{id: e.ID, path: e.Path, keeps: e.Config.DeadLetteringOnMessageExpiration}
+	if e.DeadLetterID != 0 {
+		s.holders[e.DeadLetterID] = place{id: e.DeadLetterID, path: e.Path.DeadLetter(), keeps: true}
+	}
+}

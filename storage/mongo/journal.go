@@ -1,0 +1,327 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"mayfly/engine"
+	"mayfly/engine/record"
+)
+
+const (
+	// largestEntry is how much of a batch one document of the journal holds;
+	// more is in parts beside it.
+	largestEntry = 8 << 20
+	// The commits that may wait to be applied. One more waits for room.
+	mostCommits   = 10_000
+	mostUnapplied = 64 << 20 // bytes
+)
+
+// An entryDoc is a document of journal: a commit, or the fence that ends the
+// commits of an epoch.
+type entryDoc struct {
+	ID    string `bson:"_id"`
+	Token string `bson:"token"`           // whose it is
+	Batch []byte `bson:"batch,omitempty"` // as record.AppendBatch writes it; the first part
+	Parts int    `bson:"parts,omitempty"` // further documents in parts
+	Fence uint64 `bson:"fence,omitempty"` // the epoch that closed this one; zero: a commit
+}
+
+type partDoc struct {
+	ID    string `bson:"_id"`
+	Bytes []byte `bson:"bytes"`
+}
+
+// Commit inserts the batch under the next number of the journal (step 5).
+func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	defer leave()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("commit: %w", context.Cause(ctx))
+	}
+	if s.failed != nil {
+		return fmt.Errorf("commit: an earlier one failed: %w", s.failed)
+	}
+	if err := s.room(ctx); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	if err := s.commit(ctx, b); err != nil {
+		if !errors.Is(err, engine.ErrUnwritable) {
+			s.failed = err
+		}
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) commit(ctx context.Context, b *engine.Batch) error {
+	if !s.Owned() {
+		return s.over()
+	}
+	// The deadline is checked before the request is sent; what is under way when
+	// it passes may succeed, and then it is true: the fence decides.
+	left := time.Duration(s.deadline.Load()) - s.lease.clock()
+	if s.o.weaken.selfFence {
+		left = s.lease.length
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, left, errDeadline)
+	defer cancel()
+	ctx, done := s.tied(ctx)
+	defer done()
+
+	at := versionOf(s.epoch, s.n+1)
+	e, err := s.write(ctx, at, record.AppendBatch(nil, b))
+	if err != nil {
+		return err
+	}
+	s.n++
+	s.committed(at, b, e)
+	return nil
+}
+
+// errDeadline says that the lease ended before the outcome was known.
+var errDeadline = errors.New("MongoDB did not answer before the lease ended")
+
+// write makes the batch durable, in parts if it is large.
+func (s *Store) write(ctx context.Context, at version, batch []byte) (entry, error) {
+	e := entry{at: at, bytes: int64(len(batch))}
+	for rest := batch[min(len(batch), largestEntry):]; len(rest) > 0; rest = rest[min(len(rest), largestEntry):] {
+		part := partDoc{s.names.part(at, e.parts), rest[:min(len(rest), largestEntry)]}
+		if _, err := s.insistOn(ctx, parts, part.ID, part); err != nil {
+			return e, writeErr(err)
+		}
+		e.parts++
+	}
+	d := entryDoc{ID: s.names.entry(at), Token: s.token, Batch: batch[:min(len(batch), largestEntry)], Parts: e.parts}
+	there, err := s.insistOn(ctx, journal, d.ID, d)
+	switch {
+	case err != nil:
+		return e, writeErr(err)
+	case there != nil && textIn(there, "token") != s.token:
+		s.lose(engine.ErrFenced)
+		return e, engine.ErrFenced
+	}
+	return e, nil
+}
+
+// insistOn is insist with what is to be a document.
+func (s *Store) insistOn(ctx context.Context, in collection, id string, d any) (bson.Raw, error) {
+	doc, err := bson.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	return s.insist(ctx, in, id, doc)
+}
+
+// writeErr is what a commit says when insist gave up.
+func writeErr(err error) error {
+	if errors.Is(err, errUnwritable) {
+		return fmt.Errorf("%w: %w", engine.ErrUnwritable, err)
+	}
+	return err
+}
+
+// committed takes a durable batch in for readers and for who applies.
+func (s *Store) committed(at version, b *engine.Batch, e entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.learn(b)
+	s.waiting.add(at, b, seen{s})
+	s.waiting.bytes += e.bytes
+	s.waiting.journal = append(s.waiting.journal, e)
+	for _, c := range b.Contents {
+		delete(s.staged, c.Key)
+	}
+	s.unapplied.commits++
+	s.unapplied.bytes += e.bytes
+	if s.waiting.bytes >= applyBytes || s.waiting.commits >= applyCommits {
+		wake(s.toApply)
+	}
+}
+
+// room waits until not too much is unapplied.
+func (s *Store) room(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		full := s.unapplied.commits >= mostCommits || s.unapplied.bytes >= mostUnapplied
+		more := s.applied
+		s.mu.Unlock()
+		if !full {
+			return nil
+		}
+		wake(s.toApply)
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.life.Done():
+			return s.over()
+		}
+	}
+}
+
+// close puts a fence behind the last commit of an epoch (step 2), if there is
+// none yet. Nothing can be committed in the epoch afterwards. The newest commit
+// is never trimmed, so the number behind it was never used.
+func (s *Store) closeEpoch(ctx context.Context, epoch uint64) error {
+	if s.o.weaken.fence {
+		return nil
+	}
+	r := within(s.names.epoch(epoch))
+	r.backwards, r.limit, r.fields = true, 1, []string{"fence"}
+	n := uint64(0)
+	for raw, err := range s.s.Range(ctx, journal, r) {
+		if err != nil {
+			return err
+		}
+		if isFence(raw) {
+			return nil
+		}
+		if n, err = numberIn(textIn(raw, "_id"), 1); err != nil {
+			return err
+		}
+	}
+	for {
+		n++
+		d := entryDoc{ID: s.names.entry(versionOf(epoch, n)), Token: s.token, Fence: s.epoch}
+		there, err := s.insistOn(ctx, journal, d.ID, d)
+		if err != nil {
+			return err
+		}
+		if there == nil || isFence(there) {
+			return nil
+		}
+	}
+}
+
+func isFence(raw bson.Raw) bool {
+	_, err := raw.LookupErr("fence")
+	return err == nil
+}
+
+// A markDoc says what of the journal the collections hold.
+type markDoc struct {
+	ID    string         `bson:"_id"`
+	V     version        `bson:"v"` // everything up to it is applied
+	Epoch uint64         `bson:"epoch"`
+	N     uint64         `bson:"n"`
+	Now   engine.Instant `bson:"now"` // the latest instant of what is applied
+	At    time.Time      `bson:"at"`  // the same, for people
+}
+
+func (s *Store) readMark(ctx context.Context) (d markDoc, err error) {
+	raw, err := s.s.Get(ctx, settings, s.names.setting("applied"))
+	if err != nil || raw == nil {
+		return d, err
+	}
+	return d, bson.Unmarshal(raw, &d)
+}
+
+// errGap says that a commit is missing that must be there.
+var errGap = errors.New("the journal has a gap")
+
+// replay reads what the former owners committed and did not apply, up to their
+// fences (step 3), into the window that is applied first.
+func (s *Store) replay(ctx context.Context) error {
+	for {
+		mark, err := s.readMark(ctx)
+		if err != nil {
+			return err
+		}
+		w := newWindow()
+		w.now = mark.Now
+		err = s.replayFrom(ctx, mark.V, w)
+		if errors.Is(err, errGap) {
+			// Its owner may have applied and trimmed meanwhile, without knowing
+			// that it is over; then the mark has moved.
+			again, merr := s.readMark(ctx)
+			if merr == nil && again.V > mark.V {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		w.upTo = versionOf(s.epoch, 0) // the next owner need not look at those epochs again
+		s.waiting, s.mark = w, mark.V
+		s.unapplied.commits, s.unapplied.bytes = len(w.journal), w.bytes
+		return nil
+	}
+}
+
+func (s *Store) replayFrom(ctx context.Context, mark version, w *window) error {
+	for epoch := max(1, mark.epoch()); epoch < s.epoch; epoch++ {
+		n := uint64(0)
+		if epoch == mark.epoch() {
+			n = mark.number()
+		}
+		if err := s.replayEpoch(ctx, epoch, n, w); err != nil {
+			return fmt.Errorf("journal of epoch %d: %w", epoch, err)
+		}
+	}
+	return nil
+}
+
+// replayEpoch reads the commits of an epoch after the n-th.
+func (s *Store) replayEpoch(ctx context.Context, epoch, n uint64, w *window) error {
+	r := span{from: s.names.entry(versionOf(epoch, n+1)), to: within(s.names.epoch(epoch)).to}
+	for raw, err := range s.s.Range(ctx, journal, r) {
+		if err != nil {
+			return err
+		}
+		var d entryDoc
+		if err := bson.Unmarshal(raw, &d); err != nil {
+			return err
+		}
+		at := versionOf(epoch, n+1)
+		if d.ID != s.names.entry(at) {
+			return fmt.Errorf("%w: %s follows commit %d", errGap, d.ID, n)
+		}
+		if d.Fence != 0 {
+			return nil
+		}
+		n++
+		b, e, err := s.batch(ctx, at, d)
+		if err != nil {
+			return err
+		}
+		w.add(at, b, allSeen{})
+		w.bytes += e.bytes
+		w.journal = append(w.journal, e)
+	}
+	if s.o.weaken.fence {
+		return nil
+	}
+	return fmt.Errorf("%w: no fence follows commit %d", errGap, n)
+}
+
+// batch puts a commit together from its parts.
+func (s *Store) batch(ctx context.Context, at version, d entryDoc) (*engine.Batch, entry, error) {
+	raw := d.Batch
+	for i := range d.Parts {
+		part, err := s.s.Get(ctx, parts, s.names.part(at, i))
+		if err != nil {
+			return nil, entry{}, err
+		}
+		_, b, ok := part.Lookup("bytes").BinaryOK()
+		if !ok {
+			return nil, entry{}, fmt.Errorf("%w: part %d of %s is not there", errGap, i, d.ID)
+		}
+		raw = append(raw, b...)
+	}
+	b, err := record.ParseBatch(raw)
+	if err != nil {
+		return nil, entry{}, fmt.Errorf("%s: %w", d.ID, err)
+	}
+	return b, entry{at: at, parts: d.Parts, bytes: int64(len(raw))}, nil
+}

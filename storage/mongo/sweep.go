@@ -1,0 +1,228 @@
+package mongo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"mayfly/engine"
+)
+
+const (
+	sweptOnce  = 1_000
+	sweepPause = 20 * time.Millisecond // left to others between two slices
+	sweepEvery = 10 * time.Minute      // what a server without TTL indexes leaves
+)
+
+// A sweeping is what somebody found that nobody needs.
+type sweeping struct {
+	places   []place  // of deleted entities
+	messages []string // _ids; nobody claims their holders
+	contents keyset   // what a load met, if it did: bodies of others go
+}
+
+// sweep deletes what nobody needs, in slices, until the store ends. Nothing
+// depends on it: what it has not come to, the next open finds.
+func (s *Store) sweep() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	first := make(chan struct{}, 1)
+	first <- struct{}{}
+	for {
+		var err error
+		select {
+		case <-s.life.Done():
+			return
+		case <-first:
+			err = s.sweepJournal(s.life)
+		case <-s.toSweep:
+			err = s.sweepLarge(s.life)
+		case <-tick.C:
+			err = s.sweepTombstones(s.life)
+		case found := <-s.garbage:
+			err = s.sweepFound(s.life, found)
+		}
+		if err != nil && s.life.Err() == nil {
+			s.log.Warn("What nobody needs was not swept; it goes after the next open.", "namespace", s.names, "err", err)
+		}
+	}
+}
+
+// sweepSlices deletes the documents of a span that unwanted picks.
+func (s *Store) sweepSlices(ctx context.Context, in collection, r span, unwanted func(bson.Raw) bool) error {
+	r.limit = sweptOnce
+	for {
+		var ids []string
+		read, last := 0, ""
+		for raw, err := range s.s.Range(ctx, in, r) {
+			if err != nil {
+				return fmt.Errorf("%s: %w", in, err)
+			}
+			read++
+			last = textIn(raw, "_id")
+			if unwanted == nil || unwanted(raw) {
+				ids = append(ids, last)
+			}
+		}
+		if err := s.delete(ctx, in, ids); err != nil {
+			return err
+		}
+		if read < sweptOnce {
+			return nil
+		}
+		r.from = last + "\x00"
+		if err := pause(ctx, sweepPause); err != nil {
+			return err
+		}
+	}
+}
+
+// sweepJournal deletes what a trim that came too early, or an insert that came
+// too late, has left before the mark (step 11). Fences stay.
+func (s *Store) sweepJournal(ctx context.Context) error {
+	mark, err := s.readMark(ctx)
+	if err != nil || mark.V == 0 {
+		return err
+	}
+	r := s.names.all()
+	r.to, r.fields = s.names.entry(mark.V), []string{"fence"}
+	if err := s.sweepSlices(ctx, journal, r, func(raw bson.Raw) bool {
+		return !isFence(raw) && s.former(raw)
+	}); err != nil {
+		return err
+	}
+	r = s.names.all()
+	r.fields = []string{"gone"}
+	r.to = s.names.entry(mark.V)
+	return s.sweepSlices(ctx, parts, r, s.former)
+}
+
+// former tells whether a document is of an earlier epoch.
+func (s *Store) former(raw bson.Raw) bool {
+	epoch, err := numberIn(textIn(raw, "_id"), 0)
+	return err == nil && epoch < s.epoch
+}
+
+func (s *Store) sweepTombstones(ctx context.Context) error {
+	s.mu.Lock()
+	now := s.waiting.now
+	s.mu.Unlock()
+	for _, in := range []collection{messages, entities, rules, meters} {
+		r := s.names.all()
+		r.match, r.fields = bson.D{{Key: "gone", Value: true}}, []string{"purgeAt"}
+		if err := s.sweepSlices(ctx, in, r, func(raw bson.Raw) bool {
+			ms, ok := raw.Lookup("purgeAt").DateTimeOK()
+			return ok && engine.Instant(ms).Passed(now)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) sweepFound(ctx context.Context, found sweeping) error {
+	for _, p := range found.places {
+		r := s.names.all()
+		r.match, r.fields = bson.D{{Key: "ns", Value: string(s.names)}, {Key: "path", Value: text(string(p.path))}, {Key: "holder", Value: int64(p.id)}}, []string{"gone"}
+		if err := s.sweepSlices(ctx, messages, r, nil); err != nil {
+			return err
+		}
+		r = within(s.names.holder(p.id))
+		r.fields = []string{"gone"}
+		if err := s.sweepSlices(ctx, rules, r, nil); err != nil {
+			return err
+		}
+	}
+	if err := s.delete(ctx, messages, found.messages); err != nil {
+		return err
+	}
+	if found.contents.words == nil {
+		return nil
+	}
+	r := s.names.all()
+	r.fields = []string{"gone"}
+	if err := s.sweepSlices(ctx, bodies, r, func(raw bson.Raw) bool {
+		k, err := keyIn(textIn(raw, "_id"))
+		return err == nil && s.orphan(k, &found.contents)
+	}); err != nil {
+		return err
+	}
+	return s.sweepOrphans(ctx, &found.contents)
+}
+
+// orphan tells whether a body is of an earlier epoch and of no content.
+func (s *Store) orphan(k engine.Key, met *keyset) bool {
+	return uint64(k)>>40 < s.epoch && !met.has(k)
+}
+
+// sweepOrphans deletes large bodies that no content refers to, and chunks that
+// belong to none: somebody died while they were staged.
+func (s *Store) sweepOrphans(ctx context.Context, met *keyset) error {
+	s.mu.Lock()
+	for k, l := range s.large {
+		if s.orphan(k, met) && !s.staged[k] {
+			s.unwanted = append(s.unwanted, l)
+			delete(s.large, k)
+		}
+	}
+	s.mu.Unlock()
+	if err := s.sweepLarge(ctx); err != nil {
+		return err
+	}
+	r := s.names.all()
+	r.fields = []string{"gone"}
+	return s.sweepSlices(ctx, chunks, r, func(raw bson.Raw) bool {
+		k, err := keyIn(textIn(raw, "_id"))
+		if err != nil || !s.orphan(k, met) {
+			return false
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_, there := s.large[k]
+		return !there && !s.staged[k] && s.reading[k] == 0
+	})
+}
+
+// sweepLarge deletes large bodies that were dropped and that nobody reads.
+func (s *Store) sweepLarge(ctx context.Context) error {
+	s.mu.Lock()
+	all := s.unwanted
+	s.unwanted = nil
+	s.mu.Unlock()
+	for i, l := range all {
+		if err := s.sweepOne(ctx, l); err != nil {
+			s.mu.Lock()
+			s.unwanted = append(s.unwanted, all[i:]...)
+			s.mu.Unlock()
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) sweepOne(ctx context.Context, l largeDoc) error {
+	k, err := keyIn(l.ID)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.reading[k] > 0 { // its last reader wakes us
+		s.unwanted = append(s.unwanted, l)
+		s.mu.Unlock()
+		return nil
+	}
+	_, again := s.large[k] // another body under the same key
+	s.mu.Unlock()
+	if !again {
+		if err := s.delete(ctx, large, []string{l.ID}); err != nil {
+			return err
+		}
+	}
+	var ids []string
+	for i := range l.Chunks {
+		ids = append(ids, s.names.chunk(k, l.Attempt, i))
+	}
+	return s.delete(ctx, chunks, ids)
+}

@@ -1,0 +1,208 @@
+package mongo
+
+import (
+	"strings"
+
+	"mayfly/engine"
+)
+
+// A window is what was committed in about a second and is not applied yet: for
+// each identity what the last commit made of it. What came and went inside one
+// window is not in it, and never reaches the collections.
+type window struct {
+	upTo    version // of the last commit; zero: there is none
+	now     engine.Instant
+	commits int
+	bytes   int64 // of the journal
+
+	entities map[engine.HolderID]entityChange
+	rules    map[engine.RuleID]ruleChange
+	meters   map[engine.HolderID]meterChange
+	messages map[engine.Key]messageChange
+	contents map[engine.Key]contentChange
+	bodies   map[engine.Key][]byte
+	dropped  []place // holders that are no more
+	audit    []engine.PastEvent
+	journal  []entry // what it was made of
+}
+
+type entityChange struct {
+	at   version
+	e    engine.Entity
+	gone bool
+}
+
+type ruleChange struct {
+	at   version
+	r    engine.Rule
+	gone bool
+}
+
+type meterChange struct {
+	at   version
+	m    engine.Meter
+	gone bool
+}
+
+type messageChange struct {
+	at      version
+	m       engine.Message
+	written engine.Packed // what its sender wrote; empty: the store has it
+	gone    bool
+}
+
+type contentChange struct {
+	packed  engine.Packed
+	gone    bool
+	hasBody bool // that goes too
+}
+
+// A place is a holder as documents name it.
+type place struct {
+	id    engine.HolderID
+	path  engine.Path
+	keeps bool // messages that expire become dead letters here
+}
+
+// An entry is a document of journal with its parts.
+type entry struct {
+	at    version
+	parts int
+	bytes int64
+}
+
+func newWindow() *window {
+	return &window{
+		entities: map[engine.HolderID]entityChange{}, rules: map[engine.RuleID]ruleChange{}, meters: map[engine.HolderID]meterChange{},
+		messages: map[engine.Key]messageChange{}, contents: map[engine.Key]contentChange{}, bodies: map[engine.Key][]byte{},
+	}
+}
+
+// seenBy tells of what the collections may hold documents already.
+type seenBy interface {
+	message(k engine.Key) bool
+	content(k engine.Key) bool
+}
+
+// add takes in a commit. Identities that the collections cannot hold, by seen,
+// are forgotten when they go; of others it is kept that they went.
+func (w *window) add(at version, b *engine.Batch, seen seenBy) {
+	w.upTo, w.now = at, max(w.now, b.Now)
+	w.commits++
+	for i := range b.Messages {
+		m := messageChange{at: at, m: b.Messages[i]}
+		if len(b.Written) > 0 {
+			m.written = b.Written[i]
+		}
+		w.messages[m.m.Key] = m
+	}
+	for _, c := range b.Contents {
+		w.contents[c.Key] = contentChange{packed: c.Content}
+	}
+	for _, body := range b.Bodies {
+		w.bodies[body.Key] = body.Bytes
+	}
+	for _, k := range b.DropMessages {
+		w.dropMessage(at, k, seen)
+	}
+	for _, c := range b.DropContents {
+		w.dropContent(c, seen)
+	}
+	w.addRare(at, b)
+	w.dropHolders(at, b.DropHolders, seen)
+}
+
+// addRare is add for what a busy broker seldom changes.
+func (w *window) addRare(at version, b *engine.Batch) {
+	for _, e := range b.Entities {
+		w.entities[e.ID] = entityChange{at: at, e: e}
+	}
+	for _, r := range b.Rules {
+		w.rules[ruleID(r)] = ruleChange{at: at, r: r}
+	}
+	for _, m := range b.Meters {
+		w.meters[m.Holder] = meterChange{at: at, m: m}
+	}
+	for _, id := range b.DropRules {
+		w.rules[engine.RuleID{Subscription: id.Subscription, Name: strings.ToLower(id.Name)}] = ruleChange{at: at, gone: true}
+	}
+	for _, e := range b.Audit {
+		w.audit = append(w.audit, engine.PastEvent{Epoch: at.epoch(), Event: e})
+	}
+}
+
+func ruleID(r engine.Rule) engine.RuleID {
+	return engine.RuleID{Subscription: r.Subscription, Name: strings.ToLower(r.Name)}
+}
+
+func (w *window) dropMessage(at version, k engine.Key, seen seenBy) {
+	if !seen.message(k) {
+		delete(w.messages, k)
+		return
+	}
+	w.messages[k] = messageChange{at: at, gone: true}
+}
+
+func (w *window) dropContent(c engine.DroppedContent, seen seenBy) {
+	delete(w.bodies, c.Key)
+	if !seen.content(c.Key) {
+		delete(w.contents, c.Key)
+		return
+	}
+	w.contents[c.Key] = contentChange{gone: true, hasBody: c.HasBody}
+}
+
+// dropHolders drops what the window holds of them. What the collections hold of
+// them is swept later: nothing claims it any more.
+func (w *window) dropHolders(at version, ids []engine.HolderID, seen seenBy) {
+	if len(ids) == 0 {
+		return
+	}
+	gone := make(map[engine.HolderID]bool, len(ids))
+	for _, id := range ids {
+		gone[id] = true
+		w.entities[id] = entityChange{at: at, gone: true}
+		w.meters[id] = meterChange{at: at, gone: true}
+	}
+	for id := range w.rules {
+		if gone[id.Subscription] {
+			w.rules[id] = ruleChange{at: at, gone: true}
+		}
+	}
+	for k, c := range w.messages {
+		if !c.gone && gone[c.m.Holder] {
+			w.dropMessage(at, k, seen)
+		}
+	}
+}
+
+// over is what w and a later window make together, for a reader: w is not
+// changed, and where both have something to say the later one is right.
+func (w *window) over(later *window) *window {
+	out := newWindow()
+	for _, from := range []*window{w, later} {
+		if from == nil {
+			continue
+		}
+		out.upTo, out.now = max(out.upTo, from.upTo), max(out.now, from.now)
+		for k, v := range from.entities {
+			out.entities[k] = v
+		}
+		for k, v := range from.rules {
+			out.rules[k] = v
+		}
+		for k, v := range from.meters {
+			out.meters[k] = v
+		}
+		for k, v := range from.messages {
+			out.messages[k] = v
+		}
+		for k, v := range from.contents {
+			out.contents[k] = v
+		}
+		for k, v := range from.bodies {
+			out.bodies[k] = v
+		}
+	}
+	return out
+}
