@@ -204,6 +204,23 @@ func (p Packed) Size() int64 {
 	return n
 }
 
+// Within is p without the fields that would make it longer than so many bytes.
+func (p Packed) Within(most int) Packed {
+	if len(p) <= most {
+		return p
+	}
+	short := make([]byte, 0, most)
+	//nolint:errcheck // a Packed that came this far was decoded before: it has no error left
+	_ = p.fields(func(tag byte, v string) error {
+		head := binary.AppendUvarint([]byte{tag}, uint64(len(v)))
+		if len(short)+len(head)+len(v) <= most {
+			short = append(append(short, head...), v...)
+		}
+		return nil
+	})
+	return Packed(short)
+}
+
 func (p Packed) ttl() time.Duration { return time.Duration(p.number(tagTTL)) }
 
 func (p Packed) text(tag byte) (s string) {

@@ -8,7 +8,7 @@ import (
 )
 
 // futureTolerated is how far ahead of the system's clock the instant of the
-// last commit may lie at start for the broker to begin there.
+// last commit may lie when the store is opened for the broker to begin there.
 const futureTolerated = time.Minute
 
 // A clock never goes back in a process: it follows the monotonic clock, and
@@ -20,17 +20,20 @@ type clock struct {
 	latest atomic.Int64 // an engine.Instant
 }
 
-// startClock begins no earlier than recorded, unless that lies more than a
-// minute ahead of the system's clock; then the system's clock wins and
-// distrusted tells by how much the record was ahead.
-func startClock(recorded engine.Instant) (c *clock, distrusted time.Duration) {
-	c = &clock{start: time.Now()}
-	system := engine.At(c.start)
-	if lead := recorded.Sub(system); lead > futureTolerated {
-		return c, lead
+func newClock() *clock { return &clock{start: time.Now()} }
+
+// follow has the clock go on from recorded, the instant of the last commit, by
+// this machine's clock or by that of the server that owned the namespace before:
+// where recorded lies ahead, the clock waits there until the system's has come
+// as far. If that is more than a minute, the system's clock wins, and distrusted
+// tells by how much the record was ahead.
+func (c *clock) follow(recorded engine.Instant) (distrusted time.Duration) {
+	now := c.now()
+	if lead := recorded.Sub(engine.At(c.steady())); lead > futureTolerated {
+		return lead
 	}
-	c.latest.Store(int64(max(recorded, system)))
-	return c, 0
+	c.latest.Store(int64(max(recorded, now)))
+	return 0
 }
 
 func (c *clock) now() engine.Instant {

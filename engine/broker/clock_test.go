@@ -14,7 +14,8 @@ func TestGlance(t *testing.T) {
 	for name, lead := range map[string]time.Duration{"behind": -time.Hour, "ahead": 30 * time.Second, "far ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, _ := startClock(engine.At(time.Now().Add(lead)))
+				c := newClock()
+				c.follow(engine.At(time.Now().Add(lead)))
 				before := engine.Instant(0)
 				for range 4 {
 					seen := c.glance()

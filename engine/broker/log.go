@@ -7,19 +7,23 @@ import (
 	"mayfly/engine"
 )
 
-// A Log holds the latest events. Appending never waits for a reader: one that
-// falls behind learns how many it lost. It is safe for concurrent use.
+// A Log holds the latest events, bounded by their number and by the bytes of
+// what senders wrote in them. Appending never waits for a reader: one that falls
+// behind learns how many it lost. It is safe for concurrent use.
 type Log struct {
 	mu     sync.Mutex
 	ring   []engine.Event // event n stands at n % len
+	most   int64          // bytes that may be kept
+	size   int64          // bytes that are
 	last   uint64         // number of the newest event
 	first  uint64         // number of the oldest one kept; last+1 if there is none
 	more   chan struct{}  // closed when something is appended
 	closed bool
+	tail   tail
 }
 
-func newLog(size int) *Log {
-	return &Log{ring: make([]engine.Event, size), first: 1, more: make(chan struct{})}
+func newLog(size int, most int64) *Log {
+	return &Log{ring: make([]engine.Event, size), most: most, first: 1, more: make(chan struct{})}
 }
 
 // append numbers the events and keeps them.
@@ -30,15 +34,37 @@ func (l *Log) append(events []engine.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range events {
+		if l.last+1 == l.first+uint64(len(l.ring)) {
+			l.evict()
+		}
 		l.last++
 		e.N = l.last
-		l.ring[l.last%uint64(len(l.ring))] = e
+		*l.at(e.N) = e
+		l.size += weight(e)
 	}
-	if kept := uint64(len(l.ring)); l.last >= l.first+kept {
-		l.first = l.last - kept + 1
+	for l.size > l.most && l.first < l.last {
+		l.evict()
 	}
 	close(l.more)
 	l.more = make(chan struct{})
+	l.tail.look(l.last)
+}
+
+func (l *Log) at(n uint64) *engine.Event { return &l.ring[n%uint64(len(l.ring))] }
+
+// evict lets the oldest event go.
+func (l *Log) evict() {
+	e := l.at(l.first)
+	l.tail.evicted(*e)
+	l.size -= weight(*e)
+	*e = engine.Event{}
+	l.first++
+}
+
+// weight is about what an event holds beyond its own fields.
+func weight(e engine.Event) int64 {
+	const described = 512 // an entity or a rule
+	return int64(len(e.Content)) + described*int64(len(e.Rules)+len(e.Subs))
 }
 
 // Last is the number of the newest event.
@@ -63,7 +89,7 @@ func (l *Log) After(ctx context.Context, n uint64) (events []engine.Event, lost 
 				lost, n = l.first-n-1, l.first-1
 			}
 			for i := n + 1; i <= min(l.last, n+readAtOnce); i++ {
-				events = append(events, l.ring[i%uint64(len(l.ring))])
+				events = append(events, *l.at(i))
 			}
 			l.mu.Unlock()
 			return events, lost, nil
@@ -90,7 +116,7 @@ func (l *Log) Recent(n int) (events []engine.Event) {
 		from = l.last - span + 1
 	}
 	for i := from; i <= l.last; i++ {
-		events = append(events, l.ring[i%uint64(len(l.ring))])
+		events = append(events, *l.at(i))
 	}
 	return events
 }
@@ -102,5 +128,6 @@ func (l *Log) close() {
 		l.closed = true
 		close(l.more)
 		l.more = make(chan struct{})
+		l.tail.end()
 	}
 }

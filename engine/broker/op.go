@@ -12,7 +12,7 @@ const opSize = 256
 // An op is one step waiting for its turn.
 type op struct {
 	step     func(ns *engine.Namespace, now engine.Instant) error // comes again if the store refused the turn
-	done     func(error)                                          // called once, when everything is durable; must not block; with nil only by the owner
+	done     func(error)                                          // called once, when everything is durable; must not block; with nil only by the owner; nil after that
 	size     int64                                                // bytes it may hold up
 	receives bool                                                 // it is for nothing unless messages are matched
 	err      error                                                // what step said
@@ -29,7 +29,7 @@ func (b *Broker) submit(ctx context.Context, o *op) error {
 	case b.inbox <- o:
 		select {
 		case <-b.done: // the owner may have looked for the last time before this came
-			b.refuseOps()
+			b.refuseOps(b.closed())
 		default:
 		}
 		return nil
@@ -38,7 +38,7 @@ func (b *Broker) submit(ctx context.Context, o *op) error {
 		return context.Cause(ctx)
 	case <-b.done:
 		b.room.Release(o.size)
-		return engine.ErrClosed
+		return b.closed()
 	}
 }
 

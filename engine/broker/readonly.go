@@ -19,6 +19,7 @@ func (b *Broker) goReadOnly(ctx context.Context, now engine.Instant, ops []*op, 
 		b.probeSize = min(b.probeSize+len(body.Bytes), probeMost)
 	}
 	b.ns.Rollback()
+	b.announce(engine.EventReadOnly, b.Health().ReadOnly)
 	return b.readOnlyTurn(ctx, now, ops)
 }
 
@@ -32,6 +33,7 @@ func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op
 			return err
 		case err == nil:
 			b.log.Info("the store takes writes again")
+			b.announce(engine.EventWritable, b.Health().ReadOnly)
 			b.update(func(h *Health) { h.ReadOnly = "" })
 			b.probeAt = 0
 			return b.turn(ctx, ops)
@@ -42,12 +44,16 @@ func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op
 		if o.receives { // what others wait for may need a write, and is no reason to refuse a look
 			b.ns.Match(now)
 		}
-		if hard, _ := b.ns.Pending(); hard {
+		hard, _ := b.ns.Pending()
+		fx := b.flush(now, false)
+		if !b.store.Load().Owned() {
+			return errUnowned
+		}
+		if hard || fx.Batch != nil { // what operators did is to be remembered with it
 			b.ns.Rollback()
 			b.finish(o, busy(b.Health().ReadOnly))
 			continue
 		}
-		fx := b.ns.Flush(now, false)
 		b.ns.Seal(false)
 		o.err = err
 		b.answer([]*op{o}, fx)
@@ -64,13 +70,12 @@ const (
 // probe tries whether there is room again for what was refused, and takes it
 // out again: a smaller write may fit where the next message does not.
 func (b *Broker) probe(ctx context.Context, now engine.Instant) error {
-	store := b.store.Load()
-	k := store.keys.Next()
-	err := store.Commit(ctx, &engine.Batch{Hard: true, Now: now, Bodies: []engine.Body{{Key: k, Bytes: make([]byte, b.probeSize)}}})
+	k := b.store.Load().keys.Next()
+	err := b.commit(ctx, &engine.Batch{Hard: true, Now: now, Bodies: []engine.Body{{Key: k, Bytes: make([]byte, b.probeSize)}}})
 	if err != nil {
 		return err
 	}
-	return store.Commit(ctx, &engine.Batch{Hard: true, Now: now, DropContents: []engine.DroppedContent{{Key: k, HasBody: true}}})
+	return b.commit(ctx, &engine.Batch{Hard: true, Now: now, DropContents: []engine.DroppedContent{{Key: k, HasBody: true}}})
 }
 
 // unwritable is what a store gave as the reason for engine.ErrUnwritable.

@@ -99,7 +99,7 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *receiver, wait 
 	case <-r.done:
 		return r.err
 	case <-b.done:
-		return engine.ErrClosed
+		return b.closed()
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -1,0 +1,144 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"mayfly/engine"
+)
+
+// Close stops taking operations, commits what is left, hands the history what
+// it has not got yet and closes the store. It tells how the broker ended if
+// that was before: with engine.ErrFenced if another server owns the namespace.
+func (b *Broker) Close() error {
+	b.stop()
+	<-b.done
+	return b.err
+}
+
+// shutDown answers what has arrived, makes the rest durable and closes.
+func (b *Broker) shutDown(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closePatience)
+	defer cancel()
+	b.refuseRest(engine.ErrClosed)
+	now := b.clock.now()
+	if fx := b.flush(now, b.Health().ReadOnly == ""); fx.Batch != nil {
+		fx.Batch.Hard = true
+		if err := b.commit(ctx, fx.Batch); err != nil {
+			b.err = fmt.Errorf("last commit: %w", err)
+		}
+	}
+	b.announce(engine.EventStopped, "")
+	b.events.close()
+	if b.past != nil {
+		b.past.finish(b.err == nil)
+	}
+	if err := b.store.Load().Close(); err != nil {
+		b.err = errors.Join(b.err, fmt.Errorf("close the store: %w", err))
+	}
+}
+
+// errElsewhere is what callers are told when the namespace may have another
+// owner.
+var errElsewhere = &engine.Refusal{
+	Kind: fmt.Errorf("%w: %w", engine.ErrClosed, engine.ErrFenced),
+	Text: "Another server may own the namespace now: nothing was done here. Ask that one.",
+}
+
+// giveUp ends a broker that no longer owns its namespace: what it was about to
+// decide is not so, and it must not open the store again.
+func (b *Broker) giveUp(ops []*op, why error) {
+	for _, o := range ops {
+		b.finish(o, errElsewhere)
+	}
+	b.refuseRest(errElsewhere)
+	b.leave(why)
+	if err := b.store.Load().Close(); err != nil {
+		b.err = errors.Join(b.err, fmt.Errorf("close the store: %w", err))
+	}
+}
+
+// leave ends a broker that has no store any more.
+func (b *Broker) leave(why error) {
+	b.log.Error("the broker ends", "err", why)
+	b.err = why
+	b.events.close()
+	if b.past != nil {
+		b.past.finish(false)
+	}
+}
+
+// refuseRest answers whoever waits.
+func (b *Broker) refuseRest(why error) {
+	for id, r := range b.receivers {
+		delete(b.receivers, id)
+		r.end(why)
+	}
+	b.refuseOps(why)
+}
+
+// refuseOps answers what is in line. Anybody may call it when the owner has
+// ended.
+func (b *Broker) refuseOps(why error) {
+	for {
+		select {
+		case o := <-b.inbox:
+			b.finish(o, why)
+		default:
+			return
+		}
+	}
+}
+
+// reopen loads everything again. Until that works, operations are refused. It
+// fails if ctx ends first, and with engine.ErrFenced if another server owns the
+// namespace; the store is not open then.
+func (b *Broker) reopen(ctx context.Context, why error) error {
+	b.log.Error("the store failed; loading everything again", "err", why)
+	b.update(func(h *Health) { h.Reopening, h.ReadOnly = why.Error(), "" })
+	for id, r := range b.receivers {
+		delete(b.receivers, id)
+		r.end(fmt.Errorf("%w: %w", engine.ErrBusy, why))
+	}
+	if err := b.store.Load().Close(); err != nil {
+		b.log.Warn("closing the failed store", "err", err)
+	}
+	b.softSince, b.probeAt = 0, 0
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the store was not opened again: %w", why)
+		case o := <-b.inbox:
+			b.finish(o, fmt.Errorf("the store is being opened again: %w: %w", engine.ErrBusy, why))
+		case <-again.C:
+			err := b.load(ctx)
+			if err == nil {
+				b.announce(engine.EventReopened, why.Error())
+				b.update(func(h *Health) { h.Reopening = "" })
+				return nil
+			}
+			if fenced := lostTo(err); fenced != nil {
+				b.refuseRest(errElsewhere)
+				return fenced
+			}
+			b.log.Error("opening the store again", "err", err)
+			again.Reset(reopenEvery)
+		}
+	}
+}
+
+// lostTo is engine.ErrFenced with err if err says that another server owns the
+// namespace, else nil.
+func lostTo(err error) error {
+	if _, owned := errors.AsType[*engine.OwnedError](err); owned {
+		return fmt.Errorf("%w: %w", engine.ErrFenced, err)
+	}
+	if errors.Is(err, engine.ErrFenced) {
+		return err
+	}
+	return nil
+}

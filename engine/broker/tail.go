@@ -1,0 +1,132 @@
+package broker
+
+import (
+	"slices"
+
+	"mayfly/engine"
+)
+
+// A tail is how far the one reader has come that hands events to the history.
+// The log counts what that reader misses: only the log knows whether what it
+// lets go would have been handed over at all. Guarded by Log.mu.
+type tail struct {
+	on     bool
+	taken  uint64 // number of the last event that was taken, or missed
+	missed gap
+	mark   uint64        // the event that the reader waits for; zero: none
+	marked chan struct{} // closed when it is there, or the log has ended
+}
+
+// A gap is events that the history was not given: n and at are of the last.
+type gap struct {
+	n     uint64
+	at    engine.Instant
+	count int64
+}
+
+func (g *gap) add(o gap) {
+	if o.count > 0 {
+		*g = gap{o.n, o.at, g.count + o.count}
+	}
+}
+
+// wanted tells whether the history is handed an event. What operators did it
+// has got already, with the batch. That a lock was renewed changes neither where
+// a message is nor what becomes of it, and a slow handler does it for hours.
+func wanted(e engine.Event) bool { return !e.Audit && e.Kind != engine.EventRenewed }
+
+// evicted notes that the log does not have e any more.
+func (t *tail) evicted(e engine.Event) {
+	if !t.on || e.N <= t.taken {
+		return
+	}
+	t.taken = e.N
+	if wanted(e) {
+		t.missed.add(gap{e.N, e.At, 1})
+	}
+}
+
+// look wakes the reader if what it waits for is there.
+func (t *tail) look(last uint64) {
+	if t.mark != 0 && t.mark <= last {
+		t.end()
+	}
+}
+
+func (t *tail) end() {
+	if t.mark != 0 {
+		t.mark = 0
+		close(t.marked)
+	}
+}
+
+// follow begins to count what is not taken.
+func (l *Log) follow() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tail.on, l.tail.taken = true, l.last
+}
+
+// await is closed when so many events can be taken, or when the log has ended.
+// Only what was asked for last is answered.
+func (l *Log) await(n uint64) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := &l.tail
+	t.end()
+	t.mark, t.marked = t.taken+n, make(chan struct{})
+	done := t.marked
+	if t.look(l.last); l.closed {
+		t.end()
+	}
+	return done
+}
+
+// take returns the events that follow what was taken before, most of them at
+// the most, and what was missed since; ended tells that there will be no others.
+func (l *Log) take(most int) (events []engine.Event, missed gap, ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := &l.tail
+	missed, t.missed = t.missed, gap{}
+	for t.taken < l.last && len(events) < most {
+		t.taken++
+		events = append(events, *l.at(t.taken))
+	}
+	return events, missed, l.closed && t.taken == l.last
+}
+
+// back returns up to most of the events before number n, newest first, and the
+// number of the last that was taken.
+func (l *Log) back(n uint64, most int) (events []engine.Event, taken uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n = min(n, l.last+1); n > l.first && len(events) < most; {
+		n--
+		events = append(events, *l.at(n))
+	}
+	return events, l.tail.taken
+}
+
+// contentMost is how many bytes of what its sender wrote the history keeps with
+// the last event of a message.
+const contentMost = 4 << 10
+
+// remembered is e as the history keeps it: with what the sender wrote only when
+// the message leaves, since until then the message itself tells.
+func remembered(e engine.Event) engine.Event {
+	switch e.Kind {
+	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled:
+		e.Content = e.Content.Within(contentMost)
+	default:
+		e.Content = ""
+	}
+	return e
+}
+
+// routine tells whether an event is one of those that every message makes.
+func routine(k engine.EventKind) bool {
+	return slices.Contains([]engine.EventKind{
+		engine.EventSent, engine.EventLocked, engine.EventReleased, engine.EventCompleted, engine.EventReceived,
+	}, k)
+}

@@ -1,0 +1,139 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"mayfly/engine"
+)
+
+// errUnowned says that nobody can tell whether the namespace is still ours:
+// what was decided without a commit to confirm it is not so.
+var errUnowned = fmt.Errorf("the time for which the namespace was ours has passed: %w", engine.ErrFenced)
+
+// turn applies operations and due work and makes them durable before anybody
+// hears of them. An error means that the outcome in the store is unknown, or
+// with engine.ErrFenced that there is none.
+//
+// What a hard commit confirmed is so, whatever has become of the lease
+// meanwhile. Anything else, a look, a refusal or a message under a lock that
+// the store knows softly at best, is told only while nobody else can own the
+// namespace.
+func (b *Broker) turn(ctx context.Context, ops []*op) error {
+	now := b.clock.now()
+	for _, p := range b.taken.take() {
+		b.ns.Taken(p)
+	}
+	if b.Health().ReadOnly != "" {
+		return b.readOnlyTurn(ctx, now, ops)
+	}
+	for _, o := range ops {
+		o.err = o.step(b.ns, now)
+	}
+	if !b.o.Unswept {
+		b.ns.Sweep(now, b.slice(now, len(ops) > 0))
+	}
+	b.ns.Match(now)
+	hard, soft := b.ns.Pending()
+	if soft && b.softSince == 0 {
+		b.softSince = now
+	}
+	fx := b.flush(now, hard || soft && now.Sub(b.softSince) >= b.softDelay())
+	confirmed := false
+	if fx.Batch != nil && !fx.Batch.Empty() {
+		switch err := b.commit(ctx, fx.Batch); {
+		case errors.Is(err, engine.ErrUnwritable):
+			return b.goReadOnly(ctx, now, ops, fx.Batch, err)
+		case err != nil:
+			return err
+		}
+		confirmed = fx.Batch.Hard
+		b.bodies.keep(fx.Batch.Bodies)
+	}
+	if !confirmed && !b.store.Load().Owned() {
+		return errUnowned
+	}
+	if fx.Batch != nil {
+		b.softSince = 0
+	}
+	b.ns.Seal(fx.Batch != nil)
+	b.answer(ops, fx)
+	return nil
+}
+
+// flush takes what happened and numbers it as the log will. What operators did
+// goes with the batch, which is hard then: it is never missing (§21a).
+func (b *Broker) flush(now engine.Instant, commit bool) engine.Effects { //nolint:revive // as of Namespace.Flush
+	fx := b.ns.Flush(now, commit)
+	var audit []engine.Event
+	last := b.events.Last()
+	for i := range fx.Events {
+		e := &fx.Events[i]
+		e.N = last + 1 + uint64(i)
+		if e.Audit {
+			audit = append(audit, remembered(*e))
+		}
+	}
+	if audit == nil {
+		return fx
+	}
+	if fx.Batch == nil {
+		fx.Batch = b.ns.Flush(now, true).Batch
+	}
+	fx.Batch.Audit, fx.Batch.Hard = audit, true
+	return fx
+}
+
+// answer tells everybody what became of their operations, then publishes.
+func (b *Broker) answer(ops []*op, fx engine.Effects) {
+	for _, o := range ops {
+		b.finish(o, o.err)
+	}
+	b.deliver(fx)
+	b.events.append(fx.Events)
+}
+
+// finish answers an operation that has not been answered yet.
+func (b *Broker) finish(o *op, err error) {
+	if done := o.done; done != nil {
+		o.done = nil
+		b.room.Release(o.size)
+		done(err)
+	}
+}
+
+// abandon answers operations whose outcome nobody knows.
+func (b *Broker) abandon(ops []*op, err error) {
+	for _, o := range ops {
+		b.finish(o, fmt.Errorf("the outcome is not known: %w: %w", engine.ErrBusy, err))
+	}
+}
+
+// announce publishes what happened to the server itself. Only between turns, or
+// before the first operation of one is applied: the numbers that readers were
+// given count what is not published yet.
+func (b *Broker) announce(kind engine.EventKind, reason string) {
+	b.events.append([]engine.Event{{Kind: kind, At: b.clock.now(), Reason: reason}})
+}
+
+// pins are bodies that have been read, on their way to the owner.
+type pins struct {
+	mu   sync.Mutex
+	list []engine.Pin
+}
+
+func (p *pins) add(pin engine.Pin) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list = append(p.list, pin)
+}
+
+func (p *pins) take() []engine.Pin {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := p.list
+	p.list = nil
+	return out
+}
