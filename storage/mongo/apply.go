@@ -256,13 +256,33 @@ func (s *Store) contentOf(ctx context.Context, w *window, k engine.Key) (engine.
 // writes may bring some back; nothing will ever refer to them, and who opens
 // the store next sweeps them.
 func (s *Store) applyGone(ctx context.Context, w *window) error {
+	for k, c := range w.contents {
+		if c.gone {
+			s.leaving = append(s.leaving, leaving{k, c.hasBody})
+		}
+	}
+	if s.looked.Load() { // later: a reader may need them
+		return nil
+	}
+	if err := s.deleteGone(ctx, s.leaving); err != nil {
+		return err
+	}
+	s.leaving = nil
+	return nil
+}
+
+// A leaving content is one that nothing refers to any more.
+type leaving struct {
+	key     engine.Key
+	hasBody bool
+}
+
+func (s *Store) deleteGone(ctx context.Context, all []leaving) error {
 	var ids, withBody []string
 	var larger []largeDoc
 	s.mu.Lock()
-	for k, c := range w.contents {
-		if !c.gone {
-			continue
-		}
+	for _, c := range all {
+		k := c.key
 		ids = append(ids, s.names.key(k))
 		switch l, ok := s.large[k]; {
 		case ok && s.reading[k] > 0:
@@ -330,7 +350,7 @@ func (s *Store) trim(ctx context.Context) error {
 		keep++
 	}
 	old := s.journal[:len(s.journal)-keep]
-	if len(old) == 0 || len(old) < keptEntries/4 && bytes < keptBytes {
+	if len(old) == 0 || s.looked.Load() || len(old) < keptEntries/4 && bytes < keptBytes {
 		return nil
 	}
 	var ids, withParts []string

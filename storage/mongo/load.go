@@ -33,7 +33,7 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 		}
 		w := applying.over(s.waiting)
 		s.mu.Unlock()
-		l := loader{ctx: ctx, s: s.s, names: s.names, w: w, yield: yield, claimed: map[engine.HolderID]bool{}}
+		l := loader{from: &streamed{ctx, s.s, s.names}, w: w, yield: yield, claimed: map[engine.HolderID]bool{}}
 		met, err := l.all()
 		switch {
 		case errors.Is(err, errStop):
@@ -54,11 +54,30 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 // errStop says that whoever asked for records has seen enough.
 var errStop = errors.New("stop")
 
-// A loader reads a namespace: documents, and a window over them.
+// A source has the records of the collections.
+type source interface {
+	// each gives the records of a collection to do; of those that are gone the
+	// _id alone.
+	each(in collection, do func(id string, rec engine.Record) error) error
+}
+
+// streamed is a source that reads as it goes.
+type streamed struct {
+	ctx   context.Context //nolint:containedctx // it lives for one call
+	s     server
+	names names
+}
+
+func (f *streamed) each(in collection, do func(id string, rec engine.Record) error) error {
+	if in == contents {
+		return eachContent(f.ctx, f.s, f.names.all(), do)
+	}
+	return each(f.ctx, f.s, in, f.names.all(), do)
+}
+
+// A loader yields a namespace: records, and a window over them.
 type loader struct {
-	ctx     context.Context //nolint:containedctx // it lives for one call
-	s       server
-	names   names
+	from    source
 	w       *window
 	yield   func(engine.Record, error) bool
 	claimed map[engine.HolderID]bool // by entities that are there
@@ -122,7 +141,7 @@ func each(ctx context.Context, s server, in collection, r span, do func(id strin
 func (l *loader) entities() error {
 	var all []engine.Entity
 	var gone []engine.HolderID // a dead-letter queue can go alone
-	if err := each(l.ctx, l.s, entities, l.names.all(), func(id string, r engine.Record) error {
+	if err := l.from.each(entities, func(id string, r engine.Record) error {
 		e, ok := r.(engine.Entity)
 		if !ok {
 			h, err := numberIn(id, 0)
@@ -158,7 +177,7 @@ func (l *loader) entities() error {
 }
 
 func (l *loader) rules() error {
-	if err := each(l.ctx, l.s, rules, l.names.all(), func(_ string, r engine.Record) error {
+	if err := l.from.each(rules, func(_ string, r engine.Record) error {
 		v, ok := r.(engine.Rule)
 		if _, changed := l.w.rules[ruleID(v)]; !ok || changed {
 			return nil
@@ -176,7 +195,7 @@ func (l *loader) rules() error {
 }
 
 func (l *loader) meters() error {
-	if err := each(l.ctx, l.s, meters, l.names.all(), func(_ string, r engine.Record) error {
+	if err := l.from.each(meters, func(_ string, r engine.Record) error {
 		v, ok := r.(engine.Meter)
 		if _, changed := l.w.meters[v.Holder]; !ok || changed {
 			return nil
@@ -194,24 +213,15 @@ func (l *loader) meters() error {
 }
 
 func (l *loader) contents() error {
-	r := l.names.all()
-	r.fields = []string{"packed"}
-	for raw, err := range l.s.Range(l.ctx, contents, r) {
-		if err != nil {
-			return fmt.Errorf("contents: %w", err)
+	if err := l.from.each(contents, func(_ string, r engine.Record) error {
+		c, ok := r.(engine.StoredContent)
+		if _, changed := l.w.contents[c.Key]; !ok || changed {
+			return nil
 		}
-		k, err := keyIn(textIn(raw, "_id"))
-		if err != nil {
-			return fmt.Errorf("contents: %w", err)
-		}
-		if _, changed := l.w.contents[k]; changed {
-			continue
-		}
-		l.found.contents.add(k)
-		_, packed, _ := raw.Lookup("packed").BinaryOK()
-		if err := l.say(engine.StoredContent{Key: k, Content: engine.Packed(packed)}, true); err != nil {
-			return err
-		}
+		l.found.contents.add(c.Key)
+		return l.say(c, true)
+	}); err != nil {
+		return err
 	}
 	for k, c := range l.w.contents {
 		l.found.contents.add(k)
@@ -222,8 +232,28 @@ func (l *loader) contents() error {
 	return nil
 }
 
+// eachContent reads contents, which are no more than their bytes.
+func eachContent(ctx context.Context, s server, r span, do func(id string, rec engine.Record) error) error {
+	r.fields = []string{"packed"}
+	for raw, err := range s.Range(ctx, contents, r) {
+		if err != nil {
+			return fmt.Errorf("contents: %w", err)
+		}
+		id := textIn(raw, "_id")
+		k, err := keyIn(id)
+		if err != nil {
+			return fmt.Errorf("contents: %w", err)
+		}
+		_, packed, _ := raw.Lookup("packed").BinaryOK()
+		if err := do(id, engine.StoredContent{Key: k, Content: engine.Packed(packed)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (l *loader) messages() error {
-	if err := each(l.ctx, l.s, messages, l.names.all(), func(id string, r engine.Record) error {
+	if err := l.from.each(messages, func(id string, r engine.Record) error {
 		m, ok := r.(engine.Message)
 		if _, changed := l.w.messages[m.Key]; !ok || changed {
 			return nil

@@ -22,7 +22,8 @@ type ownerDoc struct {
 	Dashboard string    `bson:"dashboard,omitempty"`
 	Admin     string    `bson:"admin,omitempty"`
 	Host      string    `bson:"host,omitempty"`
-	Beat      time.Time `bson:"beat"` // by its own clock: for people
+	Beat      time.Time `bson:"beat"`              // by its own clock: for people
+	Readers   []string  `bson:"readers,omitempty"` // who looks at the namespace and is heeded
 	Released  bool      `bson:"released,omitempty"`
 }
 
@@ -200,6 +201,7 @@ func (s *Store) attempt(ctx context.Context, do func(context.Context) error) err
 func (s *Store) beat() {
 	for pause(s.life, s.lease.beatEvery()) == nil {
 		s.keepLease()
+		s.lookForReaders()
 	}
 }
 
@@ -213,7 +215,7 @@ func (s *Store) keepLease() {
 			return
 		}
 		next := s.own
-		next.V, next.Beat = next.V+1, wall()
+		next.V, next.Beat, next.Readers = next.V+1, wall(), s.heeded()
 		ctx, cancel := context.WithTimeout(s.life, min(max(left, time.Millisecond), s.lease.patience()))
 		err := s.putOwner(ctx, next)
 		cancel()

@@ -107,8 +107,12 @@ type Store struct {
 	reading  map[engine.Key]int // readers of large bodies
 	unwanted []largeDoc         // dropped while they were read
 
-	mark    version // what is applied; owned by apply
-	journal []entry // applied and not trimmed, oldest first; likewise
+	readers map[string]reader // who looks at the namespace; owned by beat
+	looked  atomic.Bool       // somebody does: nothing is deleted that it may need
+
+	mark    version   // what is applied; owned by apply
+	journal []entry   // applied and not trimmed, oldest first; likewise
+	leaving []leaving // contents to delete; likewise
 	toApply chan struct{}
 	toSweep chan struct{}
 	garbage chan sweeping
@@ -137,12 +141,21 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 // openOn opens a store on a server. leave is called at the end of Close; if
 // openOn fails it is not.
 func openOn(ctx context.Context, on server, leave func(context.Context) error, o Options) (*Store, error) {
+	s := newStore(ctx, on, leave, o)
+	if err := s.open(ctx); err != nil {
+		s.end(err)
+		s.tasks.Wait()
+		return nil, fmt.Errorf("open namespace %s: %w", s.names, err)
+	}
+	return s, nil
+}
+
+func newStore(ctx context.Context, on server, leave func(context.Context) error, o Options) *Store {
 	s := &Store{
 		o: o, s: on, leave: leave, names: names(cmp.Or(o.Namespace, "default")), token: random(),
 		log:  cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		turn: make(chan struct{}, 1), applied: make(chan struct{}),
-		toApply: make(chan struct{}, 1), toSweep: make(chan struct{}, 1),
-		garbage: make(chan sweeping, 1),
+		turn: make(chan struct{}, 1), waiting: newWindow(), applied: make(chan struct{}),
+		toApply: make(chan struct{}, 1), toSweep: make(chan struct{}, 1), garbage: make(chan sweeping, 1),
 		holders: map[engine.HolderID]place{}, staged: map[engine.Key]bool{}, large: map[engine.Key]largeDoc{}, reading: map[engine.Key]int{},
 		pastBytes: -1,
 	}
@@ -154,12 +167,7 @@ func openOn(ctx context.Context, on server, leave func(context.Context) error, o
 	s.lease.length = max(cmp.Or(o.Lease, DefaultLease), LeastLease)
 	s.lease.margin = s.lease.length / 5
 	s.life, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	if err := s.open(ctx); err != nil {
-		s.end(err)
-		s.tasks.Wait()
-		return nil, fmt.Errorf("open namespace %s: %w", s.names, err)
-	}
-	return s, nil
+	return s
 }
 
 func (s *Store) open(ctx context.Context) error {
@@ -223,6 +231,10 @@ func (s *Store) checkFormat(ctx context.Context) error {
 			return err
 		}
 	}
+	return readableFormat(raw)
+}
+
+func readableFormat(raw bson.Raw) error {
 	var d formatDoc
 	if err := bson.Unmarshal(raw, &d); err != nil {
 		return err
