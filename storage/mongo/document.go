@@ -20,13 +20,13 @@ type header struct {
 // A tombstone stands where something was, so that a late write of an earlier
 // version does not bring it back.
 type tombstone struct {
-	header  `bson:",inline"`
+	Head    header    `bson:",inline"`
 	Gone    bool      `bson:"gone"`
 	PurgeAt time.Time `bson:"purgeAt"`
 }
 
 type entityDoc struct {
-	header       `bson:",inline"`
+	Head         header     `bson:",inline"`
 	Path         string     `bson:"path"`
 	Kind         string     `bson:"kind"`
 	Holder       int64      `bson:"holder"`
@@ -41,7 +41,7 @@ type entityDoc struct {
 }
 
 type ruleDoc struct {
-	header       `bson:",inline"`
+	Head         header `bson:",inline"`
 	Subscription int64  `bson:"holder"`
 	Path         string `bson:"path,omitempty"`
 	Name         string `bson:"name"`
@@ -51,7 +51,7 @@ type ruleDoc struct {
 }
 
 type meterDoc struct {
-	header   `bson:",inline"`
+	Head     header     `bson:",inline"`
 	Path     string     `bson:"path,omitempty"`
 	NextSeq  int64      `bson:"nextSequenceNumber"`
 	LastUsed *time.Time `bson:"lastUsed,omitempty"`
@@ -61,7 +61,7 @@ type meterDoc struct {
 // messageDoc is what people look for in a message, and in Exact what the broker
 // needs: BSON has no room for all that a property may be.
 type messageDoc struct {
-	header        `bson:",inline"`
+	Head          header     `bson:",inline"`
 	Path          string     `bson:"path"`
 	Holder        int64      `bson:"holder"`
 	Seq           int64      `bson:"seq"`
@@ -102,7 +102,7 @@ func (s *Store) changeOf(id string, at version, gone bool, now engine.Instant, d
 	if !gone {
 		return change{id: id, version: int64(at), doc: marshal(doc())}
 	}
-	d := tombstone{header: header{id, at, string(s.names)}, Gone: true, PurgeAt: min(now, latestDate).Add(tombstoneFor).Time()}
+	d := tombstone{Head: header{id, at, string(s.names)}, Gone: true, PurgeAt: min(now, latestDate).Add(tombstoneFor).Time()}
 	return change{id: id, version: int64(at), doc: marshal(d)}
 }
 
@@ -114,8 +114,8 @@ func (s *Store) insertion(id string, doc any) change {
 func (s *Store) entityDoc(c entityChange) any {
 	e := c.e
 	return entityDoc{
-		header: header{s.names.holder(e.ID), c.at, string(s.names)},
-		Path:   text(string(e.Path)), Kind: e.Kind.String(), Holder: int64(e.ID), DeadLetters: int64(e.DeadLetterID),
+		Head: header{s.names.holder(e.ID), c.at, string(s.names)},
+		Path: text(string(e.Path)), Kind: e.Kind.String(), Holder: int64(e.ID), DeadLetters: int64(e.DeadLetterID),
 		Status: e.Config.Status.String(), CreatedAt: date(e.CreatedAt), UpdatedAt: date(e.UpdatedAt),
 		TTL: e.Config.DefaultMessageTimeToLive.Seconds(), AutoDelete: e.Config.AutoDeleteOnIdle.Seconds(),
 		DeadLettered: e.Config.DeadLetteringOnMessageExpiration,
@@ -125,7 +125,7 @@ func (s *Store) entityDoc(c entityChange) any {
 
 func (s *Store) ruleDoc(id engine.RuleID, c ruleChange) any {
 	return ruleDoc{
-		header: header{s.names.rule(id), c.at, string(s.names)}, Subscription: int64(id.Subscription),
+		Head: header{s.names.rule(id), c.at, string(s.names)}, Subscription: int64(id.Subscription),
 		Path: s.pathOf(id.Subscription), Name: text(c.r.Name), Filter: text(c.r.Filter.Text), Action: text(c.r.Action),
 		Exact: record.Append(nil, c.r),
 	}
@@ -133,7 +133,7 @@ func (s *Store) ruleDoc(id engine.RuleID, c ruleChange) any {
 
 func (s *Store) meterDoc(c meterChange) any {
 	return meterDoc{
-		header: header{s.names.holder(c.m.Holder), c.at, string(s.names)}, Path: s.pathOf(c.m.Holder),
+		Head: header{s.names.holder(c.m.Holder), c.at, string(s.names)}, Path: s.pathOf(c.m.Holder),
 		NextSeq: int64(c.m.NextSeq), LastUsed: date(c.m.LastUsed),
 		Exact: record.Append(nil, c.m),
 	}
@@ -143,8 +143,8 @@ func (s *Store) messageDoc(c messageChange) any {
 	m := c.m
 	in := s.placeOf(m.Holder)
 	d := messageDoc{
-		header: header{s.names.key(m.Key), c.at, string(s.names)},
-		Path:   text(string(in.path)), Holder: int64(m.Holder), Seq: int64(m.Seq), State: stateOf(m),
+		Head: header{s.names.key(m.Key), c.at, string(s.names)},
+		Path: text(string(in.path)), Holder: int64(m.Holder), Seq: int64(m.Seq), State: stateOf(m),
 		EnqueuedAt: date(m.EnqueuedAt), ExpiresAt: date(m.ExpiresAt), ScheduledFor: date(m.ScheduledFor), LockedUntil: date(m.LockedUntil),
 		DeliveryCount: int64(m.DeliveryCount), BodyBytes: c.written.BodySize(), Content: s.names.key(m.Content),
 		Exact: record.Append(nil, m), PurgeAt: purgeAt(m, in),
