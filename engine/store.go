@@ -19,6 +19,10 @@ var (
 	ErrUnwritable = errors.New("the store cannot take writes")
 )
 
+// ErrUnreachable is what opening a store says when nobody answers where it
+// should be: it may be tried again, as a wrong password may not.
+var ErrUnreachable = errors.New("the store cannot be reached")
+
 // A Store remembers what the engine decided. It applies no rule and reads no
 // clock. Commits do not overlap: there is one writer; Stage and Body may be
 // called at any time, by many.

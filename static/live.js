@@ -470,6 +470,7 @@
   // ── Without a socket: the page itself, every five seconds ─────────────────
   const fetched = async (url) => {
     const answer = await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(4500) });
+    if (answer.headers.has("Mayfly-Standby")) location.reload(); // another server has it all now, and its page says which
     if (!answer.ok) throw new Error(answer.statusText);
     const { body } = new DOMParser().parseFromString(await answer.text(), "text/html");
     return body.dataset.live ? body : $(".drawer", body);

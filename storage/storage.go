@@ -80,3 +80,10 @@ func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 func openMongo(context.Context, string, Options) (engine.Store, error) {
 	return nil, fmt.Errorf("%w: MongoDB is not in this version; write memory: or sqlite:PATH", ErrURL)
 }
+
+// Shared tells whether several servers may be started on url, one of which owns
+// the namespace while the others stand by.
+func Shared(url string) bool {
+	scheme, _, _ := strings.Cut(strings.ToLower(url), ":")
+	return scheme == "mongodb" || scheme == "mongodb+srv"
+}

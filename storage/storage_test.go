@@ -41,3 +41,13 @@ func TestOpen(t *testing.T) {
 		t.Errorf("a directory: %v; want an error about the file", err)
 	}
 }
+
+func TestShared(t *testing.T) {
+	for url, want := range map[string]bool{
+		"memory:": false, "sqlite:mongodb": false, "": false, "mongodb://h": true, "MongoDB+SRV://h": true,
+	} {
+		if got := storage.Shared(url); got != want {
+			t.Errorf("Shared(%q) is %t", url, got)
+		}
+	}
+}

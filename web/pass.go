@@ -63,6 +63,11 @@ func secured(policy func(*http.Request) string) echo.MiddlewareFunc {
 	}
 }
 
+// adminPolicy allows nothing: what is there is not for browsers.
+func adminPolicy(*http.Request) string {
+	return "default-src 'none'; frame-ancestors 'none'; sandbox"
+}
+
 // pagePolicy allows pages what is ours. The socket's address is written out,
 // because not every browser counts it to 'self'.
 func pagePolicy(r *http.Request) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
 	"mayfly/static"
 	"mayfly/web/access"
 )
@@ -18,13 +19,13 @@ import (
 func alive(c echo.Context) error { return c.String(http.StatusOK, "ok\n") }
 
 // ready says whether the broker takes messages, and if not, why.
-func (s *Server) ready(c echo.Context) error {
+func ready(c echo.Context, b *broker.Broker) error {
 	select {
-	case <-s.o.Broker.Done():
+	case <-b.Done():
 		return c.String(http.StatusServiceUnavailable, "the broker has stopped\n")
 	default:
 	}
-	switch h := s.o.Broker.Health(); {
+	switch h := b.Health(); {
 	case h.Reopening != "":
 		return c.String(http.StatusServiceUnavailable, "the store is being opened again: "+h.Reopening+"\n")
 	case h.ReadOnly != "":

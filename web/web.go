@@ -26,35 +26,26 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/engine/broker"
-	"mayfly/static"
 	"mayfly/web/access"
-	"mayfly/web/api"
-	"mayfly/web/rest"
 )
 
-// Options are what a server is made of. Only Broker is needed.
+// Options are what both ports are, whatever is behind them.
 type Options struct {
-	Broker *broker.Broker
 	Logger *slog.Logger // zero: slog.Default
 	// Hosts are names a request may call the server by, beyond loopback's and
 	// the listener's own address.
 	Hosts []string
-	// UI adds the pages to the root group. Zero: one page that says there are
-	// none.
-	UI func(*echo.Group)
-	// UIError presents the errors of pages, and of addresses that do not exist.
-	// Zero: a line of text.
-	UIError echo.HTTPErrorHandler
-	// Live serves the socket at /live. Zero: there is none.
-	Live http.Handler
+	// HeaderSize is how many bytes the properties of a message may have
+	// together, as in engine.Limits. They may travel in headers. Zero: as in
+	// engine.DefaultLimits.
+	HeaderSize int64
 }
 
 const (
@@ -62,33 +53,54 @@ const (
 	idlePatience   = 2 * time.Minute  // for the next request of a connection
 )
 
-// A Server is both ports' handlers. Serve it once.
+// A Server is both ports. What it answers with may change while it serves:
+// connections stay, and each request is answered by what was there when it
+// came. Its methods are safe for concurrent use; Serve is called once.
 type Server struct {
 	o         Options
 	dashboard *http.Server
 	admin     *http.Server
+	behind    atomic.Pointer[handlers]
 	room      *access.Room            // for the bodies of both ports
 	stop      context.CancelCauseFunc // ends what waits, for instance for a message
 }
 
-// New makes the servers without starting them.
+// handlers are what requests of the two ports are answered by.
+type handlers struct{ dashboard, admin http.Handler }
+
+// New makes a server that stands by, and does not start it.
 func New(o Options) *Server {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.HeaderSize == 0 {
+		o.HeaderSize = engine.DefaultLimits().HeaderSize
+	}
 	s := &Server{o: o, room: access.NewRoom()}
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.stop = stop
-	s.dashboard = s.server(ctx, s.newDashboard())
-	s.admin = s.server(ctx, s.newAdmin())
+	s.dashboard = s.server(ctx, func(h *handlers) http.Handler { return h.dashboard })
+	s.admin = s.server(ctx, func(h *handlers) http.Handler { return h.admin })
+	s.StandBy(Standby{})
 	return s
 }
 
-func (s *Server) server(ctx context.Context, h http.Handler) *http.Server {
+// Open has requests answered by a broker from now on.
+func (s *Server) Open(d Doors) {
+	s.behind.Store(&handlers{dashboard: s.newDashboard(d), admin: s.newAdmin(d)})
+}
+
+// StandBy has requests answered by what w says from now on. Those under way are
+// still the former broker's to answer.
+func (s *Server) StandBy(w Standby) {
+	s.behind.Store(&handlers{dashboard: s.standbyDashboard(w), admin: s.standbyAdmin(w)})
+}
+
+func (s *Server) server(ctx context.Context, port func(*handlers) http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           headless(h),
+		Handler:           headless(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { port(s.behind.Load()).ServeHTTP(w, r) })),
 		ReadHeaderTimeout: headerPatience,
 		IdleTimeout:       idlePatience,
 		// A message's properties may travel in headers, escaped.
-		MaxHeaderBytes: int(min(64<<10+4*s.o.Broker.Limits().HeaderSize, 16<<20)),
+		MaxHeaderBytes: int(min(64<<10+4*s.o.HeaderSize, 16<<20)),
 		ErrorLog:       slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(l net.Listener) context.Context {
 			return context.WithValue(ctx, hostsKey{}, access.Hosts{Listener: l.Addr(), Allowed: s.o.Hosts})
@@ -148,46 +160,5 @@ func (s *Server) base(policy func(*http.Request) string) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	e.Pre(identify, s.logged, secured(policy), recovered, patient, checkHost(s.o.Hosts), checkSite)
-	return e
-}
-
-func (s *Server) newAdmin() http.Handler {
-	e := s.base(func(*http.Request) string { return "default-src 'none'; frame-ancestors 'none'; sandbox" })
-	rest.Mount(e, s.o.Broker, s.room, s.o.Logger)
-	return e
-}
-
-func (s *Server) newDashboard() http.Handler {
-	e := s.base(pagePolicy)
-	e.GET("/healthz", alive)
-	e.GET("/readyz", s.ready)
-	e.GET(static.Prefix+"*", serveStatic)
-	if s.o.Live != nil {
-		e.GET("/live", echo.WrapHandler(s.o.Live))
-	}
-	presentAPI := api.Mount(e.Group("/api/v1"), s.o.Broker, s.room, s.o.Logger)
-	presentPage := s.o.UIError
-	if presentPage == nil {
-		presentPage = s.plainError
-	}
-	e.HTTPErrorHandler = func(err error, c echo.Context) {
-		if strings.HasPrefix(c.Request().URL.Path, "/api/") {
-			presentAPI(err, c)
-			return
-		}
-		// What a foreign host is told must say nothing of what is in here.
-		if _, foreign := errors.AsType[*access.HostError](err); foreign {
-			s.plainError(err, c)
-			return
-		}
-		presentPage(err, c)
-	}
-	if s.o.UI != nil {
-		s.o.UI(e.Group(""))
-	} else {
-		e.GET("/", func(c echo.Context) error {
-			return c.String(http.StatusOK, "Mayfly runs. This build has no pages; the JSON API is at /api/v1.\n")
-		})
-	}
 	return e
 }

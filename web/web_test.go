@@ -46,13 +46,14 @@ func open(t *testing.T) *broker.Broker {
 	return b
 }
 
-func serve(t *testing.T, o web.Options) *world {
+func serve(t *testing.T, o web.Options, d web.Doors) *world {
 	t.Helper()
-	o.Broker = open(t)
+	d.Broker = open(t)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &world{T: t, broker: o.Broker, server: web.New(o), served: make(chan error, 1)}
+	w := &world{T: t, broker: d.Broker, server: web.New(o), served: make(chan error, 1)}
+	w.server.Open(d)
 	listen := func() net.Listener {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -106,7 +107,7 @@ func (w *world) ask(method, address, path string, headers ...string) (answer, st
 // of a name that was rebound, would.
 func TestEveryDoorIsGuarded(t *testing.T) {
 	live := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { fmt.Fprint(rw, "live") })
-	w := serve(t, web.Options{Live: live, Hosts: []string{"bus.example"}, UI: func(g *echo.Group) {
+	w := serve(t, web.Options{Hosts: []string{"bus.example"}}, web.Doors{Live: live, UI: func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "page") })
 		g.POST("/n/:ns", func(c echo.Context) error { return c.String(200, "done") })
 	}})
@@ -172,7 +173,7 @@ func TestEveryDoorIsGuarded(t *testing.T) {
 // TestForeignHostsLearnNothing: an error's page says what the namespace is
 // called and what keeps the store from writing.
 func TestForeignHostsLearnNothing(t *testing.T) {
-	w := serve(t, web.Options{UIError: func(_ error, c echo.Context) { fmt.Fprint(c.Response().Writer, "a page of the namespace") }})
+	w := serve(t, web.Options{}, web.Doors{UIError: func(_ error, c echo.Context) { fmt.Fprint(c.Response().Writer, "a page of the namespace") }})
 	if _, text := w.ask("GET", w.dashboard, "/nowhere"); text != "a page of the namespace" {
 		t.Errorf("we learn %q", text)
 	}
@@ -182,7 +183,7 @@ func TestForeignHostsLearnNothing(t *testing.T) {
 }
 
 func TestPolicyNamesTheSocket(t *testing.T) {
-	w := serve(t, web.Options{})
+	w := serve(t, web.Options{}, web.Doors{})
 	got, _ := w.ask("GET", w.dashboard, "/")
 	want := "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' ws://" + w.dashboard + " wss://" + w.dashboard +
 		"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -196,7 +197,7 @@ func TestPolicyNamesTheSocket(t *testing.T) {
 }
 
 func TestErrorsCarryTheRequestsID(t *testing.T) {
-	w := serve(t, web.Options{})
+	w := serve(t, web.Options{}, web.Doors{})
 	got, text := w.ask("POST", w.admin, "/nope/messages")
 	shape := regexp.MustCompile(`TrackingId:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}), SystemTracker:default, Timestamp:`)
 	if m := shape.FindStringSubmatch(text); m == nil || m[1] != got.Header.Get("X-Request-Id") {
@@ -206,7 +207,7 @@ func TestErrorsCarryTheRequestsID(t *testing.T) {
 
 func TestPanicIsOneRequestsError(t *testing.T) {
 	var log strings.Builder
-	w := serve(t, web.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), UI: func(g *echo.Group) {
+	w := serve(t, web.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, web.Doors{UI: func(g *echo.Group) {
 		g.GET("/boom", func(echo.Context) error { panic("secret") })
 	}})
 	got, text := w.ask("GET", w.dashboard, "/boom")
@@ -219,7 +220,7 @@ func TestPanicIsOneRequestsError(t *testing.T) {
 }
 
 func TestStaticFilesMayBeKept(t *testing.T) {
-	w := serve(t, web.Options{})
+	w := serve(t, web.Options{}, web.Doors{})
 	got, text := w.ask("GET", w.dashboard, static.URL("app.css"))
 	if got.StatusCode != 200 || !strings.Contains(got.Header.Get("Cache-Control"), "immutable") || text == "" {
 		t.Errorf("got %d %v", got.StatusCode, got.Header)
@@ -235,7 +236,7 @@ func TestStaticFilesMayBeKept(t *testing.T) {
 // TestShutdownEndsWhatWaits stops while a long poll waits and a send is under
 // way: the poll is told, the send is finished.
 func TestShutdownEndsWhatWaits(t *testing.T) {
-	w := serve(t, web.Options{})
+	w := serve(t, web.Options{}, web.Doors{})
 	polled := make(chan string, 1)
 	go func() {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.admin+"/q/messages/head?timeout=60", http.NoBody)
@@ -277,7 +278,7 @@ func TestShutdownEndsWhatWaits(t *testing.T) {
 
 // TestShutdownCutsWhatDoesNotEnd stops while a client sends its body for ever.
 func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
-	w := serve(t, web.Options{})
+	w := serve(t, web.Options{}, web.Doors{})
 	conn, err := net.Dial("tcp", w.admin)
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +302,8 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 
 // TestStalledClientsAreCutOff uses deadlines that a recorder notes.
 func TestStalledClientsAreCutOff(t *testing.T) {
-	s := web.New(web.Options{Broker: open(t), Logger: slog.New(slog.DiscardHandler)})
+	s := web.New(web.Options{Logger: slog.New(slog.DiscardHandler)})
+	s.Open(web.Doors{Broker: open(t)})
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/q/messages", strings.NewReader("hello"))
 	s.Admin().ServeHTTP(w, r)
@@ -320,7 +322,8 @@ func TestStalledClientsAreCutOff(t *testing.T) {
 // to a host and from a site that are refused before anybody reads them: the
 // HTTP server reads bodies on before it answers, without a deadline of its own.
 func TestRefusedClientsAreCutOff(t *testing.T) {
-	s := web.New(web.Options{Broker: open(t), Logger: slog.New(slog.DiscardHandler)})
+	s := web.New(web.Options{Logger: slog.New(slog.DiscardHandler)})
+	s.Open(web.Doors{Broker: open(t)})
 	for _, header := range []string{"Host", "Sec-Fetch-Site"} {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequest(http.MethodPost, "http://localhost/q/messages", strings.NewReader("hello"))
@@ -356,7 +359,7 @@ func (d *deadlines) SetWriteDeadline(t time.Time) error {
 }
 
 func TestReadiness(t *testing.T) {
-	w := serve(t, web.Options{})
+	w := serve(t, web.Options{}, web.Doors{})
 	if got, text := w.ask("GET", w.dashboard, "/readyz"); got.StatusCode != 200 || text != "ready\n" {
 		t.Errorf("got %d %s", got.StatusCode, text)
 	}

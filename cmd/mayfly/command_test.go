@@ -45,6 +45,12 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"a bad address":         {[]string{"serve", "--http", "here"}, nil, exitFailed, "--http is an address"},
 		"beyond loopback":       {[]string{"--http", "0.0.0.0:0"}, nil, exitFailed, "--insecure"},
 		"a bad server":          {[]string{"peek", "q", "--server", "127.0.0.1:8080"}, nil, exitFailed, "--server is a URL"},
+		"a bad duration":        {[]string{"--wait", "soon"}, nil, exitFailed, `--wait is a duration such as 30s, not "soon"`},
+		"an endless lease":      {[]string{"--lease", "never"}, nil, exitFailed, "--lease is a duration"},
+		"a short lease":         {[]string{"--lease", "200ms"}, nil, exitFailed, "--lease is at least 300ms, not 200ms"},
+		"no history at all":     {[]string{"--history-for", "0s"}, nil, exitFailed, "--history-for is a duration"},
+		"a bad size":            {[]string{"--history-bytes", "much"}, nil, exitFailed, `--history-bytes: "much" is not a size`},
+		"a bad advertisement":   {[]string{"--advertise", "here:80"}, nil, exitFailed, `--advertise is a URL such as http://host:8080, not "here:80"`},
 		"no server":             {[]string{"peek", "q", "--server", "http://127.0.0.1:1"}, nil, exitFailed, "http://127.0.0.1:1 does not answer: "},
 		"a bad count":           {[]string{"send", "q", "x", "--count", "0"}, nil, exitFailed, "--count is from 1 to 5000"},
 		"a bad time":            {[]string{"send", "q", "x", "--at", "noon"}, nil, exitFailed, "--at is a time"},
@@ -73,7 +79,7 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	out, _, code := typed(t, "", "serve", "--help")
-	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--limit", "min-auto-delete", "$MAYFLY_READY_JSON", "--allow-host"} {
+	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--limit", "min-auto-delete", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
 		if code != exitOK || !strings.Contains(out, want) {
 			t.Errorf("%d, and nothing is said of %s in\n%s", code, want, out)
 		}
@@ -205,6 +211,39 @@ func TestClientFindsTheServersPort(t *testing.T) {
 		t.Setenv("MAYFLY_HTTP", variable)
 		if got, err := (client{}).base(); err != nil || got != want {
 			t.Errorf("%q: got %s %v, want %s", variable, got, err, want)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "4096": 4096, "64KiB": 64 << 10, "64k": 64 << 10, "256 MiB": 256 << 20, "1.5gb": 3 << 29, "2TiB": 2 << 40, "7B": 7,
+	} {
+		if got, err := parseSize(text); err != nil || got != want {
+			t.Errorf("%s: got %d %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "much", "-1", "1e9", "5XB", "5KM", "KiB", "99999999TiB", "0x10", "1_000", "Inf", "NaN", "1 2"} {
+		if got, err := parseSize(text); err == nil {
+			t.Errorf("%q is %d", text, got)
+		}
+	}
+}
+
+func TestKeptNamesNoPassword(t *testing.T) {
+	for store, want := range map[string]string{
+		"memory:":                          "",
+		"mongodb://db.example":             "MongoDB at db.example, database mayfly",
+		"mongodb://db.example/":            "MongoDB at db.example, database mayfly",
+		"mongodb://db.example?w=1":         "MongoDB at db.example, database mayfly",
+		"mongodb://a:1,b:2/shop?tls=true":  "MongoDB at a:1,b:2, database shop",
+		"mongodb://me:secret@a:1,b:2/shop": "MongoDB at a:1,b:2, database shop",
+		"mongodb://me:sec/re@t@a/shop":     "MongoDB at a, database shop",
+		"mongodb://me:sec?re@a/shop":       "MongoDB at a, database shop",
+		"MongoDB+srv://me:secret@cluster":  "MongoDB at cluster, database mayfly",
+	} {
+		if got := keptIn(store); got != want {
+			t.Errorf("%s: got %q, want %q", store, got, want)
 		}
 	}
 }

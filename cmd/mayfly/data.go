@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,3 +46,40 @@ func tilde(path string) string {
 	}
 	return path
 }
+
+// data says where messages are, for people.
+func data(store string) string {
+	if where := keptIn(store); where != "" {
+		return where
+	}
+	return "in memory; it ends with the server"
+}
+
+// keptIn says where messages are kept; empty if they are not. It never shows a
+// password.
+func keptIn(store string) string {
+	scheme, rest, _ := strings.Cut(store, ":")
+	switch strings.ToLower(scheme) {
+	case "memory":
+		return ""
+	case "mongodb", "mongodb+srv":
+		return database(rest)
+	}
+	if full, err := filepath.Abs(rest); err == nil {
+		return full
+	}
+	return rest
+}
+
+// database is the hosts and the database of what follows the scheme of a
+// MongoDB connection string. A net/url.URL would not take several hosts, and a
+// password may be written in any way: all up to the last @ is left out.
+func database(rest string) string {
+	rest = rest[strings.LastIndex(rest, "@")+1:]
+	rest, _, _ = strings.Cut(strings.TrimPrefix(rest, "//"), "?")
+	hosts, name, _ := strings.Cut(rest, "/")
+	return fmt.Sprintf("MongoDB at %s, database %s", hosts, cmp.Or(name, defaultDatabase))
+}
+
+// defaultDatabase is where a namespace is kept if the URL names none.
+const defaultDatabase = "mayfly"

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"mayfly/engine/broker"
@@ -15,19 +16,16 @@ import (
 
 // A dashboard is the pages of a broker, kept up to date.
 type dashboard struct {
-	pages   *show.Pages
-	hub     *live.Hub
-	options web.Options // what is served, over all
+	pages *show.Pages
+	hub   *live.Hub
+	doors web.Doors // what is served, over all
+	log   *slog.Logger
 }
 
 // openDashboard starts to follow the broker. End it with leave, then close.
 func openDashboard(b *broker.Broker, c Config, r Ready) *dashboard {
 	build := version() + " " + strings.TrimPrefix(static.URL("live.js"), static.Prefix)
-	kept := ""
-	if !strings.HasPrefix(strings.ToLower(c.Store), "memory:") {
-		kept = r.Data
-	}
-	d := &dashboard{pages: show.Start(b, show.Options{Build: build, Data: kept, REST: r.Admin, Curl: firstCurl(r), Logger: c.Logger})}
+	d := &dashboard{log: c.Logger, pages: show.Start(b, show.Options{Build: build, Data: keptIn(c.Store), REST: r.Admin, Curl: firstCurl(r), Logger: c.Logger})}
 	d.hub = live.Open(live.Options{
 		Open:   d.pages.Open,
 		Topic:  d.pages.Topic,
@@ -38,7 +36,7 @@ func openDashboard(b *broker.Broker, c Config, r Ready) *dashboard {
 		Logger: c.Logger,
 	})
 	door := ui.New(ui.Options{Broker: b, Pages: d.pages, Logger: c.Logger})
-	d.options = web.Options{Broker: b, Logger: c.Logger, Hosts: c.AllowHosts, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler()}
+	d.doors = web.Doors{Broker: b, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler()}
 	return d
 }
 
@@ -48,6 +46,16 @@ func (d *dashboard) leave(ctx context.Context) error {
 		return fmt.Errorf("live pages were cut off: %w", err)
 	}
 	return nil
+}
+
+// end leaves and closes, for a broker that has ended before its server.
+func (d *dashboard) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
+	if err := d.leave(ctx); err != nil {
+		d.log.Warn("open pages were not told that the broker has ended", "err", err)
+	}
+	d.close()
 }
 
 // close ends what follows the broker.

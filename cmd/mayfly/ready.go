@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 
 	"mayfly/engine"
@@ -13,13 +12,29 @@ import (
 	"mayfly/web/show"
 )
 
-// Ready says where a server is that has started.
+// What a server may be.
+const (
+	stateReady   = "ready"
+	stateStandby = "standby"
+)
+
+// Ready says where a server is that has started, and what it is.
 type Ready struct {
+	State     string `json:"state"`     // ready or standby
 	Dashboard string `json:"dashboard"` // URL without a slash at the end; the JSON API is at /api/v1 below it
 	Admin     string `json:"admin"`     // URL of Service Bus REST and /health
-	Curl      string `json:"curl"`      // a line for a shell that sends a message, now
-	Data      string `json:"data"`      // where messages are kept: a file, or that they are not
+	Curl      string `json:"curl"`      // a line for a shell that sends a message, now; empty while it stands by
+	Data      string `json:"data"`      // where messages are kept: a file, a database, or that they are not
 	Namespace string `json:"namespace"`
+	Owner     string `json:"owner,omitempty"` // while it stands by: where the server is that owns the namespace
+}
+
+// ready is what there is to tell whatever the namespace holds.
+func (p *program) ready(state string) Ready {
+	return Ready{
+		State: state, Dashboard: address(p.dashboard.Addr()), Admin: address(p.admin.Addr()),
+		Data: data(p.c.Store), Namespace: p.c.Namespace,
+	}
 }
 
 func (r Ready) print(w io.Writer, asJSON bool) error {
@@ -28,22 +43,13 @@ func (r Ready) print(w io.Writer, asJSON bool) error {
 		e.SetEscapeHTML(false)
 		return e.Encode(r)
 	}
+	if r.State == stateStandby {
+		_, err := fmt.Fprintf(w, "Standing by: the server at %s owns namespace %s. This one, at %s, takes over when that one ends.\n", r.Owner, r.Namespace, r.Dashboard)
+		return err
+	}
 	_, err := fmt.Fprintf(w, "Mayfly is running. Ctrl-C stops it.\n\n  Dashboard    %s\n  Service Bus  %s\n  Send         %s\n  Data         %s\n\n",
 		r.Dashboard, r.Admin, r.Curl, tilde(r.Data))
 	return err
-}
-
-// address is a listener's URL as somebody on this machine would open it.
-func address(a net.Addr) string {
-	at, ok := a.(*net.TCPAddr)
-	if !ok {
-		return "http://" + a.String()
-	}
-	host := at.IP.String()
-	if at.IP.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port))
 }
 
 // curl is a line that sends a message and works as it stands: to a queue that

@@ -3,46 +3,46 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
-	"path/filepath"
-	"regexp"
-	"strconv"
-	"strings"
+	"sync"
 	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/definition"
 	"mayfly/storage"
 	"mayfly/web"
 )
 
-// Config is what a server is started with. The zero value is the command line
-// without flags.
-type Config struct {
-	HTTP       string // zero: 127.0.0.1:8080
-	Admin      string // zero: 127.0.0.1:5300
-	AMQP       string // only checked; zero: none
-	Store      string // URL; zero: sqlite: and the user's data folder
-	Definition string // path of a Config.json; zero: none
-	Namespace  string // zero: the definition's, or default
-	Limits     *engine.Limits
-	Insecure   bool
-	AllowHosts []string
-	ReadyJSON  bool
-	Logger     *slog.Logger // zero: nothing is logged
-	Ready      func(Ready)  // called once, when everything is served
-}
-
 // stopPatience bounds how long running requests are waited for at the end.
 const stopPatience = 10 * time.Second
 
+// A program is one run of the server. It listens from the start, and serves as
+// soon as there is something to say: that another server owns the namespace, or
+// the namespace itself, each as often as that changes.
+type program struct {
+	c                Config
+	want             definition.Topology
+	process          string // tells stores this process from all others
+	stdout           io.Writer
+	dashboard, admin net.Listener
+	server           *web.Server
+	served           chan error // how serving ended, then closed; nil before it has begun
+	waiting          web.Standby
+	told             bool           // that the present standing by has begun
+	shared           bool           // another server may take the namespace over
+	lasting          bool           // it goes on trying to own the namespace, for as long as it takes
+	leaving          sync.WaitGroup // pages of brokers that have ended
+}
+
 // run serves until ctx ends, and returns nil then. If anything keeps it from
-// starting, that is the error, a sentence, and nothing was started. When all is
-// served it prints one block to stdout and calls c.Ready.
+// starting, that is the error, a sentence, and nothing was started. Each time
+// all is served it prints one block to stdout and calls c.Ready; likewise, with
+// a line, when it begins to stand by.
 func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	if err := c.complete(); err != nil {
 		return err
@@ -51,6 +51,7 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	c.Namespace = cmp.Or(c.Namespace, want.Namespace, "default")
 	dashboard, err := listen(ctx, "--http", c.HTTP, c.Insecure)
 	if err != nil {
 		return err
@@ -62,130 +63,111 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	}
 	defer admin.Close() //nolint:errcheck // likewise
 
-	b, err := broker.Open(ctx, func(ctx context.Context) (engine.Store, error) {
-		return storage.Open(ctx, c.Store, storage.Options{Logger: c.Logger})
-	}, broker.Options{Name: cmp.Or(c.Namespace, want.Namespace, "default"), Limits: c.Limits, Logger: c.Logger})
-	if err != nil {
-		return err
+	p := &program{
+		c: c, want: want, process: rand.Text(), stdout: stdout, dashboard: dashboard, admin: admin, shared: storage.Shared(c.Store),
+		server: web.New(web.Options{Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize}), //nolint:contextcheck // requests end with Shutdown, gracefully
 	}
-	defer func() { // after the doors: what they let in is made durable
-		if cerr := b.Close(); cerr != nil {
-			err = errors.Join(err, fmt.Errorf("the broker did not end well: %w", cerr))
+	defer p.leaving.Wait()
+	defer func() { err = errors.Join(err, p.shut(ctx)) }()
+	for {
+		b, err := p.own(ctx)
+		if err != nil || b == nil {
+			return err
 		}
-	}()
-	if err := apply(ctx, b, want, c.Definition); err != nil {
-		return err
+		if fenced, err := p.serve(ctx, b); !fenced {
+			return err
+		}
+		c.Logger.Warn("another server may own the namespace now", "namespace", c.Namespace)
 	}
-	ready := Ready{
-		Dashboard: address(dashboard.Addr()), Admin: address(admin.Addr()), Namespace: b.Name(), Data: data(c.Store),
+}
+
+// serve serves a broker until ctx ends or the broker does, and closes it. fenced
+// tells that the namespace was lost to another server, and that this one may
+// stand by.
+func (p *program) serve(ctx context.Context, b *broker.Broker) (fenced bool, err error) {
+	ready, err := p.furnish(ctx, b)
+	if err != nil {
+		fenced, cerr := p.close(b)
+		if fenced || ctx.Err() != nil {
+			err = nil
+		}
+		return fenced, errors.Join(err, cerr)
 	}
-	if ready.Curl, err = curl(ctx, b, ready); err != nil {
-		return err
-	}
-	pages := openDashboard(b, c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
-	defer pages.close()
-	server := web.New(pages.options) //nolint:contextcheck // requests end with Shutdown, gracefully
-	served := make(chan error, 1)
-	go func() { defer close(served); served <- server.Serve(dashboard, admin) }() // waited for below
-	if err := ready.print(stdout, c.ReadyJSON); err != nil {
-		c.Logger.Warn("nobody reads where the server is", "err", err)
-	}
-	if c.Ready != nil {
-		c.Ready(ready)
-	}
+	pages := openDashboard(b, p.c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
+	p.server.Open(pages.doors)
+	p.start()
+	p.waiting, p.told, p.lasting = web.Standby{}, false, p.shared
+	p.tell(ready)
 	select {
-	case err = <-served:
+	case err = <-p.served:
 	case <-b.Done():
+		if fenced, _ := p.close(b); fenced {
+			p.standBy(engine.Owner{}, "")
+			p.leaving.Go(func() { pages.end(context.WithoutCancel(ctx)) })
+			return true, nil
+		}
 		err = errors.New("the broker has ended")
 	case <-ctx.Done():
-		c.Logger.Info("stopping", "why", context.Cause(ctx))
+		p.c.Logger.Info("stopping", "why", context.Cause(ctx))
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()
-	return errors.Join(err, pages.leave(stopping), server.Shutdown(stopping), <-served)
+	err = errors.Join(err, pages.leave(stopping), p.shut(ctx))
+	pages.close()
+	_, cerr := p.close(b) // after the doors: what they let in is made durable
+	return false, errors.Join(err, cerr)
 }
 
-// namespaceName is what a namespace may be called: it is part of addresses.
-var namespaceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,48}[A-Za-z0-9])?$`)
-
-// complete fills in defaults and checks what can be checked without touching
-// anything.
-func (c *Config) complete() error {
-	c.HTTP, c.Admin = cmp.Or(c.HTTP, "127.0.0.1:8080"), cmp.Or(c.Admin, "127.0.0.1:5300")
-	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	if c.Limits == nil {
-		l := engine.DefaultLimits()
-		c.Limits = &l
+// close closes the broker. fenced tells that it has ended because another server
+// may own the namespace, which is no error where servers share a store.
+func (p *program) close(b *broker.Broker) (fenced bool, err error) {
+	err = b.Close()
+	if p.shared && errors.Is(err, engine.ErrFenced) {
+		return true, nil
 	}
-	if c.Store == "" {
-		path := defaultData()
-		if path == "" {
-			return errors.New("there is no home folder to keep data in: say where with --store sqlite:PATH")
-		}
-		c.Store = "sqlite:" + path
-	}
-	if c.Namespace != "" && !namespaceName.MatchString(c.Namespace) {
-		return fmt.Errorf("the namespace %q cannot be called so: a name has 1 to 50 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
-	}
-	for _, name := range c.AllowHosts {
-		if name == "" || strings.ContainsAny(name, "/: *") {
-			return fmt.Errorf("--allow-host takes a name without scheme, port or wildcard, not %q", name)
-		}
-	}
-	for _, a := range []struct{ flag, address string }{{"--http", c.HTTP}, {"--admin", c.Admin}, {"--amqp", c.AMQP}} {
-		if a.address == "" {
-			continue
-		}
-		if err := checkAddress(a.flag, a.address, c.Insecure); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkAddress refuses what is no address, and one beyond loopback unless that
-// was asked for in so many words.
-func checkAddress(flag, text string, insecure bool) error {
-	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return fmt.Errorf("%s is an address such as 127.0.0.1:8080, not %q", flag, text)
+		err = fmt.Errorf("the broker did not end well: %w", err)
 	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("%s %s: %q is not a port", flag, text, port)
+	return false, err
+}
+
+// furnish makes the namespace what --config says, and finds out what to tell of
+// it.
+func (p *program) furnish(ctx context.Context, b *broker.Broker) (Ready, error) {
+	r := p.ready(stateReady)
+	if err := apply(ctx, b, p.want, p.c.Definition); err != nil {
+		return r, err
 	}
-	if insecure || host == "localhost" {
+	var err error
+	r.Curl, err = curl(ctx, b, r)
+	return r, err
+}
+
+// start begins to serve, once.
+func (p *program) start() {
+	if p.served != nil {
+		return
+	}
+	p.served = make(chan error, 1)
+	go func() { defer close(p.served); p.served <- p.server.Serve(p.dashboard, p.admin) }() // waited for by shut
+}
+
+// shut ends serving, if it has begun.
+func (p *program) shut(ctx context.Context) error {
+	if p.served == nil {
 		return nil
 	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("%s %s is reachable from other machines and there is no authentication; use 127.0.0.1, or add --insecure if that is what you want", flag, text)
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+	defer cancel()
+	return errors.Join(p.server.Shutdown(ctx), <-p.served)
 }
 
-func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener, error) {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", text)
-	if err != nil {
-		if e, ok := errors.AsType[*net.OpError](err); ok {
-			err = e.Err
-		}
-		return nil, fmt.Errorf("nothing can listen on %s %s: %w", flag, text, err)
+// tell prints r, and gives it to whoever waits for it.
+func (p *program) tell(r Ready) {
+	if err := r.print(p.stdout, p.c.ReadyJSON); err != nil {
+		p.c.Logger.Warn("nobody reads where the server is", "err", err)
 	}
-	// localhost is what the system's hosts file says.
-	if at, ok := l.Addr().(*net.TCPAddr); !insecure && (!ok || !at.IP.IsLoopback()) {
-		return nil, errors.Join(fmt.Errorf("%s %s is %s here, which other machines may reach; add --insecure if that is what you want", flag, text, l.Addr()), l.Close())
+	if p.c.Ready != nil {
+		p.c.Ready(r)
 	}
-	return l, nil
-}
-
-// data says where messages are, for people.
-func data(store string) string {
-	scheme, path, _ := strings.Cut(store, ":")
-	if scheme == "memory" {
-		return "in memory; it ends with the server"
-	}
-	if full, err := filepath.Abs(path); err == nil {
-		return full
-	}
-	return path
 }

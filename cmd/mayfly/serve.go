@@ -11,10 +11,17 @@ import (
 
 // serveCommand is the flags of the server.
 type serveCommand struct {
-	HTTP      string   `name:"http" placeholder:"ADDRESS" default:"127.0.0.1:8080" env:"MAYFLY_HTTP" help:"Dashboard and JSON API. Port 0 picks a free one."`
-	Admin     string   `placeholder:"ADDRESS" default:"127.0.0.1:5300" env:"MAYFLY_ADMIN" help:"Service Bus REST and /health."`
-	AMQP      string   `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"Reserved for AMQP: nothing listens there yet."`
-	Store     string   `placeholder:"URL" env:"MAYFLY_STORE" help:"Where messages are kept: sqlite:PATH, or memory: for a broker that forgets. Default: sqlite:${data}."`
+	HTTP      string `name:"http" placeholder:"ADDRESS" default:"127.0.0.1:8080" env:"MAYFLY_HTTP" help:"Dashboard and JSON API. Port 0 picks a free one."`
+	Admin     string `placeholder:"ADDRESS" default:"127.0.0.1:5300" env:"MAYFLY_ADMIN" help:"Service Bus REST and /health."`
+	AMQP      string `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"Reserved for AMQP: nothing listens there yet."`
+	Store     string `placeholder:"URL" env:"MAYFLY_STORE" help:"Where messages are kept: sqlite:PATH, mongodb://HOST/DATABASE, or memory: for a broker that forgets. Default: sqlite:${data}."`
+	Wait      string `placeholder:"DURATION" env:"MAYFLY_WAIT" help:"How long to try to reach the store at the start, such as 30s. Default: one try."`
+	Lease     string `placeholder:"DURATION" default:"5s" env:"MAYFLY_LEASE" help:"On a store that servers share: for how long of its silence the others leave the namespace to this one. At least 300ms."`
+	Advertise string `placeholder:"URL" env:"MAYFLY_ADVERTISE" help:"On a store that servers share: where the others tell people that this dashboard is. Default: its address."`
+	History   struct {
+		For   string `placeholder:"DURATION" default:"168h" env:"MAYFLY_HISTORY_FOR" help:"How long history is kept; never: until there is too much of it."`
+		Bytes string `placeholder:"SIZE" default:"256MiB" env:"MAYFLY_HISTORY_BYTES" help:"How much history is kept; 0: no matter how much."`
+	} `embed:"" prefix:"history-"`
 	Config    string   `placeholder:"FILE" type:"path" env:"MAYFLY_CONFIG" help:"A Config.json of the Service Bus emulator: what it names is created or updated, nothing is deleted."`
 	Namespace string   `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Name of the namespace; wins over the one in --config. Default: the file's, or default."`
 	Limit     []string `placeholder:"NAME=VALUE" env:"MAYFLY_LIMIT" help:"A quota or a minimum; may be repeated. There are ${limits}."`
@@ -34,12 +41,15 @@ func (c *serveCommand) Run(ctx context.Context, s streams) error {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		panic(err) // the flag's enum has let it through
 	}
-	err = run(ctx, Config{
+	config := Config{
 		HTTP: c.HTTP, Admin: c.Admin, AMQP: c.AMQP, Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits,
-		Insecure: c.Insecure, AllowHosts: c.AllowHost, ReadyJSON: c.ReadyJSON,
+		Advertise: c.Advertise, Insecure: c.Insecure, AllowHosts: c.AllowHost, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),
-	}, s.out)
-	return err
+	}
+	if err := c.measure(&config); err != nil {
+		return err
+	}
+	return run(ctx, config, s.out)
 }
 
 // A limitError says what is wrong with one --limit.

@@ -39,6 +39,7 @@ type Shell struct {
 	CSRF      string  // the token every form sends back
 	Back      string  // this page's address, where actions return to; empty: the overview
 	Live      Live
+	Refresh   int              // after so many seconds a page that stands still loads itself again; zero: it does not
 	Notice    component.Notice // what just happened; shown once
 	Banner    component.Notice // what is wrong for everybody, such as a store that cannot be written
 }

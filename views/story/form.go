@@ -215,5 +215,5 @@ func entityStories() []Story {
 		{Name: "send", Page: sendMessage()},
 		{Name: "send-refused", Page: sendRefused()},
 	}
-	return append(append(stories, confirmations()...), failures()...)
+	return append(append(append(stories, confirmations()...), failures()...), standbys()...)
 }

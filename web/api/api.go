@@ -41,7 +41,8 @@
 // What is sent is read strictly: unknown members and query parameters, anything
 // after the end, too much of it or nested too deeply are errors. Content-Type
 // does not matter. Errors are problem documents (RFC 9457) whose code is the
-// name by which Service Bus' clients know them.
+// name by which Service Bus' clients know them. While another server owns the
+// namespace everything is answered with 503, and "owner" is where that one is.
 //
 // A client that leaves while it waits loses nothing: what was locked for it is
 // given back and does not count as a delivery. What was received and deleted
@@ -87,6 +88,13 @@ func Mount(g *echo.Group, b *broker.Broker, room *access.Room, log *slog.Logger)
 	g.POST("/renew", d.renew)
 	g.POST("/purge/*", d.purge)
 	return d.fail
+}
+
+// Refuse is for a server without a broker: every request to g is answered with
+// why, as Mount would have presented it. It returns what presents errors.
+func Refuse(g *echo.Group, why error, log *slog.Logger) echo.HTTPErrorHandler {
+	g.Any("/*", func(echo.Context) error { return why })
+	return (&door{log: log}).fail
 }
 
 // path is what follows the route's fixed part, decoded and checked.

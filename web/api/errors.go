@@ -26,6 +26,7 @@ type Problem struct {
 	Code     string `json:"code"`               // of semantics §16, such as QuotaExceeded
 	Property string `json:"property,omitempty"` // which property of an entity was refused
 	Request  string `json:"request,omitempty"`  // the id by which the log knows it
+	Owner    string `json:"owner,omitempty"`    // URL of the dashboard of the server to ask instead
 }
 
 func (p *Problem) Error() string { return p.Detail }
@@ -38,6 +39,9 @@ func problem(err error) Problem {
 	p := Problem{Type: "about:blank", Status: http.StatusInternalServerError, Code: "InternalError", Detail: "The server failed. Its log says why."}
 	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
 		p.Property = e.Property
+	}
+	if e, ok := errors.AsType[*engine.OwnedError](err); ok {
+		p.Owner = e.Owner.Dashboard
 	}
 	for _, known := range []struct {
 		kind   error

@@ -107,7 +107,7 @@ func (d *door) fail(err error, c echo.Context) {
 	if sub != 0 {
 		detail += " SubCode=" + strconv.Itoa(sub) + "."
 	}
-	detail = fmt.Sprintf("%s TrackingId:%s, SystemTracker:%s, Timestamp:%s", detail, tracking, d.broker.Name(), time.Now().UTC().Format("2006-01-02T15:04:05"))
+	detail = fmt.Sprintf("%s TrackingId:%s, SystemTracker:%s, Timestamp:%s", detail, tracking, d.name, time.Now().UTC().Format("2006-01-02T15:04:05"))
 	var body bytes.Buffer
 	if err := xml.NewEncoder(&body).Encode(errorBody{Code: code, Detail: detail}); err != nil {
 		panic(err) // two plain members, into memory

@@ -55,6 +55,7 @@ const (
 
 type door struct {
 	broker *broker.Broker
+	name   string // of the namespace
 	room   *access.Room
 	log    *slog.Logger
 }
@@ -62,10 +63,19 @@ type door struct {
 // Mount serves the data plane of b, and its errors, on all of e. Lists of
 // messages wait for room. What went wrong inside is told to log.
 func Mount(e *echo.Echo, b *broker.Broker, room *access.Room, log *slog.Logger) {
-	d := &door{broker: b, room: room, log: log}
+	d := &door{broker: b, name: b.Name(), room: room, log: log}
 	e.HTTPErrorHandler = d.fail
 	e.GET("/health", d.health)
 	e.Any("/*", d.route)
+}
+
+// Refuse is for a server without a broker: it answers every request on all of e
+// with why, as Mount would have presented it.
+func Refuse(e *echo.Echo, namespace string, why error, log *slog.Logger) {
+	d := &door{name: namespace, log: log}
+	e.HTTPErrorHandler = d.fail
+	e.GET("/health", func(c echo.Context) error { return unhealthy(c, why.Error()) })
+	e.Any("/*", func(echo.Context) error { return why })
 }
 
 // route finds what a request wants. Echo cannot: the name of an entity may have
@@ -123,11 +133,13 @@ func (d *door) health(c echo.Context) error {
 	default:
 	}
 	if ended || h.ReadOnly != "" || h.Reopening != "" {
-		return c.JSON(http.StatusServiceUnavailable, map[string]string{
-			"status": "unhealthy", "message": "Service not available. Please try after some time.",
-		})
+		return unhealthy(c, "Service not available. Please try after some time.")
 	}
 	return c.JSON(http.StatusOK, map[string]string{"status": "healthy", "message": "Service is healthy."})
+}
+
+func unhealthy(c echo.Context, why string) error {
+	return c.JSON(http.StatusServiceUnavailable, map[string]string{"status": "unhealthy", "message": why})
 }
 
 // timeout reads ?timeout, in seconds.

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/storage"
+)
+
+// Config is what a server is started with. The zero value is the command line
+// without flags.
+type Config struct {
+	HTTP         string        // zero: 127.0.0.1:8080
+	Admin        string        // zero: 127.0.0.1:5300
+	AMQP         string        // only checked; zero: none
+	Store        string        // URL; zero: sqlite: and the user's data folder
+	Wait         time.Duration // how long to try to reach the store at the start; zero: one try
+	Lease        time.Duration // how long others wait for this server's silence; zero: 5 s
+	Advertise    string        // URL that others tell people; zero: the dashboard's address
+	Definition   string        // path of a Config.json; zero: none
+	Namespace    string        // zero: the definition's, or default
+	Limits       *engine.Limits
+	HistoryFor   time.Duration // how long history is kept; zero: a week; negative: no bound
+	HistoryBytes int64         // how much history is kept; zero: 256 MiB; negative: no bound
+	Insecure     bool
+	AllowHosts   []string
+	ReadyJSON    bool
+	Logger       *slog.Logger // zero: nothing is logged
+	Ready        func(Ready)  // called each time everything is served, and each time standing by begins
+
+	// open opens a store; zero: storage.Open.
+	open func(ctx context.Context, url string, o storage.Options) (engine.Store, error)
+}
+
+const (
+	defaultLease      = 5 * time.Second
+	leastLease        = 300 * time.Millisecond
+	defaultHistoryFor = 7 * 24 * time.Hour
+)
+
+// namespaceName is what a namespace may be called: it is part of addresses.
+var namespaceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,48}[A-Za-z0-9])?$`)
+
+// complete fills in defaults and checks what can be checked without touching
+// anything.
+func (c *Config) complete() error {
+	c.HTTP, c.Admin = cmp.Or(c.HTTP, "127.0.0.1:8080"), cmp.Or(c.Admin, "127.0.0.1:5300")
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.Lease = cmp.Or(c.Lease, defaultLease)
+	c.HistoryFor = cmp.Or(c.HistoryFor, defaultHistoryFor)
+	if c.open == nil {
+		c.open = storage.Open
+	}
+	if c.Limits == nil {
+		l := engine.DefaultLimits()
+		c.Limits = &l
+	}
+	if c.Store == "" {
+		path := defaultData()
+		if path == "" {
+			return errors.New("there is no home folder to keep data in: say where with --store sqlite:PATH")
+		}
+		c.Store = "sqlite:" + path
+	}
+	if c.Namespace != "" && !namespaceName.MatchString(c.Namespace) {
+		return fmt.Errorf("the namespace %q cannot be called so: a name has 1 to 50 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
+	}
+	for _, name := range c.AllowHosts {
+		if name == "" || strings.ContainsAny(name, "/: *") {
+			return fmt.Errorf("--allow-host takes a name without scheme, port or wildcard, not %q", name)
+		}
+	}
+	if err := c.checkSharing(); err != nil {
+		return err
+	}
+	for _, a := range []struct{ flag, address string }{{"--http", c.HTTP}, {"--admin", c.Admin}, {"--amqp", c.AMQP}} {
+		if a.address == "" {
+			continue
+		}
+		if err := checkAddress(a.flag, a.address, c.Insecure); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSharing checks what is for a store that servers share.
+func (c *Config) checkSharing() error {
+	if c.Wait < 0 {
+		return fmt.Errorf("--wait is how long to try, not %s", c.Wait)
+	}
+	if c.Lease < leastLease {
+		return fmt.Errorf("--lease is at least %s, not %s", leastLease, c.Lease)
+	}
+	if c.Advertise == "" {
+		return nil
+	}
+	u, err := url.Parse(c.Advertise)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("--advertise is a URL such as http://host:8080, not %q", c.Advertise)
+	}
+	c.Advertise = strings.TrimSuffix(c.Advertise, "/")
+	return nil
+}
+
+// checkAddress refuses what is no address, and one beyond loopback unless that
+// was asked for in so many words.
+func checkAddress(flag, text string, insecure bool) error {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Errorf("%s is an address such as 127.0.0.1:8080, not %q", flag, text)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%s %s: %q is not a port", flag, text, port)
+	}
+	if insecure || host == "localhost" {
+		return nil
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("%s %s is reachable from other machines and there is no authentication; use 127.0.0.1, or add --insecure if that is what you want", flag, text)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"mayfly/engine"
+)
+
+// measure reads durations and sizes.
+func (c *serveCommand) measure(config *Config) error {
+	for _, f := range []struct {
+		flag, text string
+		to         *time.Duration
+		never      time.Duration // what never is; zero: no answer
+	}{
+		{"--wait", cmp.Or(c.Wait, "0s"), &config.Wait, 0},
+		{"--lease", c.Lease, &config.Lease, 0},
+		{"--history-for", c.History.For, &config.HistoryFor, -1},
+	} {
+		d, never, err := engine.ParseDuration(f.text)
+		if err != nil || never && f.never == 0 || !never && d == 0 && f.flag != "--wait" {
+			return fmt.Errorf("%s is a duration such as 30s, not %q", f.flag, f.text)
+		}
+		if *f.to = d; never {
+			*f.to = f.never
+		}
+	}
+	n, err := parseSize(c.History.Bytes)
+	if err != nil {
+		return fmt.Errorf("--history-bytes: %w", err)
+	}
+	if config.HistoryBytes = n; n == 0 {
+		config.HistoryBytes = -1
+	}
+	return nil
+}
+
+// parseSize reads a number of bytes as people write it: 4096, 64KiB, 1.5GiB.
+// Units are powers of 1024, whatever they are called.
+func parseSize(text string) (int64, error) {
+	number := strings.TrimRight(strings.TrimSpace(text), "BbIiKkMmGgTt ")
+	unit := strings.ToLower(strings.TrimSpace(strings.TrimSpace(text)[len(number):]))
+	unit = strings.TrimSuffix(strings.TrimSuffix(unit, "b"), "i")
+	power := strings.Index(" kmgt", unit)
+	if unit == "" {
+		power = 0
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || strings.Trim(number, "0123456789.") != "" || len(unit) > 1 || power < 0 {
+		return 0, fmt.Errorf("%q is not a size: write it as 4096, 64KiB or 1GiB", text)
+	}
+	if n *= math.Pow(1024, float64(power)); n > math.MaxInt64/2 {
+		return 0, fmt.Errorf("%q is more than there is", text)
+	}
+	return int64(n), nil
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage"
+	"mayfly/web"
+)
+
+// How long a store that cannot be opened is left alone, at first and at most.
+const (
+	tryAgainAfter  = 250 * time.Millisecond
+	tryAgainAtMost = 4 * time.Second
+)
+
+// own opens the broker, however long another server owns the namespace: until
+// then both ports say that this one stands by. Once they do, or did, or the
+// namespace was this server's, it goes on trying whatever is wrong, and says
+// so; before that it gives up when c.Wait is over. It is nil, without an
+// error, if ctx ended first.
+func (p *program) own(ctx context.Context) (*broker.Broker, error) {
+	began, pause := time.Now(), tryAgainAfter
+	for {
+		b, err := p.try(ctx)
+		switch {
+		case err == nil:
+			return b, nil
+		case ctx.Err() != nil:
+			return nil, nil
+		case p.lasting, errors.Is(err, engine.ErrUnreachable) && time.Since(began) < p.c.Wait:
+			p.standBy(engine.Owner{}, sentence(err))
+		default:
+			return nil, err
+		}
+		p.c.Logger.Warn("the store cannot be opened; trying again", "err", err)
+		again := time.NewTimer(pause)
+		pause = min(2*pause, tryAgainAtMost)
+		select {
+		case <-again.C:
+		case err := <-p.served:
+			return nil, err
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// sentence gives an error the looks of one.
+func sentence(err error) string {
+	r, n := utf8.DecodeRuneInString(err.Error())
+	return strings.ToUpper(string(r)) + err.Error()[n:] + "."
+}
+
+// try opens the broker once, which takes as long as another server owns the
+// namespace.
+func (p *program) try(ctx context.Context) (*broker.Broker, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type opened struct {
+		b   *broker.Broker
+		err error
+	}
+	owners, ended := make(chan engine.Owner), make(chan opened, 1)
+	go func() { // ends with ctx at the latest, and is waited for below
+		b, err := broker.Open(ctx, p.opener(func(o engine.Owner) {
+			select {
+			case owners <- o:
+			case <-ctx.Done():
+			}
+		}), broker.Options{Name: p.c.Namespace, Limits: p.c.Limits, Logger: p.c.Logger})
+		ended <- opened{b, err}
+	}()
+	for {
+		select {
+		case o := <-owners:
+			p.lasting = true
+			p.standBy(o, "")
+		case r := <-ended:
+			return r.b, r.err
+		case err := <-p.served:
+			cancel()
+			if r := <-ended; r.err == nil {
+				_, cerr := p.close(r.b)
+				err = errors.Join(err, cerr)
+			}
+			return nil, err
+		}
+	}
+}
+
+// opener opens the store. Only the first time may take as long as another server
+// owns the namespace: a broker that has lost it is to end, and to say so.
+func (p *program) opener(standby func(engine.Owner)) func(context.Context) (engine.Store, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "" // others are told the address
+	}
+	o := storage.Options{
+		Logger: p.c.Logger, Namespace: p.c.Namespace, Lease: p.c.Lease, Process: p.process, Standby: standby,
+		HistoryFor: max(0, p.c.HistoryFor),
+		Owner: engine.Owner{
+			Dashboard: cmp.Or(p.c.Advertise, addressAbroad(p.dashboard.Addr())), Admin: addressAbroad(p.admin.Addr()), Host: host,
+		},
+	}
+	return func(ctx context.Context) (engine.Store, error) {
+		s, err := p.c.open(ctx, p.c.Store, o)
+		o.Standby = nil
+		return s, err
+	}
+}
+
+// standBy has both ports say that another server owns the namespace, or why
+// nobody can, and tells it where the server is watched when that is news.
+func (p *program) standBy(owner engine.Owner, why string) {
+	w := &p.waiting
+	if w.Since.IsZero() {
+		*w = web.Standby{Namespace: p.c.Namespace, Since: time.Now(), Within: 2 * p.c.Lease, Kept: keptIn(p.c.Store)}
+	}
+	w.Owner, w.Why = owner, why
+	p.server.StandBy(*w) //nolint:contextcheck // requests end with Shutdown, gracefully
+	p.start()
+	if owner == (engine.Owner{}) {
+		return
+	}
+	p.c.Logger.Info("standing by", "owner", owner.Dashboard, "host", owner.Host, "epoch", owner.Epoch)
+	if !p.told {
+		p.told = true
+		r := p.ready(stateStandby)
+		r.Owner = cmp.Or(owner.Dashboard, owner.Host, "an unknown address")
+		p.tell(r)
+	}
+}

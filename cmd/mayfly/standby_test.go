@@ -1,0 +1,402 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/web/api"
+)
+
+// A standing is the program on a shared store, and what it tells of itself.
+type standing struct {
+	t     *testing.T
+	out   output
+	log   output
+	news  chan Ready
+	ended chan error
+	stop  context.CancelCauseFunc
+}
+
+// output is what was printed so far.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// share starts the program on a shelf. The end of the test stops it.
+func share(t *testing.T, on *shelf, c Config) *standing {
+	t.Helper()
+	c.HTTP, c.Admin, c.Store = "127.0.0.1:0", "127.0.0.1:0", "mongodb://me:secret@db.example/shop"
+	c.open = on.open
+	s := &standing{t: t, news: make(chan Ready, 64), ended: make(chan error, 1)}
+	c.Ready = func(r Ready) { s.news <- r }
+	var ctx context.Context
+	ctx, s.stop = context.WithCancelCause(context.Background())
+	go func() { s.ended <- run(ctx, c, &s.out); close(s.ended) }()
+	t.Cleanup(func() { s.stop(errStopped); <-s.ended })
+	return s
+}
+
+// next is what it says next, which is to be of a state.
+func (s *standing) next(state string) Ready {
+	s.t.Helper()
+	select {
+	case r := <-s.news:
+		if r.State != state {
+			s.t.Fatalf("it is %+v, want %s", r, state)
+		}
+		return r
+	case err := <-s.ended:
+		s.t.Fatalf("it has ended: %v", err)
+	case <-time.After(30 * time.Second):
+		s.t.Fatalf("it never was %s; printed is %s", state, &s.out)
+	}
+	panic("unreachable")
+}
+
+// end stops it in order.
+func (s *standing) end() {
+	s.t.Helper()
+	s.stop(errStopped)
+	select {
+	case err := <-s.ended:
+		if err != nil {
+			s.t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		s.t.Fatal("it does not end")
+	}
+}
+
+// request makes a request and returns status and body.
+func request(t *testing.T, method, url, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	text, err := io.ReadAll(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.StatusCode, string(text)
+}
+
+var other = engine.Owner{Dashboard: "http://till-2.example:8080", Admin: "http://till-2.example:5300", Host: "till-2"}
+
+// TestStandsByAndServes: another server owns the namespace; this one says so,
+// takes over when that one is gone, and serves what is there.
+func TestStandsByAndServes(t *testing.T) {
+	on := newShelf()
+	first := share(t, on, Config{Namespace: "shop", Advertise: "http://till-1.example/"})
+	r := first.next(stateReady)
+	if code, text := request(t, http.MethodPost, r.Dashboard+"/api/v1/send/orders?create=queue", `{"body":"x"}`); code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
+	second := share(t, on, Config{Namespace: "shop"})
+	standby := second.next(stateStandby)
+	if standby.Owner != "http://till-1.example" || standby.Curl != "" || standby.Data != "MongoDB at db.example, database shop" {
+		t.Errorf("it says %+v", standby)
+	}
+	if want := "Standing by: the server at http://till-1.example owns namespace shop."; !strings.HasPrefix(second.out.String(), want) || strings.Count(second.out.String(), "\n") != 1 {
+		t.Errorf("printed is %q", &second.out)
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/livez": 200, "/readyz": 503, "/": 503, "/n/shop/q/orders": 503, "/api/v1/entities": 503, "/live": 503} {
+		if code, text := request(t, http.MethodGet, standby.Dashboard+path, ""); code != want || code == 503 && !strings.Contains(text, "http://till-1.example") {
+			t.Errorf("%s: got %d %s", path, code, text)
+		}
+	}
+	if code, text := request(t, http.MethodPost, standby.Admin+"/orders/messages", "x"); code != 503 || !strings.Contains(text, "<Code>503</Code>") || !strings.Contains(text, "http://till-1.example") {
+		t.Errorf("REST: got %d %s", code, text)
+	}
+	if code, _ := request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 200 {
+		t.Errorf("the owner is not ready: %d", code)
+	}
+
+	first.end()
+	taken := second.next(stateReady)
+	if taken.Dashboard != standby.Dashboard || taken.Admin != standby.Admin {
+		t.Errorf("it moved from %+v to %+v", standby, taken)
+	}
+	if code, text := request(t, http.MethodPost, taken.Admin+"/orders/messages/head?timeout=5", ""); code != http.StatusCreated || text != "x" {
+		t.Errorf("got %d %s", code, text)
+	}
+	if code, _ := request(t, http.MethodGet, taken.Dashboard+"/readyz", ""); code != 200 {
+		t.Errorf("it is not ready: %d", code)
+	}
+	if !strings.Contains(second.out.String(), "Mayfly is running.") || strings.Contains(second.out.String(), "secret") {
+		t.Errorf("printed is %q", &second.out)
+	}
+	second.end()
+}
+
+// TestFencedServerStandsBy: a server that loses the namespace while it serves
+// stands by at once, lets go of who waits at it, and serves again later.
+func TestFencedServerStandsBy(t *testing.T) {
+	on := newShelf()
+	s := share(t, on, Config{ReadyJSON: true})
+	r := s.next(stateReady)
+	if code, text := request(t, http.MethodPost, r.Dashboard+"/api/v1/entities", `{"kind":"queue","path":"q"}`); code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
+	for round := range 3 {
+		socket, before := dialLive(t, r.Dashboard), accessed(t, r)
+		polled := make(chan int, 1)
+		go func() {
+			code, _ := request(t, http.MethodPost, r.Admin+"/q/messages/head?timeout=60", "")
+			polled <- code
+		}()
+		for accessed(t, r).Equal(before) {
+			if t.Context().Err() != nil {
+				t.Fatal("it never waited")
+			}
+		}
+		on.seize(other)
+		if got := s.next(stateStandby); got.Owner != other.Dashboard {
+			t.Errorf("round %d: it stands by for %q", round, got.Owner)
+		}
+		if code := <-polled; code != http.StatusServiceUnavailable {
+			t.Errorf("round %d: whoever waited was told %d", round, code)
+		}
+		if err := socket.ends(); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+		if code, text := request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 503 || !strings.Contains(text, other.Dashboard) {
+			t.Errorf("round %d: got %d %s", round, code, text)
+		}
+		on.release()
+		if again := s.next(stateReady); again.Dashboard != r.Dashboard {
+			t.Errorf("round %d: it moved to %+v", round, again)
+		}
+		if code, text := request(t, http.MethodPost, r.Admin+"/q/messages", "x"); code != http.StatusCreated {
+			t.Errorf("round %d: got %d %s", round, code, text)
+		}
+		if code, text := request(t, http.MethodDelete, r.Admin+"/q/messages/head?timeout=5", ""); code != http.StatusOK || text != "x" {
+			t.Errorf("round %d: got %d %s", round, code, text)
+		}
+	}
+	s.end()
+	var states []string
+	for line := range strings.Lines(s.out.String()) {
+		var r Ready
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err, line)
+		}
+		states = append(states, r.State)
+	}
+	if got, want := strings.Join(states, " "), "ready"+strings.Repeat(" standby ready", 3); got != want {
+		t.Errorf("it printed %s, want %s", got, want)
+	}
+}
+
+// accessed is when the queue q was used last: a receive that waits is a use.
+func accessed(t *testing.T, r Ready) time.Time {
+	t.Helper()
+	var e api.Entity
+	_, text := request(t, http.MethodGet, r.Dashboard+"/api/v1/entities/q", "")
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		t.Fatal(err, text)
+	}
+	if e.AccessedAt == nil {
+		return time.Time{}
+	}
+	return *e.AccessedAt
+}
+
+// TestOwnFormerEpochNeedsNoStandby: what a server lost to nobody is its own
+// again, and nobody is told that it stood by.
+func TestOwnFormerEpochNeedsNoStandby(t *testing.T) {
+	on := newShelf()
+	s := share(t, on, Config{})
+	r := s.next(stateReady)
+	on.mu.Lock()
+	on.take(on.process, on.owner) // as if another process had owned it for a moment, and nobody saw it
+	on.mu.Unlock()
+	if again := s.next(stateReady); again.Dashboard != r.Dashboard {
+		t.Errorf("it moved to %+v", again)
+	}
+	s.end()
+	if strings.Contains(s.out.String(), "Standing by") {
+		t.Errorf("printed is %q", &s.out)
+	}
+}
+
+func TestStopWhileStandingBy(t *testing.T) {
+	on := newShelf()
+	on.seize(other)
+	s := share(t, on, Config{})
+	r := s.next(stateStandby)
+	began := time.Now()
+	s.end()
+	if took := time.Since(began); took > stopPatience/2 {
+		t.Errorf("it took %v", took)
+	}
+	if _, err := http.Get(r.Dashboard + "/livez"); err == nil { //nolint:bodyclose // there is none
+		t.Error("it still answers")
+	}
+	if on.process != "another" {
+		t.Error("it took the namespace on its way out")
+	}
+}
+
+// TestOwnerChangesWhileStandingBy: the page names the present owner, and the line
+// is printed once.
+func TestOwnerChangesWhileStandingBy(t *testing.T) {
+	on := newShelf()
+	on.seize(engine.Owner{Dashboard: "http://till-1.example"})
+	s := share(t, on, Config{})
+	r := s.next(stateStandby)
+	on.seize(other)
+	for {
+		if _, text := request(t, http.MethodGet, r.Dashboard+"/readyz", ""); strings.Contains(text, other.Dashboard) {
+			break
+		}
+	}
+	s.end()
+	if strings.Count(s.out.String(), "Standing by") != 1 {
+		t.Errorf("printed is %q", &s.out)
+	}
+}
+
+// TestAbsentStore: one try is made of a store that nobody answers for, more only
+// when asked to; what is wrong for good is never tried again.
+func TestAbsentStore(t *testing.T) {
+	absent := fmt.Errorf("MongoDB at db.example does not answer: %w", engine.ErrUnreachable)
+	for name, tc := range map[string]struct {
+		why   error
+		wait  time.Duration
+		least int
+		most  int
+	}{
+		"one try":          {absent, 0, 1, 1},
+		"given up":         {absent, 300 * time.Millisecond, 2, 10},
+		"a wrong password": {errors.New("MongoDB does not know this user"), time.Hour, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on := newShelf()
+			on.fail(tc.why)
+			s := share(t, on, Config{Wait: tc.wait})
+			if err := <-s.ended; !errors.Is(err, tc.why) || s.out.String() != "" {
+				t.Errorf("got %v, printed %q", err, &s.out)
+			}
+			if n := on.opened(); n < tc.least || n > tc.most {
+				t.Errorf("it tried %d times", n)
+			}
+		})
+	}
+}
+
+func TestWaitsForItsStore(t *testing.T) {
+	on := newShelf()
+	on.fail(engine.ErrUnreachable)
+	s := share(t, on, Config{Wait: time.Hour})
+	for on.opened() < 2 {
+		if t.Context().Err() != nil {
+			t.Fatal("it does not try again")
+		}
+	}
+	if s.out.String() != "" {
+		t.Errorf("printed is %q", &s.out)
+	}
+	on.fail(nil)
+	r := s.next(stateReady)
+	if code, _ := request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 200 {
+		t.Errorf("it is not ready: %d", code)
+	}
+
+	// Once it has owned the namespace it never gives up, and says why it waits.
+	on.fail(errors.New("MongoDB does not know this user"))
+	on.seize(other)
+	for {
+		code, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
+		if code == 503 && strings.Contains(text, "MongoDB does not know this user") {
+			break
+		}
+	}
+	if _, text := request(t, http.MethodGet, r.Dashboard+"/", ""); !strings.Contains(text, "Waiting for the database") {
+		t.Errorf("the page is %s", text)
+	}
+	on.release()
+	on.fail(nil)
+	s.next(stateReady)
+	s.end()
+}
+
+// TestLostFileIsTheEnd: a store of one process is lost for good.
+func TestLostFileIsTheEnd(t *testing.T) {
+	on := newShelf()
+	ended := make(chan error, 1)
+	ready := make(chan Ready, 1)
+	go func() {
+		ended <- run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Store: "sqlite:x", open: on.open, Ready: func(r Ready) { ready <- r }}, io.Discard)
+	}()
+	<-ready
+	on.seize(other)
+	if err := <-ended; !errors.Is(err, engine.ErrFenced) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestDefinitionIsAppliedByWhoeverOwns: --config is of the server that serves,
+// and what cannot be is the end of one that has stood by.
+func TestDefinitionIsAppliedByWhoeverOwns(t *testing.T) {
+	dir := t.TempDir()
+	on := newShelf()
+	on.seize(other)
+	good := share(t, on, Config{Definition: wrote(t, dir, "good.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a"}]}]}}`)})
+	good.next(stateStandby)
+	on.release()
+	r := good.next(stateReady)
+	if code, _ := request(t, http.MethodGet, r.Dashboard+"/api/v1/entities/a", ""); code != 200 {
+		t.Errorf("the queue is %d", code)
+	}
+	bad := share(t, on, Config{Definition: wrote(t, dir, "bad.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a","Properties":{"RequiresSession":true}}]}]}}`)})
+	bad.next(stateStandby)
+	good.end()
+	if err := <-bad.ended; err == nil || !strings.Contains(err.Error(), "RequiresSession") {
+		t.Errorf("got %v", err)
+	}
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	if on.process != "" {
+		t.Error("it keeps the namespace that it does not serve")
+	}
+}
+
+func wrote(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

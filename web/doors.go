@@ -1,0 +1,81 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine/broker"
+	"mayfly/static"
+	"mayfly/web/access"
+	"mayfly/web/api"
+	"mayfly/web/rest"
+)
+
+// Doors are what is behind the ports while a broker serves. Only Broker is
+// needed.
+type Doors struct {
+	Broker *broker.Broker
+	// UI adds the pages to the root group. Zero: one page that says there are
+	// none.
+	UI func(*echo.Group)
+	// UIError presents the errors of pages, and of addresses that do not exist.
+	// Zero: a line of text.
+	UIError echo.HTTPErrorHandler
+	// Live serves the socket at /live. Zero: there is none.
+	Live http.Handler
+}
+
+func (s *Server) newAdmin(d Doors) http.Handler {
+	e := s.base(adminPolicy)
+	rest.Mount(e, d.Broker, s.room, s.o.Logger)
+	return e
+}
+
+func (s *Server) newDashboard(d Doors) http.Handler {
+	e := s.base(pagePolicy)
+	s.plainRoutes(e)
+	e.GET("/readyz", func(c echo.Context) error { return ready(c, d.Broker) })
+	if d.Live != nil {
+		e.GET("/live", echo.WrapHandler(d.Live))
+	}
+	presentAPI := api.Mount(e.Group("/api/v1"), d.Broker, s.room, s.o.Logger)
+	presentPage := d.UIError
+	if presentPage == nil {
+		presentPage = s.plainError
+	}
+	e.HTTPErrorHandler = s.present(presentAPI, presentPage)
+	if d.UI != nil {
+		d.UI(e.Group(""))
+	} else {
+		e.GET("/", func(c echo.Context) error {
+			return c.String(http.StatusOK, "Mayfly runs. This build has no pages; the JSON API is at /api/v1.\n")
+		})
+	}
+	return e
+}
+
+// plainRoutes are those of the dashboard's port that ask nobody.
+func (s *Server) plainRoutes(e *echo.Echo) {
+	e.GET("/healthz", alive)
+	e.GET("/livez", alive)
+	e.GET(static.Prefix+"*", serveStatic)
+}
+
+// present leaves the errors of the dashboard's port to whom they belong.
+func (s *Server) present(ofAPI, ofPages echo.HTTPErrorHandler) echo.HTTPErrorHandler {
+	return func(err error, c echo.Context) {
+		if strings.HasPrefix(c.Request().URL.Path, "/api/") {
+			ofAPI(err, c)
+			return
+		}
+		// What a foreign host is told must say nothing of what is in here.
+		if _, foreign := errors.AsType[*access.HostError](err); foreign {
+			s.plainError(err, c)
+			return
+		}
+		ofPages(err, c)
+	}
+}

@@ -1,0 +1,121 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/views/layout"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/web/api"
+	"mayfly/web/rest"
+)
+
+// A Standby is what a server without a namespace says of itself. Whoever asks
+// for anything is told 503 and who to ask instead, by a page, by a problem
+// document or by Service Bus' XML; that the process is alive is all that it
+// affirms. Its zero value says that the server starts.
+type Standby struct {
+	Namespace string
+	Owner     engine.Owner  // who owns the namespace; zero: nobody is known to
+	Why       string        // what else keeps this server from owning it, in a sentence
+	Since     time.Time     // since when it waits
+	Within    time.Duration // of the owner's death it takes over
+	Kept      string        // where the namespace is kept, for people
+}
+
+// standbyRefresh is how often pages look again, in seconds.
+const standbyRefresh = 2
+
+// owned tells whether a server is known to own the namespace.
+func (w Standby) owned() bool { return w.Owner != (engine.Owner{}) }
+
+func (w Standby) namespace() string { return cmp.Or(w.Namespace, "default") }
+
+// reason is the whole of it in a sentence.
+func (w Standby) reason() string {
+	switch {
+	case w.owned():
+		at := w.Owner.Dashboard
+		if at == "" {
+			at = "an unknown address"
+		}
+		return fmt.Sprintf("Standing by: the server at %s owns the namespace %s.", at, w.namespace())
+	case w.Why != "":
+		return fmt.Sprintf("Standing by: %s", w.Why)
+	default:
+		return fmt.Sprintf("Standing by: this server is about to own the namespace %s, or to learn who does.", w.namespace())
+	}
+}
+
+// A standbyError is reason as an error that every door knows how to present.
+type standbyError struct{ w Standby }
+
+func (e *standbyError) Error() string { return e.w.reason() }
+
+func (e *standbyError) Unwrap() []error {
+	if !e.w.owned() {
+		return []error{engine.ErrBusy}
+	}
+	return []error{engine.ErrBusy, &engine.OwnedError{Owner: e.w.Owner}}
+}
+
+func (s *Server) standbyAdmin(w Standby) http.Handler {
+	e := s.base(adminPolicy)
+	rest.Refuse(e, w.namespace(), &standbyError{w}, s.o.Logger)
+	return e
+}
+
+func (s *Server) standbyDashboard(w Standby) http.Handler {
+	e := s.base(pagePolicy)
+	s.plainRoutes(e)
+	plain := func(c echo.Context) error {
+		again(c)
+		return c.String(http.StatusServiceUnavailable, w.reason()+"\n")
+	}
+	e.GET("/readyz", plain)
+	// The script looks at its page instead, and finds it here.
+	e.GET("/live", plain)
+	presentAPI := api.Refuse(e.Group("/api"), &standbyError{w}, s.o.Logger)
+	e.Any("/*", func(c echo.Context) error { return w.page(c) })
+	e.HTTPErrorHandler = s.present(presentAPI, s.plainError)
+	return e
+}
+
+// again tells clients when to come again.
+func again(c echo.Context) {
+	c.Response().Header().Set(echo.HeaderRetryAfter, fmt.Sprint(standbyRefresh))
+}
+
+// page answers every request for a page, and every form.
+func (w Standby) page(c echo.Context) error {
+	r := c.Request()
+	ctx := locale.With(r.Context(), r.Header.Get("Accept-Language"))
+	shell := layout.Shell{
+		Namespace: w.namespace(), Home: "/n/" + w.namespace(), Title: locale.T(ctx, "standby.title"), Refresh: standbyRefresh,
+	}
+	if theme, err := c.Cookie("mayfly_theme"); err == nil && (theme.Value == "light" || theme.Value == "dark") {
+		shell.Theme = theme.Value
+	}
+	m := page.Standby{
+		Shell: shell, Why: w.Why, Within: w.Within, Since: w.Since, Now: time.Now(), Kept: w.Kept, Owned: w.owned(),
+		Owner: page.Owner{URL: w.Owner.Dashboard, Host: w.Owner.Host, Epoch: w.Owner.Epoch},
+	}
+	var b bytes.Buffer
+	if err := m.Full().Render(ctx, &b); err != nil {
+		return fmt.Errorf("the page of a server that stands by: %w", err)
+	}
+	again(c)
+	c.Response().Header().Set(StandbyHeader, "1")
+	return c.HTMLBlob(http.StatusServiceUnavailable, b.Bytes())
+}
+
+// StandbyHeader marks the page of a server that stands by, so that the script of
+// a page that it served before loads that one.
+const StandbyHeader = "Mayfly-Standby"
