@@ -21,10 +21,11 @@ const (
 // largeDoc says which chunks are a body. It is written after them, so a body
 // that is found is whole; each attempt to keep one has chunks of its own.
 type largeDoc struct {
-	ID      string `bson:"_id"`
-	Attempt string `bson:"attempt"`
-	Size    int64  `bson:"size"`
-	Chunks  int    `bson:"chunks"`
+	ID      string  `bson:"_id"`
+	V       version `bson:"v"` // the latest attempt's is the highest
+	Attempt string  `bson:"attempt"`
+	Size    int64   `bson:"size"`
+	Chunks  int     `bson:"chunks"`
 }
 
 type chunkDoc struct {
@@ -52,7 +53,7 @@ func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 }
 
 func (s *Store) keep(ctx context.Context, k engine.Key, body io.Reader) (l largeDoc, err error) {
-	l = largeDoc{ID: s.names.key(k), Attempt: random()}
+	l = largeDoc{ID: s.names.key(k), V: versionOf(s.epoch, s.attempts.Add(1)), Attempt: random()}
 	buf := make([]byte, smallBody)
 	for last := false; !last; {
 		n, err := io.ReadFull(body, buf)
@@ -73,16 +74,11 @@ func (s *Store) keep(ctx context.Context, k engine.Key, body io.Reader) (l large
 		l.Chunks++
 		l.Size += int64(n)
 	}
-	// A body of an earlier attempt gives way to this one.
-	doc := marshal(l)
-	err = s.retry(ctx, func(ctx context.Context) error { return s.s.Delete(ctx, large, []string{l.ID}) })
-	if err != nil {
-		return l, err
-	}
-	there, err := s.insist(ctx, large, l.ID, doc)
-	if err == nil && there != nil && textIn(there, "attempt") != l.Attempt {
-		err = errors.New("another attempt came between")
-	}
+	// A body of an earlier attempt gives way to this one, and does not come back
+	// when its own request is late.
+	err = s.retry(ctx, func(ctx context.Context) error {
+		return s.s.Apply(ctx, large, []change{{id: l.ID, version: int64(l.V), doc: marshal(l)}})
+	})
 	return l, err
 }
 

@@ -181,9 +181,20 @@ func (s *Store) insist(ctx context.Context, in collection, id string, doc bson.R
 			err = fmt.Errorf("%s was taken and is not there", id)
 		}
 		if perr := pause(ctx, retryPause); perr != nil {
-			return nil, fmt.Errorf("%w: %w", perr, err)
+			return nil, &doubtError{fmt.Errorf("%w: %w", perr, err)}
 		}
 	}
+}
+
+// A doubtError is the end of a request that may have succeeded, or may yet.
+type doubtError struct{ last error }
+
+func (e *doubtError) Error() string { return "it is not known whether it was done: " + e.last.Error() }
+
+// Is lets nobody take the last of several errors for the answer: that of one
+// attempt says nothing of those before, nor does the loss of the namespace.
+func (e *doubtError) Is(target error) bool {
+	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(e.last, target)
 }
 
 // retryPause is between two attempts at the same thing.

@@ -76,8 +76,9 @@ type Store struct {
 	lease lease
 	epoch uint64
 
-	own      ownerDoc     // as it was put last; owned by acquire, then by beat
-	deadline atomic.Int64 // by the lease's clock: this store owns nothing afterwards
+	own      ownerDoc      // as it was put last; owned by acquire, then by beat
+	attempts atomic.Uint64 // to keep a large body
+	deadline atomic.Int64  // by the lease's clock: this store owns nothing afterwards
 
 	life  context.Context //nolint:containedctx // it is the store's own: ended by Close, or when ownership is over
 	end   context.CancelCauseFunc
