@@ -42,13 +42,17 @@ func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	defer leave()
 	ctx, done := s.tied(ctx)
 	defer done()
+	s.mu.Lock()
+	s.staged[k] = true // so that nobody sweeps what comes
+	s.mu.Unlock()
 	l, err := s.keep(ctx, k, body)
-	if err != nil {
-		return fmt.Errorf("stage body %d: %w", k, writeErr(err))
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.large[k], s.staged[k] = l, true
+	if err != nil {
+		delete(s.staged, k)
+		return fmt.Errorf("stage body %d: %w", k, writeErr(err))
+	}
+	s.large[k] = l
 	return nil
 }
 

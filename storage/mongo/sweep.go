@@ -145,6 +145,8 @@ func (s *Store) sweepFound(ctx context.Context, found sweeping) error {
 	r.fields = []string{"gone"}
 	if err := s.sweepSlices(ctx, bodies, r, func(raw bson.Raw) bool {
 		k, err := keyIn(textIn(raw, "_id"))
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		return err == nil && s.orphan(k, &found.contents)
 	}); err != nil {
 		return err
@@ -152,9 +154,14 @@ func (s *Store) sweepFound(ctx context.Context, found sweeping) error {
 	return s.sweepOrphans(ctx, &found.contents)
 }
 
-// orphan tells whether a body is of an earlier epoch and of no content.
+// orphan tells whether a body is of an earlier epoch and of no content, neither
+// of one that was met nor of one that came since. It is called with mu held.
 func (s *Store) orphan(k engine.Key, met *keyset) bool {
-	return uint64(k)>>40 < s.epoch && !met.has(k)
+	if uint64(k)>>40 >= s.epoch || met.has(k) || s.kept.has(k) || s.staged[k] {
+		return false
+	}
+	_, coming := s.waiting.contents[k]
+	return !coming
 }
 
 // sweepOrphans deletes large bodies that no content refers to, and chunks that
@@ -162,7 +169,7 @@ func (s *Store) orphan(k engine.Key, met *keyset) bool {
 func (s *Store) sweepOrphans(ctx context.Context, met *keyset) error {
 	s.mu.Lock()
 	for k, l := range s.large {
-		if s.orphan(k, met) && !s.staged[k] {
+		if s.orphan(k, met) {
 			s.unwanted = append(s.unwanted, l)
 			delete(s.large, k)
 		}
@@ -175,13 +182,10 @@ func (s *Store) sweepOrphans(ctx context.Context, met *keyset) error {
 	r.fields = []string{"gone"}
 	return s.sweepSlices(ctx, chunks, r, func(raw bson.Raw) bool {
 		k, err := keyIn(textIn(raw, "_id"))
-		if err != nil || !s.orphan(k, met) {
-			return false
-		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		_, there := s.large[k]
-		return !there && !s.staged[k] && s.reading[k] == 0
+		return err == nil && !there && s.reading[k] == 0 && s.orphan(k, met)
 	})
 }
 

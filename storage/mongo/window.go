@@ -87,7 +87,7 @@ type seenBy interface {
 // add takes in a commit. Identities that the collections cannot hold, by seen,
 // are forgotten when they go; of others it is kept that they went.
 func (w *window) add(at version, b *engine.Batch, seen seenBy) {
-	w.upTo, w.now = at, max(w.now, b.Now)
+	w.upTo, w.now = at, b.Now
 	w.commits++
 	for i := range b.Messages {
 		m := messageChange{at: at, m: b.Messages[i]}
@@ -184,7 +184,9 @@ func (w *window) over(later *window) *window {
 		if from == nil {
 			continue
 		}
-		out.upTo, out.now = max(out.upTo, from.upTo), max(out.now, from.now)
+		if from.upTo >= out.upTo {
+			out.upTo, out.now = from.upTo, from.now
+		}
 		for k, v := range from.entities {
 			out.entities[k] = v
 		}
