@@ -15,7 +15,9 @@ import (
 // Its methods are safe for concurrent use, beside Commit too.
 type History interface {
 	// Remember keeps events of this epoch, given once each, lower numbers
-	// first. It is soft: a crash may lose the latest.
+	// first. It is soft: a crash may lose the latest. After an error the same
+	// events are given again, and those that were kept already are left as they
+	// are.
 	Remember(ctx context.Context, events []Event) error
 	// Past yields what is remembered and matches q, newest first.
 	Past(ctx context.Context, q PastQuery) iter.Seq2[PastEvent, error]

@@ -17,6 +17,7 @@ const (
 	gatherFor      = time.Second // how long events wait for others before they are handed over
 	gatherMost     = 1000        // events handed over at once
 	forgetEvery    = time.Minute
+	triesMost      = 30              // attempts to hand over the same while the store takes other writes
 	finishPatience = 5 * time.Second // for the last hand-over, when the broker is closed
 )
 
@@ -47,7 +48,8 @@ type follower struct {
 	batch   []engine.Event // taken from the log and not handed over yet, in order
 	gap     gap            // what is missing and not told yet
 	tried   *opened        // the store that failed to take batch, which is left as it is then; nil: none
-	second  engine.Instant // when the present one began
+	tries   int            // how often
+	second  time.Time      // when the present one began
 	routine int            // routine events of this second
 	others  int            // the rest of this second
 }
@@ -93,8 +95,8 @@ func (f *follower) run(ctx context.Context) {
 				return
 			}
 		}
-		ended := f.gather(ctx)
-		if err := f.handOver(ctx); ended && (err != nil || f.empty()) {
+		more, closed := f.gather(ctx)
+		if err := f.handOver(ctx); closed && (err != nil || !more) {
 			return
 		}
 	}
@@ -108,24 +110,24 @@ func (f *follower) empty() bool {
 }
 
 // gather collects events until they are many or a second has passed. It tells
-// whether there will be no others.
-func (f *follower) gather(ctx context.Context) (ended bool) {
+// whether the log has more of them, and whether it is closed.
+func (f *follower) gather(ctx context.Context) (more, closed bool) {
 	late := time.NewTimer(gatherFor)
 	defer late.Stop()
 	for {
-		next, full := uint64(gatherMost), f.full()
-		if full {
+		next := uint64(gatherMost)
+		if f.full() {
 			next = math.MaxUint64 / 2 // only the end of the log cuts the pause short
 		}
 		select {
 		case <-f.b.events.await(next):
-			if ended = f.take(); ended || full || f.full() {
-				return ended
+			if more, closed = f.take(); closed || f.full() {
+				return more, closed
 			}
 		case <-late.C:
 			return f.take()
 		case <-ctx.Done():
-			return true
+			return false, true
 		}
 	}
 }
@@ -138,30 +140,28 @@ func (f *follower) full() bool {
 	return len(f.batch) >= gatherMost || f.tried != nil
 }
 
-// take adds to the batch what the log has. It tells whether the log has ended
-// and nothing is left in it.
-func (f *follower) take() (ended bool) {
+// take adds to the batch what the log has, and tells as gather does.
+func (f *follower) take() (more, closed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	most := max(0, gatherMost-len(f.batch))
 	if f.tried != nil {
 		most = 0
 	}
-	events, missed, ended := f.b.events.take(most)
+	events, missed, more, closed := f.b.events.take(most)
 	f.gap.add(missed)
-	now := f.b.clock.glance()
 	for _, e := range events {
-		f.admit(now, e)
+		f.admit(e)
 	}
-	return ended
+	return more, closed
 }
 
 // admit is called with mu held.
-func (f *follower) admit(now engine.Instant, e engine.Event) {
+func (f *follower) admit(e engine.Event) {
 	if !wanted(e) {
 		return
 	}
-	if now.Sub(f.second) >= time.Second {
+	if now := time.Now(); now.Sub(f.second) >= time.Second {
 		f.second, f.routine, f.others = now, 0, 0
 	}
 	spent := &f.others
@@ -176,13 +176,13 @@ func (f *follower) admit(now engine.Instant, e engine.Event) {
 	f.batch = append(f.batch, remembered(e))
 }
 
-var errReopening = errors.New("the store is being opened again")
+var errUnready = errors.New("the store is read-only or being opened again")
 
 // handOver gives the history what was gathered. What failed is tried again as
 // it was, so that a history that has got it can tell.
 func (f *follower) handOver(ctx context.Context) error {
-	if f.b.Health().Reopening != "" {
-		return errReopening
+	if h := f.b.Health(); h.Reopening != "" || h.ReadOnly != "" {
+		return errUnready
 	}
 	store := f.b.store.Load()
 	batch, tried := f.sealed()
@@ -193,14 +193,32 @@ func (f *follower) handOver(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err == nil {
-		f.batch, f.tried = nil, nil
+		f.batch, f.tried, f.tries = nil, nil, 0
 		return nil
 	}
 	if tried == nil {
 		f.b.log.Warn("the history was not written; trying again every second", "err", err)
 	}
 	f.batch, f.tried = batch, store
+	if f.tries++; f.tries >= triesMost {
+		f.b.log.Error("events are left out of the history", "events", len(batch), "err", err)
+		f.skip()
+	}
 	return err
+}
+
+// skip leaves a gap where the batch was. Called with mu held.
+func (f *follower) skip() {
+	var g gap
+	for _, e := range f.batch {
+		missing := int64(1)
+		if e.Kind == engine.EventGap {
+			missing = e.Count
+		}
+		g.add(gap{e.N, e.At, missing})
+	}
+	g.add(f.gap) // which is younger
+	f.gap, f.batch, f.tried, f.tries = g, nil, nil, 0
 }
 
 // sealed is what is to be handed over now, with the gap in its place.

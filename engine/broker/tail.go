@@ -83,8 +83,9 @@ func (l *Log) await(n uint64) <-chan struct{} {
 }
 
 // take returns the events that follow what was taken before, most of them at
-// the most, and what was missed since; ended tells that there will be no others.
-func (l *Log) take(most int) (events []engine.Event, missed gap, ended bool) {
+// the most, and what was missed since; more tells whether there are others by
+// now, closed whether there will be no others.
+func (l *Log) take(most int) (events []engine.Event, missed gap, more, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := &l.tail
@@ -93,7 +94,7 @@ func (l *Log) take(most int) (events []engine.Event, missed gap, ended bool) {
 		t.taken++
 		events = append(events, *l.at(t.taken))
 	}
-	return events, missed, l.closed && t.taken == l.last
+	return events, missed, t.taken < l.last, l.closed
 }
 
 // back returns up to most of the events before number n, newest first, and the

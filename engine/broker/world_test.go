@@ -32,6 +32,8 @@ type flaky struct {
 	commits []engine.Batch
 	staged  func() // is called after each Stage
 
+	lapsed     bool          // nobody knows who owns it
+	refusal    error         // of the next opens
 	hold       chan struct{} // commits end when it is closed, nil: at once
 	unreadable int           // bodies that cannot be read, of the next
 	gone       bool          // it cannot be opened
@@ -74,6 +76,24 @@ func (f *flaky) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 	return f.Store.Body(ctx, k)
 }
 
+func (f *flaky) Epoch() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return uint64(f.opens)
+}
+
+func (f *flaky) Owned() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.lapsed
+}
+
+func (f *flaky) lapse() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lapsed = true
+}
+
 // Close keeps what is in memory for the next open.
 func (f *flaky) Close() error { return nil }
 
@@ -89,18 +109,35 @@ func (f *flaky) batches() []engine.Batch {
 	return append([]engine.Batch(nil), f.commits...)
 }
 
+// open counts, and raises the epoch.
+func (f *flaky) open() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opens++
+	if f.gone {
+		return errors.New("it is not there")
+	}
+	return f.refusal
+}
+
 func start(t *testing.T, o broker.Options) *world {
 	t.Helper()
-	w := &world{T: t, store: &flaky{Store: new(memory.Store)}}
-	o.Logger = slog.New(slog.DiscardHandler)
+	f := &flaky{Store: new(memory.Store)}
+	return startOn(t, f, f, o)
+}
+
+// startOn is start with a store that has f in it.
+func startOn(t *testing.T, f *flaky, store engine.Store, o broker.Options) *world {
+	t.Helper()
+	w := &world{T: t, store: f}
+	if o.Logger = slog.New(slog.DiscardHandler); testing.Verbose() {
+		o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) {
-		w.store.mu.Lock()
-		defer w.store.mu.Unlock()
-		w.store.opens++
-		if w.store.gone {
-			return nil, errors.New("it is not there")
+		if err := f.open(); err != nil {
+			return nil, err
 		}
-		return w.store, nil
+		return store, nil
 	}, o)
 	if err != nil {
 		t.Fatal(err)
