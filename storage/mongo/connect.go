@@ -1,0 +1,157 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+)
+
+const (
+	defaultDatabase = "mayfly"
+	// findWithin is how long a server is looked for that can take writes: at the
+	// start, and by each operation after an election. The connection string may
+	// say otherwise.
+	findWithin = 10 * time.Second
+	// hangUpWithin is for the good-bye after a failed attempt to connect.
+	hangUpWithin = 2 * time.Second
+)
+
+// Facts are what a server said of itself when it was asked once. They are for
+// people and for what is said in the log; the protocol needs none of them.
+type facts struct {
+	database string
+	version  string // of MongoDB, or the one that is spoken; empty: not told
+	ferret   string // version of FerretDB; empty: it is none
+	set      string // name of the replica set; empty: it is none
+	sharded  bool
+}
+
+// connect reaches the database that a connection string names, by default
+// "mayfly". The error is one sentence for whoever wrote the string, which is
+// never part of it.
+func connect(ctx context.Context, url string, log *slog.Logger) (*database, facts, error) {
+	return connectWith(ctx, url, log, nil)
+}
+
+// connectWith is connect with more options, unless they are nil.
+func connectWith(ctx context.Context, url string, log *slog.Logger, more *options.ClientOptions) (*database, facts, error) {
+	a, err := parse(url)
+	if err != nil {
+		return nil, facts{}, err
+	}
+	client, err := mongo.Connect(a.options, more)
+	if err != nil {
+		return nil, facts{}, trouble("the connection string for MongoDB cannot be used: "+a.redact(err.Error()), err)
+	}
+	d := &database{client: client, db: client.Database(a.database), log: log}
+	if err := d.probe(ctx); err != nil {
+		parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), hangUpWithin)
+		defer cancel()
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return nil, facts{}, errors.Join(context.Cause(ctx), d.close(parting))
+		}
+		return nil, facts{}, errors.Join(a.explain(err), d.close(parting))
+	}
+	d.facts.database = a.database
+	args := []any{"servers", strings.Join(a.options.Hosts, ","), "database", a.database, "version", d.facts.version}
+	if d.facts.ferret != "" {
+		args = append(args, "ferretdb", d.facts.ferret)
+	}
+	if d.facts.set != "" {
+		args = append(args, "replica_set", d.facts.set)
+	}
+	log.Info("Connected to MongoDB.", append(args, "sharded", d.facts.sharded)...)
+	return d, d.facts, nil
+}
+
+// probe asks once what the server is and whether it lets us in. Connecting alone
+// proves nothing: it succeeds with nobody there.
+func (d *database) probe(ctx context.Context) error {
+	if err := d.client.Ping(ctx, readpref.Primary()); err != nil {
+		return err
+	}
+	admin := d.client.Database("admin")
+	var hello struct {
+		Set       string `bson:"setName"`
+		Message   string `bson:"msg"`
+		Secondary bool   `bson:"secondary"`
+	}
+	if err := admin.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
+		return err
+	}
+	d.facts.set, d.facts.sharded = hello.Set, hello.Message == "isdbgrid"
+	if hello.Secondary {
+		return errSecondary
+	}
+	var build struct {
+		Version string `bson:"version"`
+		Ferret  string `bson:"ferretdbVersion"`
+	}
+	if err := admin.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&build); err != nil && !unauthorized(err) {
+		return err
+	}
+	d.facts.version, d.facts.ferret = build.Version, build.Ferret
+	_, err := d.Get(ctx, settings, "") // the commands above are open to everyone
+	return err
+}
+
+// errSecondary is what comes of connecting to one member and no other.
+var errSecondary = errors.New("not the primary")
+
+// An address is a connection string, taken apart.
+type address struct {
+	options  *options.ClientOptions
+	database string
+}
+
+// parse reads a connection string. What it says of safety and of time-outs for
+// single operations does not count: the protocol decides that.
+func parse(text string) (address, error) {
+	a := address{options: options.Client().SetAppName("mayfly").SetServerSelectionTimeout(findWithin).ApplyURI(text)}
+	if err := a.options.Validate(); err != nil {
+		return address{}, wrongString(text, err)
+	}
+	a.options.SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: new(true)}).
+		SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()).
+		SetRetryWrites(false)
+	a.options.Timeout = nil
+	name, err := databaseIn(text)
+	if err != nil {
+		return address{}, err
+	}
+	a.database = name
+	return a, nil
+}
+
+// databaseIn is the database that a valid connection string names.
+func databaseIn(text string) (string, error) {
+	_, rest, _ := strings.Cut(text, "://")
+	if _, after, ok := strings.Cut(rest, "@"); ok {
+		rest = after
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	_, name, _ := strings.Cut(rest, "/")
+	name, err := url.PathUnescape(name)
+	switch {
+	case err != nil:
+		return "", trouble("the connection string for MongoDB is wrong: the database's name is not well percent-encoded", err)
+	case name == "":
+		return defaultDatabase, nil
+	case name == "admin" || name == "local" || name == "config":
+		return "", trouble(fmt.Sprintf("the database %q is MongoDB's own: name another one in the connection string, or none for %q", name, defaultDatabase), nil)
+	case len(name) > 63 || strings.ContainsAny(name, "/\\. \"$*<>:|?\x00"):
+		return "", trouble(fmt.Sprintf("%q cannot be the name of a database: 63 bytes at most, without spaces and any of /\\.\"$*<>:|?", name), nil)
+	}
+	return name, nil
+}
