@@ -31,6 +31,9 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 	err := s.write(b.Hard, func(w *writer) error {
 		before := w.loosened
 		err := w.apply(b, staged)
+		if err == nil {
+			err = w.remember(s.epoch, b.Audit)
+		}
 		loosened = w.loosened - before
 		return err
 	})

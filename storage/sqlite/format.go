@@ -12,19 +12,28 @@ import (
 // applicationID marks the file as ours ("Mayf"), for us and for file(1).
 const applicationID = 0x4d617966
 
-//go:embed schema.sql
-var schema string
+// schema.sql is the format that began, history.sql what came with format 2.
+// Together they are what a new file gets.
+var (
+	//go:embed schema.sql
+	schemaSQL string
+	//go:embed history.sql
+	historySQL string
+)
 
-// A format is a version of the file's layout. A change of schema.sql that an
-// older broker could not live with raises it, adds a step, and puts a store
-// written by the former into testdata.
+// A format is a version of the file's layout. A change that an older broker
+// could not live with raises it, adds a step, and puts a store written by the
+// former into testdata. A step stays what it was: one that is made of a whole
+// file gets a copy of it before that file changes.
 type format struct {
 	version int64
 	schema  string           // of a new file
 	steps   map[int64]string // from that version to the next one
 }
 
-func current() *format { return &format{version: 1, schema: schema} }
+func current() *format {
+	return &format{version: 2, schema: schemaSQL + historySQL, steps: map[int64]string{1: historySQL}}
+}
 
 // prepare makes c's file one of this format: a new one is given the schema, an
 // older one is migrated.

@@ -19,12 +19,12 @@ import (
 	"mayfly/engine/value"
 )
 
-// writeTestdata makes TestFormats write a store of the current format instead
-// of reading it. Do so once for each format, before it is released.
+// writeTestdata makes TestFormats write a store of the current format before it
+// reads those there are. Do so once for each format, before it is released.
 const writeTestdata = "MAYFLY_WRITE_TESTDATA"
 
-// formatOne is what testdata/format-1.gz holds, in the order of Load. Fields
-// that come later are zero in it.
+// formatOne is what testdata/format-1.gz holds, in the order of Load, and those
+// of later formats too. Fields that come later are zero in it.
 func formatOne() []engine.Record {
 	content := engine.Content{MessageID: "order-17", Subject: "paid", ContentType: "text/plain", TTL: time.Hour,
 		Properties: value.Properties{{Name: "euros", Value: value.OfInt(42)}}, BodySize: 5}
@@ -57,6 +57,20 @@ func formatOne() []engine.Record {
 	}
 }
 
+// formatTwo is the history in testdata/format-2.gz, newest first.
+func formatTwo() []engine.PastEvent {
+	records := formatOne()
+	dead, orders := records[9].(engine.Message), records[1].(engine.Entity)
+	return []engine.PastEvent{
+		{Epoch: 1, Event: engine.Event{N: 3, Kind: engine.EventMoved, At: 1784000000009, Holder: dead.Holder, Path: "orders/$DeadLetterQueue", To: "audit",
+			Actor: "somebody", Audit: true, Message: dead, Content: records[7].(engine.StoredContent).Content}},
+		{Epoch: 1, Event: engine.Event{N: 2, Kind: engine.EventPurged, At: 1784000000008, Holder: orders.ID, Path: "orders", Actor: "für Menschen",
+			Reason: "it was time", Count: 1 << 40}},
+		{Epoch: 1, Event: engine.Event{N: 1, Kind: engine.EventEntityDeleted, At: 1784000000008, Holder: orders.ID, Path: "orders", Actor: "somebody", Audit: true,
+			Entity: &orders, Rules: []engine.Rule{records[4].(engine.Rule)}, Subs: []engine.Entity{records[3].(engine.Entity)}}},
+	}
+}
+
 var largeBodyOfFormatOne = bytes.Repeat([]byte("0123456789"), 60_000)
 
 func batchFrom(records []engine.Record) *engine.Batch {
@@ -81,10 +95,18 @@ func batchFrom(records []engine.Record) *engine.Batch {
 }
 
 func TestFormats(t *testing.T) {
-	const file = "testdata/format-1.gz"
 	if os.Getenv(writeTestdata) != "" {
-		writeFormat(t, file)
+		writeFormat(t, fileOf(current().version))
 	}
+	for version, history := range map[int64][]engine.PastEvent{1: nil, 2: formatTwo()} {
+		t.Run(fmt.Sprint(version), func(t *testing.T) { testFormat(t, version, history) })
+	}
+}
+
+func fileOf(version int64) string { return fmt.Sprintf("testdata/format-%d.gz", version) }
+
+func testFormat(t *testing.T, version int64, history []engine.PastEvent) {
+	file := fileOf(version)
 	packed, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +132,20 @@ func TestFormats(t *testing.T) {
 		}
 		r.Close()
 	}
-	mustCommit(t, s, batchOf(1, 10))
+	if d := cmp.Diff(history, past(t, s, engine.PastQuery{})); d != "" {
+		t.Errorf("%s (-want +got):\n%s", file, d)
+	}
+	sized(t, s)
+	b := batchOf(1, 10)
+	b.Audit = []engine.Event{{N: 1, At: 1784000000010, Kind: engine.EventTouched, Audit: true}}
+	mustCommit(t, s, b)
+	if n := len(past(t, s, engine.PastQuery{Audit: true, From: 1784000000010})); n != 1 {
+		t.Errorf("%d events are remembered of what was done now", n)
+	}
+	_, err = os.Stat(fmt.Sprint(path, ".format-", version))
+	if migrated := err == nil; migrated != (version < current().version) {
+		t.Errorf("a backup of format %d: %v", version, err)
+	}
 }
 
 func writeFormat(t *testing.T, file string) {
@@ -121,7 +156,10 @@ func writeFormat(t *testing.T, file string) {
 	}
 	b := batchFrom(formatOne())
 	b.Bodies = []engine.Body{{Key: 1<<40 | 6, Bytes: []byte("hello")}}
+	history := formatTwo()
+	b.Audit = []engine.Event{history[2].Event, history[0].Event}
 	mustCommit(t, s, b)
+	remember(t, s, []engine.Event{history[1].Event})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +224,7 @@ func TestForeignAndNewerFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ sql, want string }{
-		"newer":          {"PRAGMA user_version=3", "was written by a newer Mayfly: it has format 3, and this version knows formats up to 1"},
+		"newer":          {"PRAGMA user_version=3", "was written by a newer Mayfly: it has format 3, and this version knows formats up to 2"},
 		"somebody's":     {"PRAGMA application_id=0; CREATE TABLE theirs(x)", "is not a Mayfly store: it is the SQLite file of another program"},
 		"somebody's own": {"PRAGMA application_id=77", "is not a Mayfly store: it is the SQLite file of another program"},
 	} {
@@ -216,12 +254,13 @@ func TestMigration(t *testing.T) {
 	s := openAt(t, path, Options{})
 	mustCommit(t, s, batchOf(1, 10))
 	s.Close()
-	next := &format{version: 3, schema: schema, steps: map[int64]string{
-		1: "ALTER TABLE meter ADD COLUMN colour TEXT; UPDATE meter SET colour = 'blue'",
-		2: "ALTER TABLE meter RENAME COLUMN colour TO hue",
+	is := current().version
+	next := &format{version: is + 2, steps: map[int64]string{
+		is:     "ALTER TABLE meter ADD COLUMN colour TEXT; UPDATE meter SET colour = 'blue'",
+		is + 1: "ALTER TABLE meter RENAME COLUMN colour TO hue",
 	}}
-	bad := &format{version: 3, schema: schema, steps: map[int64]string{1: next.steps[1], 2: "ALTER TABLE nothing RENAME TO all_"}}
-	if _, err := Open(t.Context(), path, Options{format: bad}); err == nil || !strings.Contains(err.Error(), "cannot be brought to format 3") {
+	bad := &format{version: is + 2, steps: map[int64]string{is: next.steps[is], is + 1: "ALTER TABLE nothing RENAME TO all_"}}
+	if _, err := Open(t.Context(), path, Options{format: bad}); err == nil || !strings.Contains(err.Error(), fmt.Sprint("cannot be brought to format ", is+2)) {
 		t.Fatalf("a step that fails: %v", err)
 	}
 	s = openAt(t, path, Options{}) // it is still what it was
@@ -237,7 +276,7 @@ func TestMigration(t *testing.T) {
 	if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("the migrated store is opened by the old program: %v", err)
 	}
-	old := openAt(t, fmt.Sprint(path, ".format-1"), Options{})
+	old := openAt(t, fmt.Sprint(path, ".format-", is), Options{})
 	if n, _ := held(t, old); n != 10 {
 		t.Errorf("%d messages in the backup", n)
 	}

@@ -1,4 +1,4 @@
--- Format 1 of a Mayfly store: one namespace per file.
+-- A Mayfly store: one namespace per file. history.sql is the rest of it.
 --
 -- Tables are what the broker reads and writes; the views at the end are for
 -- people, and read like a namespace with its times spelt out. Times are

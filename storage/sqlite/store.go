@@ -7,7 +7,8 @@
 // the log in its place and not flushed. Two goroutines belong to the store: one
 // moves the log into the file, so that no commit has to, the other deletes in
 // slices what was dropped at one stroke: the messages of a deleted entity, large
-// bodies.
+// bodies. History is written and deleted in slices too, but for what operators
+// did, which comes with its batch.
 package sqlite
 
 import (
@@ -72,6 +73,8 @@ type Store struct {
 	moved    atomic.Int64  // pages of the log that are in the file already
 	toSweep  chan struct{} // there is something to sweep; holds one
 	sweeping sync.Mutex    // one sweep at a time
+
+	forgetting sync.Mutex // one at a time
 }
 
 // Open opens the store in the file path and takes it for this process until

@@ -246,27 +246,11 @@ func (s *Store) sweepHolder(ctx context.Context, id int64) error {
 
 // identities is what a query for one column of numbers yields.
 func (s *Store) identities(ctx context.Context, sql string, args ...int64) (ids []int64, err error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	r, err := s.readers.get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer s.readers.put(r)
-	st, _, err := r.c.Prepare(sql)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	for i, a := range args {
-		if err := st.BindInt64(i+1, a); err != nil {
-			return nil, err
-		}
-	}
-	for st.Step() {
-		ids = append(ids, st.ColumnInt64(0))
-	}
-	return ids, st.Err()
+	err = s.read(ctx, func(c *sqlite3.Conn) error {
+		return each(c, sql, func(r *row) bool {
+			ids = append(ids, r.int())
+			return true
+		}, args...)
+	})
+	return ids, err
 }

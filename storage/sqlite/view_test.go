@@ -38,6 +38,10 @@ func TestViews(t *testing.T) {
 			{Key: 4, Content: 1, Holder: 11, Seq: 1, Extra: &engine.Extra{DeadLettered: true, Reason: "TTLExpiredException", DeadAt: at}},
 		},
 	})
+	remember(t, s, []engine.Event{
+		{N: 7, At: at, Kind: engine.EventMoved, Path: "orders/$DeadLetterQueue", To: "orders", Actor: "somebody", Message: engine.Message{Key: 4}, Audit: true},
+		{N: 8, At: at + 1, Kind: engine.EventPurged, Path: "orders", Count: 3, Reason: "by hand"},
+	})
 	want := map[string]string{
 		"SELECT path, active, locked, deferred, scheduled, dead_letters, status, ttl_seconds, lock_seconds, created_at, last_used FROM queues": "orders|1|1|0|0|1|Active|90.0|60.0|2026-07-14T10:04:12.345Z|2026-07-14T10:04:12.345Z",
 		"SELECT path, created_at FROM topics":                        "prices|2026-07-14T10:04:12.345Z",
@@ -45,6 +49,8 @@ func TestViews(t *testing.T) {
 		"SELECT path, sequence_number, state, message_id, delivery_count, enqueued_at, expires_at, locked_until, dead_letter_reason, body_bytes, body FROM messages ORDER BY path, sequence_number": "orders|3|Active|order-17|0|2026-07-14T10:04:12.345Z|2026-07-14T10:05:42.345Z|||5|hello\n" +
 			"orders|4|Locked||1|||2026-07-14T10:05:12.345Z||0|\n" +
 			"orders/$DeadLetterQueue|1|Active|order-17|0||||TTLExpiredException|5|hello",
+		"SELECT * FROM activity": "2026-07-14T10:04:12.346Z|purged|orders|||by hand|3||0\n" +
+			"2026-07-14T10:04:12.345Z|moved|orders/$DeadLetterQueue|orders|somebody|||4|1",
 		"PRAGMA integrity_check": "ok",
 	}
 	tools := map[string]func(ctx context.Context, path, sql string) (string, error){"the driver": query}

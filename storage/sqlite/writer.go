@@ -30,6 +30,8 @@ type writer struct {
 	dropMessages, dropContents, dropBodies               *sqlite3.Stmt // from one key to another
 	dropLarge, dropLoose, isLoose                        *sqlite3.Stmt
 	sweepChunks, sweepMessages, sweepRules, sweepDropped *sqlite3.Stmt
+
+	putHistory, addToHistorySize, dropEarly, dropOldest *sqlite3.Stmt
 }
 
 // newWriter takes c over. grew is called after each commit with the length of
@@ -70,6 +72,10 @@ func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 		{&w.sweepMessages, "DELETE FROM message WHERE key = ? AND holder IN (SELECT holder FROM dropped)"},
 		{&w.sweepRules, "DELETE FROM rule WHERE subscription = ?1 AND folded IN (SELECT folded FROM rule WHERE subscription = ?1 LIMIT ?2)"},
 		{&w.sweepDropped, "DELETE FROM dropped WHERE holder = ?"},
+		{&w.putHistory, putHistory},
+		{&w.addToHistorySize, addToHistorySize},
+		{&w.dropEarly, dropEarly},
+		{&w.dropOldest, dropOldest},
 	} {
 		st, _, err := c.PrepareFlags(s.sql, sqlite3.PREPARE_PERSISTENT)
 		if err != nil {

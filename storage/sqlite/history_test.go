@@ -1,0 +1,198 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"mayfly/engine"
+)
+
+// eventsAt are n events of one message each, a millisecond apart.
+func eventsAt(at engine.Instant, n int) []engine.Event {
+	events := make([]engine.Event, n)
+	for i := range events {
+		events[i] = engine.Event{
+			N: uint64(at) + uint64(i), At: at + engine.Instant(i), Kind: engine.EventSent, Path: "orders", Actor: "somebody",
+			Message: engine.Message{Key: engine.Key(i + 1), Seq: engine.Seq(i)}, Content: "\x01\x01x",
+		}
+	}
+	return events
+}
+
+func past(t *testing.T, s *Store, q engine.PastQuery) (all []engine.PastEvent) {
+	t.Helper()
+	for e, err := range s.Past(t.Context(), q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func remember(t *testing.T, s *Store, events []engine.Event) {
+	t.Helper()
+	if err := s.Remember(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sized checks the running total.
+func sized(t *testing.T, s *Store) (bytes int64) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bytes, err := number(s.w.c, getHistorySize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := number(s.w.c, "SELECT coalesce(sum(length(packed) + 128), 0) FROM history"); err != nil || sum != bytes {
+		t.Errorf("history takes %d bytes and says %d, %v", sum, bytes, err)
+	}
+	return bytes
+}
+
+// TestHistorySize keeps the running total right, whatever comes and goes.
+func TestHistorySize(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	s := openAt(t, path, Options{})
+	remember(t, s, eventsAt(1000, 500))
+	all := sized(t, s)
+	remember(t, s, eventsAt(1000, 500)[250:]) // again
+	if sized(t, s) != all {
+		t.Error("what is there already counts again")
+	}
+	audit := eventsAt(3000, 10)
+	for i := range audit {
+		audit[i].Audit = true
+	}
+	mustCommit(t, s, &engine.Batch{Hard: true, Now: 1, Audit: audit})
+	all = sized(t, s)
+	row := all/510 + 1
+	for _, tc := range []struct {
+		before engine.Instant
+		most   int64
+		want   int // events
+	}{
+		{0, 0, 510}, {1, all, 510}, {1100, 0, 410}, {0, 255 * row, 255}, {0, 10 * row, 10}, {0, 4 * row, 4}, {0, 1, 0},
+	} {
+		if err := s.Forget(t.Context(), tc.before, tc.most); err != nil {
+			t.Fatal(err)
+		}
+		got := len(past(t, s, engine.PastQuery{}))
+		if bytes := sized(t, s); tc.most > 0 && bytes > tc.most || got < tc.want-1 || got > tc.want+1 {
+			t.Errorf("after Forget(%d, %d) there are %d events of %d bytes; want %d", tc.before, tc.most, got, bytes, tc.want)
+		}
+		s.Close()
+		s = openAt(t, path, Options{})
+	}
+}
+
+// TestPages looks for what is rare among many, and at the edges of pages.
+func TestPages(t *testing.T) {
+	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
+	events := eventsAt(1000, 2*pageRows)
+	rare := func(i int, k engine.EventKind) { events[i].Kind, events[i].Path = k, "rare" }
+	rare(0, engine.EventDeferred)
+	rare(pageRows, engine.EventEntityUpdated) // the last of a page
+	rare(pageRows-1, engine.EventDeferred)
+	remember(t, s, events)
+	for name, tc := range map[string]struct {
+		q    engine.PastQuery
+		want int
+	}{
+		"all":          {engine.PastQuery{}, 2 * pageRows},
+		"a path":       {engine.PastQuery{Path: "Rare"}, 3},
+		"a path, two":  {engine.PastQuery{Path: "rare", Limit: 2}, 2},
+		"a kind":       {engine.PastQuery{Kinds: []engine.EventKind{engine.EventDeferred}}, 2},
+		"another kind": {engine.PastQuery{Kinds: []engine.EventKind{engine.EventEntityUpdated, engine.EventPurged}}, 1},
+		"a key":        {engine.PastQuery{Key: 17}, 1},
+		"a page":       {engine.PastQuery{Limit: pageEvents}, pageEvents},
+		"one more":     {engine.PastQuery{Limit: pageEvents + 1}, pageEvents + 1},
+	} {
+		if got := past(t, s, tc.q); len(got) != tc.want {
+			t.Errorf("%s: %d events; want %d", name, len(got), tc.want)
+		}
+	}
+}
+
+// TestPastPlan makes sure that an index is behind every page.
+func TestPastPlan(t *testing.T) {
+	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
+	plan := func(sql string) string {
+		var lines []string
+		if err := s.read(t.Context(), func(c *sqlite3.Conn) error {
+			return each(c, "EXPLAIN QUERY PLAN "+sql, func(r *row) bool {
+				r.n = 3
+				lines = append(lines, r.text())
+				return true
+			})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(lines, "\n")
+	}
+	const bounds = "(at>? AND (at,epoch,n)<(?,?,?))"
+	for _, tc := range []struct {
+		q    engine.PastQuery
+		want string
+	}{
+		{engine.PastQuery{Path: "q", From: 5, Until: 7}, "PRIMARY KEY " + bounds},
+		{engine.PastQuery{Key: 5, Audit: true}, "INDEX history_key (key=? AND at>? AND (at,epoch,n)<(?,?,?))"},
+		{engine.PastQuery{Audit: true}, "INDEX history_notable " + bounds},
+		{engine.PastQuery{Kinds: []engine.EventKind{engine.EventGap}}, "INDEX history_notable " + bounds},
+		{engine.PastQuery{Kinds: []engine.EventKind{engine.EventGap, engine.EventSent}}, "PRIMARY KEY " + bounds},
+	} {
+		sql, _ := selectPast(tc.q)
+		if got := plan(sql); got != "SEARCH history USING "+tc.want {
+			t.Errorf("%s\nis done by %q; want %q", sql, got, tc.want)
+		}
+	}
+	for _, sql := range []string{dropEarly, dropOldest} {
+		if got := plan(sql); strings.Contains(got, "SCAN history") || strings.Contains(got, "TEMP B-TREE") {
+			t.Errorf("%s\nis done by %s", sql, got)
+		}
+	}
+}
+
+// TestCorruptEvent says which one it is.
+func TestCorruptEvent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	s := openAt(t, path, Options{})
+	remember(t, s, eventsAt(1000, 3))
+	s.Close()
+	raw(t, path, "UPDATE history SET packed = x'07' WHERE at = 1001")
+	s = openAt(t, path, Options{})
+	n := 0
+	for _, err := range s.Past(t.Context(), engine.PastQuery{}) {
+		if n++; n == 2 {
+			if err == nil || !strings.Contains(err.Error(), "event 1001 of epoch 1") {
+				t.Errorf("%v", err)
+			}
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d events or errors; want 2", n)
+	}
+}
+
+func TestForgetStops(t *testing.T) {
+	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
+	remember(t, s, eventsAt(1000, 1000))
+	ctx, end := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	end(why)
+	if err := s.Forget(ctx, 5000, 1); !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+	if got := len(past(t, s, engine.PastQuery{})); got != 1000 {
+		t.Errorf("%d events are left", got)
+	}
+}
