@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -256,8 +258,8 @@ func (s *Store) contentOf(ctx context.Context, w *window, k engine.Key) (engine.
 // writes may bring some back; nothing will ever refer to them, and who opens
 // the store next sweeps them.
 func (s *Store) applyGone(ctx context.Context, w *window) error {
-	for k, c := range w.contents {
-		if c.gone {
+	for _, k := range slices.Sorted(maps.Keys(w.contents)) {
+		if c := w.contents[k]; c.gone {
 			s.leaving = append(s.leaving, leaving{k, c.hasBody})
 		}
 	}

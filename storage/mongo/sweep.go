@@ -3,6 +3,8 @@ package mongo
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -168,9 +170,9 @@ func (s *Store) orphan(k engine.Key, met *keyset) bool {
 // belong to none: somebody died while they were staged.
 func (s *Store) sweepOrphans(ctx context.Context, met *keyset) error {
 	s.mu.Lock()
-	for k, l := range s.large {
+	for _, k := range slices.Sorted(maps.Keys(s.large)) {
 		if s.orphan(k, met) {
-			s.unwanted = append(s.unwanted, l)
+			s.unwanted = append(s.unwanted, s.large[k])
 			delete(s.large, k)
 		}
 	}
