@@ -41,7 +41,8 @@ var imports = []rule{
 	{"views/...", []string{"views/...", "static/..."}, "a template shows what it is given: view models, never engine types"},
 
 	{"web/access/...", []string{"engine/..."}, "who may do what, the same at every door"},
-	{"web/show/...", []string{"engine/...", "views/..."}, "turns engine state into view models for page and push alike"},
+	{"web/past/...", []string{"engine/..."}, "what may be asked of the history, the same at every door"},
+	{"web/show/...", []string{"engine/...", "views/...", "web/past/..."}, "turns engine state into view models for page and push alike"},
 	{"web/rest/...", doorMay, doorWhy},
 	{"web/api/...", doorMay, doorWhy},
 	{"web/ui/...", pageDoorMay, doorWhy},
@@ -52,7 +53,7 @@ var imports = []rule{
 const doorWhy = "a door parses, submits and presents: two doors share only what stands beside them, and none sees a store"
 
 var (
-	doorMay     = []string{"engine/...", "web/access/...", "web/show/..."}
+	doorMay     = []string{"engine/...", "web/access/...", "web/past/...", "web/show/..."}
 	pageDoorMay = append([]string{"views/...", "static/..."}, doorMay...)
 )
 

@@ -24,8 +24,7 @@ const (
 // own opens the broker, however long another server owns the namespace: until
 // then both ports say that this one stands by. Once they do, or did, or the
 // namespace was this server's, it goes on trying whatever is wrong, and says
-// so; before that it gives up when c.Wait is over. It is nil, without an
-// error, if ctx ended first.
+// so; before that it gives up when c.Wait is over.
 func (p *program) own(ctx context.Context) (*broker.Broker, error) {
 	began, pause := time.Now(), tryAgainAfter
 	for {
@@ -34,9 +33,9 @@ func (p *program) own(ctx context.Context) (*broker.Broker, error) {
 		case err == nil:
 			return b, nil
 		case ctx.Err() != nil:
-			return nil, nil
+			return nil, context.Cause(ctx)
 		case p.lasting, errors.Is(err, engine.ErrUnreachable) && time.Since(began) < p.c.Wait:
-			p.standBy(engine.Owner{}, sentence(err))
+			p.standBy(engine.Owner{}, sentence(err)) //nolint:contextcheck // requests bring their own
 		default:
 			return nil, err
 		}
@@ -48,7 +47,7 @@ func (p *program) own(ctx context.Context) (*broker.Broker, error) {
 		case err := <-p.served:
 			return nil, err
 		case <-ctx.Done():
-			return nil, nil
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -82,14 +81,13 @@ func (p *program) try(ctx context.Context) (*broker.Broker, error) {
 		select {
 		case o := <-owners:
 			p.lasting = true
-			p.standBy(o, "")
+			p.standBy(o, "") //nolint:contextcheck // requests bring their own
 		case r := <-ended:
 			return r.b, r.err
 		case err := <-p.served:
 			cancel()
 			if r := <-ended; r.err == nil {
-				_, cerr := p.close(r.b)
-				err = errors.Join(err, cerr)
+				err = errors.Join(err, p.close(r.b))
 			}
 			return nil, err
 		}
@@ -125,7 +123,7 @@ func (p *program) standBy(owner engine.Owner, why string) {
 		*w = web.Standby{Namespace: p.c.Namespace, Since: time.Now(), Within: 2 * p.c.Lease, Kept: keptIn(p.c.Store)}
 	}
 	w.Owner, w.Why = owner, why
-	p.server.StandBy(*w) //nolint:contextcheck // requests end with Shutdown, gracefully
+	p.server.StandBy(*w)
 	p.start()
 	if owner == (engine.Owner{}) {
 		return

@@ -71,7 +71,10 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	defer func() { err = errors.Join(err, p.shut(ctx)) }()
 	for {
 		b, err := p.own(ctx)
-		if err != nil || b == nil {
+		if ctx.Err() != nil && b == nil {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		if fenced, err := p.serve(ctx, b); !fenced {
@@ -87,22 +90,21 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 func (p *program) serve(ctx context.Context, b *broker.Broker) (fenced bool, err error) {
 	ready, err := p.furnish(ctx, b)
 	if err != nil {
-		fenced, cerr := p.close(b)
-		if fenced || ctx.Err() != nil {
-			err = nil
+		if p.lost(b) {
+			return true, nil
 		}
-		return fenced, errors.Join(err, cerr)
+		return false, errors.Join(err, p.close(b))
 	}
 	pages := openDashboard(b, p.c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
-	p.server.Open(pages.doors)
+	p.server.Open(pages.doors)            //nolint:contextcheck // requests bring their own
 	p.start()
 	p.waiting, p.told, p.lasting = web.Standby{}, false, p.shared
 	p.tell(ready)
 	select {
 	case err = <-p.served:
 	case <-b.Done():
-		if fenced, _ := p.close(b); fenced {
-			p.standBy(engine.Owner{}, "")
+		if p.lost(b) {
+			p.standBy(engine.Owner{}, "") //nolint:contextcheck // likewise
 			p.leaving.Go(func() { pages.end(context.WithoutCancel(ctx)) })
 			return true, nil
 		}
@@ -114,21 +116,22 @@ func (p *program) serve(ctx context.Context, b *broker.Broker) (fenced bool, err
 	defer cancel()
 	err = errors.Join(err, pages.leave(stopping), p.shut(ctx))
 	pages.close()
-	_, cerr := p.close(b) // after the doors: what they let in is made durable
-	return false, errors.Join(err, cerr)
+	return false, errors.Join(err, p.close(b)) // after the doors: what they let in is made durable
 }
 
-// close closes the broker. fenced tells that it has ended because another server
-// may own the namespace, which is no error where servers share a store.
-func (p *program) close(b *broker.Broker) (fenced bool, err error) {
-	err = b.Close()
-	if p.shared && errors.Is(err, engine.ErrFenced) {
-		return true, nil
+// lost tells whether a broker that has ended did so because another server may
+// own the namespace. One that has not is closed.
+func (p *program) lost(b *broker.Broker) bool {
+	return p.shared && errors.Is(b.Close(), engine.ErrFenced)
+}
+
+// close closes the broker. To have lost the namespace meanwhile is no failure
+// where servers share a store.
+func (p *program) close(b *broker.Broker) error {
+	if err := b.Close(); err != nil && !p.lost(b) {
+		return fmt.Errorf("the broker did not end well: %w", err)
 	}
-	if err != nil {
-		err = fmt.Errorf("the broker did not end well: %w", err)
-	}
-	return false, err
+	return nil
 }
 
 // furnish makes the namespace what --config says, and finds out what to tell of

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,14 +17,12 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/web/api"
 )
 
 // A standing is the program on a shared store, and what it tells of itself.
 type standing struct {
 	t     *testing.T
 	out   output
-	log   output
 	news  chan Ready
 	ended chan error
 	stop  context.CancelCauseFunc
@@ -57,7 +56,11 @@ func share(t *testing.T, on *shelf, c Config) *standing {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancelCause(context.Background())
 	go func() { s.ended <- run(ctx, c, &s.out); close(s.ended) }()
-	t.Cleanup(func() { s.stop(errStopped); <-s.ended })
+	t.Cleanup(func() {
+		s.stop(errStopped)
+		for range s.ended { // until it is closed; what it says is asked for elsewhere
+		}
+	})
 	return s
 }
 
@@ -169,17 +172,7 @@ func TestFencedServerStandsBy(t *testing.T) {
 		t.Fatal(code, text)
 	}
 	for round := range 3 {
-		socket, before := dialLive(t, r.Dashboard), accessed(t, r)
-		polled := make(chan int, 1)
-		go func() {
-			code, _ := request(t, http.MethodPost, r.Admin+"/q/messages/head?timeout=60", "")
-			polled <- code
-		}()
-		for accessed(t, r).Equal(before) {
-			if t.Context().Err() != nil {
-				t.Fatal("it never waited")
-			}
-		}
+		socket, polled := dialLive(t, r.Dashboard), poll(t, r)
 		on.seize(other)
 		if got := s.next(stateStandby); got.Owner != other.Dashboard {
 			t.Errorf("round %d: it stands by for %q", round, got.Owner)
@@ -218,18 +211,27 @@ func TestFencedServerStandsBy(t *testing.T) {
 	}
 }
 
-// accessed is when the queue q was used last: a receive that waits is a use.
-func accessed(t *testing.T, r Ready) time.Time {
+// poll waits at the queue q for a message; it returns when the request has been
+// sent, and what it is answered with comes later.
+func poll(t *testing.T, r Ready) <-chan int {
 	t.Helper()
-	var e api.Entity
-	_, text := request(t, http.MethodGet, r.Dashboard+"/api/v1/entities/q", "")
-	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		t.Fatal(err, text)
-	}
-	if e.AccessedAt == nil {
-		return time.Time{}
-	}
-	return *e.AccessedAt
+	sent, answered := make(chan struct{}), make(chan int, 1)
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) }})
+	go func() {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Admin+"/q/messages/head?timeout=60", http.NoBody)
+		if err != nil {
+			panic(err)
+		}
+		w, err := new(http.Transport).RoundTrip(req)
+		if err != nil {
+			answered <- 0
+			return
+		}
+		w.Body.Close()
+		answered <- w.StatusCode
+	}()
+	<-sent
+	return answered
 }
 
 // TestOwnFormerEpochNeedsNoStandby: what a server lost to nobody is its own
