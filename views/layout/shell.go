@@ -27,6 +27,7 @@ const (
 	Topics      Section = "topics"
 	Deferred    Section = "deferred"
 	Temporary   Section = "temporary"
+	Activity    Section = "activity"
 )
 
 // A Shell is what a page needs to be told to stand in its surroundings.

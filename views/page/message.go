@@ -40,7 +40,8 @@ type Message struct {
 	Why     component.Why // how it came by its time to live; no terms: not shown
 	Reason  Reason        // of a dead letter; Reason.N is unused
 
-	Life []component.Entry
+	Life  []component.Entry
+	Known Known
 
 	View        BodyView
 	Body        Body
@@ -56,6 +57,15 @@ type Message struct {
 	// known of it but its key.
 	Ended   component.Entry
 	Missing bool
+	// Bare is set when it ended and its headers were not kept.
+	Bare bool
+}
+
+// Known is how far a message's story reaches.
+type Known struct {
+	Kept   time.Duration // how long it is remembered; zero: not told
+	Cut    bool          // there is more before what is shown
+	Broken bool          // what was remembered could not be read just now
 }
 
 // A Place is the entity a message is in.
@@ -109,13 +119,16 @@ func (m Message) Parts() []view.Part {
 		slot("ended", messageEnded(m)),
 		slot("actions", messageActions(m)),
 		slot("time", messageTime(m)),
-		slot("life", component.Passport(m.Life)),
+		slot("life", messageLife(m)),
 		slot("properties", messageProperties(m)),
 	)
 }
 
 // there says whether the message can still be acted on.
 func (m Message) there() bool { return !m.Missing && m.Ended.Title == "" }
+
+// over says whether the message is known to have been there, and is not.
+func (m Message) over() bool { return m.Ended.Title != "" }
 
 // what is what the message is called: its subject, or its id, or neither.
 func (m Message) what(ctx context.Context) string {

@@ -19,6 +19,7 @@ type Temporary struct {
 	Least   time.Duration // the shortest idle time that is allowed
 	Sitters []Sitter      // soonest first; held and pinned ones last
 	Graves  []component.Grave
+	Kept    time.Duration // how long what happened is remembered; zero: since the start
 }
 
 // A Sitter is an entity with a time to idle.
@@ -42,6 +43,7 @@ type Sitter struct {
 	Why []component.Text
 
 	Activities []component.Activity // oldest first
+	Began      time.Time            // before this only what moved messages is known; zero: all is
 }
 
 // Full is the page.

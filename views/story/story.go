@@ -34,7 +34,7 @@ func All() []Story {
 		{Name: "deferred", Page: deferred()},
 		{Name: "deferred-empty", Page: deferredEmpty()},
 		{Name: "components", Piece: components()},
-	}, entityStories()...)
+	}, append(activityStories(), entityStories()...)...)
 }
 
 // now is the instant at which every story is told.

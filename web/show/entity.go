@@ -252,13 +252,13 @@ func settings(ctx context.Context, kind engine.EntityKind, c engine.Config) (out
 // gravePage is the page of an entity that is no more; missing is what to answer
 // if nothing is remembered of it.
 func (p *Pages) gravePage(ctx context.Context, at Place, missing error) (view.Page, uint64, error) {
-	g, ok := p.recent.grave(at.Path)
-	if !ok {
-		return nil, 0, missing
-	}
 	s, err := p.look(ctx, func(broker.Reader) error { return nil })
 	if err != nil {
 		return nil, 0, err
+	}
+	g, ok := p.graveOf(ctx, at.Path)
+	if !ok {
+		return nil, 0, missing
 	}
 	at.Entity, at.Path = g.Entity.Kind, g.Path
 	m := page.Entity{

@@ -178,7 +178,7 @@ func expirationsLede(ctx context.Context, h component.Horizon, next []engine.Row
 // justExpired is a message that ran out a moment ago.
 func (p *Pages) justExpired(t trace, now engine.Instant) page.Expired {
 	e := page.Expired{
-		Key: strconv.FormatUint(t.n, 10), Subject: t.name, Entity: Shown(t.path), Href: p.MessageURL(t.key),
+		Key: t.id(), Subject: t.name, Entity: Shown(t.path), Href: p.MessageURL(t.key),
 		At: t.at.Time(), Now: now.Time(),
 	}
 	if t.kind == engine.EventDeadLettered {

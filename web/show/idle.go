@@ -38,11 +38,16 @@ func (p *Pages) sitter(ctx context.Context, e engine.EntityState, now engine.Ins
 		Messages: int(e.Counts.MessageCount()), State: glass(e), Clock: idleClock(e, now),
 		Why: p.whyHeld(ctx, e),
 	}
-	for _, u := range slices.Backward(e.Uses) {
+	uses := e.Uses
+	if l := p.recent.ledger(e.ID); len(l) > 0 && len(uses) < ledgerUses {
+		s.Began = p.recent.began.Time()
+		uses = slices.Concat(uses, l[:min(len(l), ledgerUses-len(uses))])
+	}
+	for _, u := range slices.Backward(uses) {
 		s.Activities = append(s.Activities, component.Activity{At: u.At.Time(), What: useWord(ctx, u), Counted: u.Counted})
 	}
-	if i := slices.IndexFunc(e.Uses, func(u engine.Use) bool { return u.Counted }); i >= 0 {
-		s.Reset, s.By = e.Uses[i].At.Time(), useWord(ctx, e.Uses[i])
+	if i := slices.IndexFunc(uses, func(u engine.Use) bool { return u.Counted }); i >= 0 {
+		s.Reset, s.By = uses[i].At.Time(), useWord(ctx, uses[i])
 	}
 	return s
 }

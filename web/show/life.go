@@ -11,15 +11,15 @@ import (
 )
 
 // life is a message's story: what happened, where it stands, what is to come.
-func (p *Pages) life(ctx context.Context, m messageSight, now engine.Instant) []component.Entry {
-	past := p.recent.life(m.Message.Key)
+func (p *Pages) life(ctx context.Context, m messageSight, past []trace, now engine.Instant) []component.Entry {
 	out := p.before(ctx, m, past)
 	out = append(out, p.entries(ctx, past)...)
 	out = append(out, component.Entry{Icon: "clock", Tone: component.Plenty, Title: p.present(ctx, m, now), Now: true})
 	return append(out, p.future(ctx, m, now)...)
 }
 
-// before is what is known of the time before the server's memory begins.
+// before is what the message itself tells of the time before its known past
+// begins.
 func (p *Pages) before(ctx context.Context, m messageSight, past []trace) (out []component.Entry) {
 	known := func(kinds ...engine.EventKind) bool {
 		for _, t := range past {
@@ -58,6 +58,9 @@ func (p *Pages) entries(ctx context.Context, past []trace) (out []component.Entr
 
 // entry is one step of a message's life.
 func (p *Pages) entry(ctx context.Context, t trace) component.Entry {
+	if t.kind == engine.EventGap {
+		return component.Entry{Icon: "warn", Tone: component.Low, Title: locale.N(ctx, "life.gap", int(t.count)), At: t.at.Time()}
+	}
 	how := lookOf(t)
 	e := component.Entry{Icon: how.icon, Tone: how.tone, Title: locale.T(ctx, lifeTitle(t), traceArgs(ctx, t)), At: t.at.Time()}
 	detail := func(s string) {
@@ -95,6 +98,7 @@ func lifeTitle(t trace) string {
 		engine.EventDeferred: "life.deferred", engine.EventReturned: "life.returned", engine.EventCompleted: "life.completed",
 		engine.EventReceived: "life.received", engine.EventDeadLettered: "life.dead", engine.EventExpired: "life.expired",
 		engine.EventDeleted: "life.deleted", engine.EventMoved: "life.moved", engine.EventExtended: "life.extended",
+		engine.EventCopied: "life.copied",
 	}[t.kind]
 }
 

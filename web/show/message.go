@@ -43,8 +43,9 @@ func (p *Pages) message(ctx context.Context, at Place) (view.Page, uint64, error
 		return nil, 0, err
 	}
 	out := p.messageModel(ctx, at, m, s)
-	out.Why = p.why(ctx, m, s.now)
-	out.Life = p.life(ctx, m, s.now)
+	c := p.chronicle(ctx, at.Key)
+	out.Why = p.why(ctx, m, c.past, s.now)
+	out.Life, out.Known = p.life(ctx, m, c.past, s.now), p.known(c)
 	if lock := at.Query.Get("lock"); lock != "" && !out.Hold.Until.IsZero() && m.Message.Token().String() == lock {
 		out.Token = lock
 	}
@@ -198,33 +199,67 @@ func (p *Pages) endedPage(ctx context.Context, at Place) (view.Page, uint64, err
 		return nil, 0, err
 	}
 	out := page.Message{Key: keyText(at.Key), Href: p.MessageURL(at.Key)}
-	life := p.recent.life(at.Key)
-	e, ok := p.recent.departure(at.Key)
-	if !ok && len(life) == 0 {
+	c := p.chronicle(ctx, at.Key)
+	final := c.final()
+	if final.key == 0 {
 		out.Shell, out.Missing = p.shell(ctx, at, s, locale.T(ctx, "message.title.missing")), true
+		out.Known = p.known(c)
 		return out, s.n, nil
 	}
-	last := e.Path
-	if ok {
-		if c, err := e.Content.Content(); err == nil {
+	last := final.path
+	if e := c.last; e.Kind != 0 {
+		last = e.Path
+		// Its headers may have been too large to keep.
+		if content, err := e.Content.Content(); err == nil && e.Content != "" {
 			row := engine.Row{Message: e.Message, Content: e.Content, Path: e.Path}
 			row.Message.LockedUntil = 0
-			m := messageSight{Row: row, content: c}
+			m := messageSight{Row: row, content: content}
 			m.in.Kind = engine.Queue
 			out = p.messageModel(ctx, at, m, s)
 			out.Body.Download = ""
 		}
-	} else {
-		last = life[len(life)-1].path
-		out.In, out.Path = p.placeOf(engine.Queue, last), last.Entity().Fold()
 	}
-	out.Shell = p.shell(ctx, at, s, called(e.Content, e.Message.Seq))
-	out.Life = p.entries(ctx, life)
-	out.Ended = component.Entry{Icon: "lost", Tone: component.Lost, Title: locale.T(ctx, "message.ended.with", locale.Args{"Entity": Shown(last)})}
-	if n := len(life); n > 0 && (departed(life[n-1].kind) || life[n-1].kind == engine.EventMoved) {
-		out.Ended = p.entry(ctx, life[n-1])
-	} else if ok {
-		out.Ended = p.entry(ctx, traceOf(e))
+	if out.In.Name == "" {
+		out.In, out.Path, out.Bare = p.placeOf(engine.Queue, last), last.Entity().Fold(), true
+		out.Number = int64(final.seq)
 	}
+	out.Shell = p.shell(ctx, at, s, called(c.last.Content, final.seq))
+	out.Life, out.Known = p.entries(ctx, c.past), p.known(c)
+	out.Ended = p.ending(ctx, c, final, last)
 	return out, s.n, nil
+}
+
+// ending says why a message is no longer there, when it went and who did it, as
+// far as that is known.
+func (p *Pages) ending(ctx context.Context, c chronicle, final trace, last engine.Path) component.Entry {
+	switch {
+	case departed(final.kind) || final.kind == engine.EventMoved:
+		return p.entry(ctx, final)
+	case c.last.Kind != 0:
+		return p.entry(ctx, traceOf(c.last))
+	}
+	args := locale.Args{"Entity": Shown(last)}
+	id := "message.ended.with"
+	with := p.wentWith(ctx, final)
+	switch with.kind {
+	case engine.EventPurged:
+		id = "message.ended.purged"
+	case engine.EventEntityDeleted:
+		id = "message.ended.deleted"
+	case engine.EventEntityAutoDeleted:
+		id = "message.ended.idle"
+	default:
+		return component.Entry{Icon: "lost", Tone: component.Lost, Title: locale.T(ctx, id, args)}
+	}
+	how := lookOf(with)
+	e := component.Entry{Icon: how.icon, Tone: how.tone, Title: locale.T(ctx, id, args), At: with.at.Time()}
+	if by := hand(ctx, with.actor); by != "" {
+		e.Detail = []component.Text{say(locale.T(ctx, "life.by", locale.Args{"By": by}))}
+	}
+	return e
+}
+
+// known says how far a message's story reaches.
+func (p *Pages) known(c chronicle) page.Known {
+	return page.Known{Kept: p.kept(), Cut: c.cut, Broken: c.broken}
 }

@@ -1,7 +1,8 @@
 // Package show turns the state of the broker into the pages of the dashboard:
 // view models with every number, sentence and address in them, for the handler
 // that serves a page and the hub that pushes its parts alike. It also remembers
-// a little of what happened since the start: see Recent.
+// a little of what happened, see Recent; the rest it asks the history for, if
+// the store has one: what a page can tell is then the same after a restart.
 //
 // A page is made in one turn of the broker, so that its numbers agree with each
 // other and with the event number it carries. Only what takes long to sum up is
@@ -15,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -25,12 +27,15 @@ import (
 
 // Options are what pages say beside the broker's state.
 type Options struct {
-	Base   string // the path the dashboard is served under; empty: the root
-	Build  string // of the program, for the script
-	Data   string // where messages are kept, for people; empty: in memory
-	REST   string // the address of the REST door, without a slash at the end; empty: no lines for the shell
-	Curl   string // a line for the shell that sends a message though no queue is there; empty: one for REST
-	Logger *slog.Logger
+	Base  string // the path the dashboard is served under; empty: the root
+	Build string // of the program, for the script
+	Data  string // where messages are kept, for people; empty: in memory
+	REST  string // the address of the REST door, without a slash at the end; empty: no lines for the shell
+	Curl  string // a line for the shell that sends a message though no queue is there; empty: one for REST
+	// HistoryFor is how long the store's history is kept, for people; zero: they
+	// are not told.
+	HistoryFor time.Duration
+	Logger     *slog.Logger
 }
 
 // Pages makes the dashboard's pages. It is safe for concurrent use.
@@ -40,6 +45,7 @@ type Pages struct {
 	recent *Recent
 	morgue morgue
 	board  board
+	found  findings
 }
 
 // Start begins to remember what happens. Close ends it.
@@ -122,9 +128,20 @@ func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
 		return p.entity(ctx, at)
 	case Message:
 		return p.message(ctx, at)
+	case Activity:
+		return p.activity(ctx, at)
 	default:
 		return nil, 0, ErrNoPage
 	}
+}
+
+// kept is how long the past of things is known; zero: not told, or there is no
+// history.
+func (p *Pages) kept() time.Duration {
+	if !p.b.HasHistory() {
+		return 0
+	}
+	return p.o.HistoryFor
 }
 
 // URL is the address of a place, base path included.
@@ -198,6 +215,8 @@ func (p Place) section() layout.Section {
 		return layout.Temporary
 	case Deferred:
 		return layout.Deferred
+	case Activity:
+		return layout.Activity
 	case Entity:
 		if p.Entity == engine.Queue {
 			return layout.Queues

@@ -126,14 +126,14 @@ func TestShellLine(t *testing.T) {
 func TestTopic(t *testing.T) {
 	within(t, func(w *world) {
 		for raw, want := range map[string]string{
-			"/n/default/q/orders?tab=locked&x=y":  "/n/default/q/orders?tab=locked",
-			"/n/default/q/%6Frders?tab=locked":    "/n/default/q/orders?tab=locked",
-			"/n/default/queues?sort=name&dir=up":  "/n/default/queues?dir=up&sort=name",
-			"/n/default/q/orders/edit":            "",
-			"/n/default/queues/new":               "",
-			"/n/default/m/1/extend":               "",
-			"/n/other":                            "",
-			"/n/default/tombstones/42/restore?x=": "",
+			"/n/default/q/orders?tab=locked&x=y":    "/n/default/q/orders?tab=locked",
+			"/n/default/q/%6Frders?tab=locked":      "/n/default/q/orders?tab=locked",
+			"/n/default/queues?sort=name&dir=up":    "/n/default/queues?dir=up&sort=name",
+			"/n/default/q/orders/edit":              "",
+			"/n/default/queues/new":                 "",
+			"/n/default/m/1/extend":                 "",
+			"/n/other":                              "",
+			"/n/default/tombstones/7-42/restore?x=": "",
 		} {
 			got, err := w.pages.Topic(raw)
 			if got != want || (want == "") != errors.Is(err, show.ErrNoPage) {

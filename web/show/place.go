@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mayfly/engine"
+	"mayfly/web/past"
 )
 
 // ErrNoPage says that an address names nothing the dashboard could have.
@@ -30,6 +31,7 @@ const (
 	Message   // one message, wherever it is
 	Tombstone // what deleted itself
 	Starter   // the queue that a first start can be given
+	Activity  // what was done, and what happened to the server
 )
 
 // A Place is what an address of the dashboard names: a thing, and what is done
@@ -40,7 +42,8 @@ type Place struct {
 	Entity    engine.EntityKind // of an Entity
 	Path      engine.Path       // of an Entity, as it stands in the address
 	Key       engine.Key        // of a Message
-	ID        uint64            // of a Tombstone
+	Epoch     uint64            // of a Tombstone, as is ID
+	ID        uint64            // of the event with which the entity went
 	Do        string            // "edit", "delete", "bulk/delete", …; empty: it is looked at
 	Query     url.Values        // only what the page knows; never nil
 }
@@ -48,9 +51,11 @@ type Place struct {
 // longestAddress is how many bytes of an address are read.
 const longestAddress = 4096
 
-// asked is what pages want to know beside their path.
+// asked is what pages want to know beside their path; some words are of
+// several pages.
 func asked() []string {
-	return []string{"agreed", "by", "dir", "dlq", "fate", "from", "lock", "page", "q", "reason", "rule", "sort", "state", "tab", "temporary", "top", "view", "within"}
+	return append(past.Words(),
+		"agreed", "by", "dir", "dlq", "fate", "format", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "top", "view", "within")
 }
 
 // Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.
@@ -106,6 +111,9 @@ func (p *Place) read(parts []string, limits engine.Limits) bool {
 	case "starter":
 		p.Kind = Starter
 		return len(rest) == 0
+	case "activity":
+		p.Kind = Activity
+		return p.deed(rest, "export")
 	case "queues":
 		p.Kind = Queues
 		return p.deed(rest, "new")
@@ -138,7 +146,11 @@ func (p *Place) readTombstone(rest []string) (ok bool) {
 	if len(rest) != 2 {
 		return false
 	}
-	p.ID, ok = number(rest[0])
+	epoch, n, _ := strings.Cut(rest[0], "-")
+	if p.Epoch, ok = number(epoch); !ok {
+		return false
+	}
+	p.ID, ok = number(n)
 	return ok && p.deed(rest[1:], "restore")
 }
 
@@ -224,13 +236,17 @@ func (p Place) bare() string {
 	case Message:
 		return home + "/m/" + strconv.FormatUint(uint64(p.Key), 10)
 	case Tombstone:
-		return home + "/tombstones/" + strconv.FormatUint(p.ID, 10)
+		return home + "/tombstones/" + tombKey(p.Epoch, p.ID)
+	case Activity:
+		return home + "/activity"
 	case Entity:
 		return home + entityAddress(p.Entity, p.Path)
 	default:
 		return home
 	}
 }
+
+func tombKey(epoch, n uint64) string { return fmt.Sprintf("%d-%d", epoch, n) }
 
 func entityAddress(kind engine.EntityKind, path engine.Path) string {
 	if topic, sub, ok := path.Subscription(); ok {

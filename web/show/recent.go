@@ -10,6 +10,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/past"
 )
 
 // How much is remembered of what happened since the start.
@@ -18,7 +19,6 @@ const (
 	tickerLines  = 50
 	linesASecond = 20
 	expiredLines = 100 // messages whose time ran out
-	graveyard    = 100 // entities that deleted themselves
 	goneMessages = 2_000
 	goneBytes    = 8 << 20
 
@@ -26,28 +26,36 @@ const (
 	samples     = 60 // ten minutes of them
 )
 
-// Recent remembers a little of what happened since the start, by following the
-// broker's events: rates, the ticker, what expired, who deleted itself, and the
-// lives of messages. It is bounded in memory and safe for concurrent use.
+// Recent remembers a little of what happened, by following the broker's events:
+// rates, the ticker, what expired, who deleted itself, and the lives of messages.
+// What a former process left in the history comes before that, see seed. It is
+// bounded in memory and safe for concurrent use.
 type Recent struct {
-	b    *broker.Broker
-	log  *slog.Logger
-	stop context.CancelFunc
-	wg   sync.WaitGroup
+	b      *broker.Broker
+	log    *slog.Logger
+	stop   context.CancelFunc
+	wg     sync.WaitGroup
+	epoch  uint64         // the first one of this process
+	began  engine.Instant // when it was started
+	seeded chan struct{}  // closed when there is no more to learn of the time before
 
 	mu       sync.Mutex // guards all below
 	followed uint64     // the last event noted
 	moved    chan struct{}
 	lost     uint64 // events that came and went too fast
 
-	all    *pulse
-	depths map[string]*tide // of entities, by folded path
-	gauges [gaugeKinds]gauge
-	lines  []line         // newest last
-	expiry []trace        // newest last
-	graves []engine.Event // what was deleted, or deleted itself; newest last
-	lives  lives
-	gone   departedOnes
+	all     *pulse
+	depths  map[string]*tide // of entities, by folded path
+	gauges  [gaugeKinds]gauge
+	lines   []line          // newest last
+	expiry  []trace         // newest last
+	yard    churchyard      // of what was deleted, or deleted itself
+	made    map[string]bool // folded paths of entities created before the graves of former processes were known; nil after
+	notable uint64          // number of the last event that is an operator's doing or the server's own
+
+	ledgers map[engine.HolderID]ledger // of former processes
+	lives   lives
+	gone    departedOnes
 }
 
 // What is sampled rather than counted.
@@ -68,7 +76,8 @@ type line struct {
 func follow(b *broker.Broker, log *slog.Logger) *Recent {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Recent{
-		b: b, log: log, stop: stop, moved: make(chan struct{}),
+		b: b, log: log, stop: stop, epoch: b.Epoch(), began: b.Clock(),
+		seeded: make(chan struct{}), moved: make(chan struct{}), made: map[string]bool{},
 		all: newPulse(1000, 600), depths: map[string]*tide{},
 		lives: newLives(lifeEntries), gone: newDepartedOnes(),
 	}
@@ -77,6 +86,7 @@ func follow(b *broker.Broker, log *slog.Logger) *Recent {
 	}
 	r.wg.Go(func() { r.follow(ctx) })
 	r.wg.Go(func() { r.sample(ctx) })
+	r.wg.Go(func() { r.seed(ctx) })
 	return r
 }
 
@@ -146,6 +156,9 @@ func (r *Recent) note(events []engine.Event, lost uint64) {
 
 func (r *Recent) noteOne(e engine.Event) {
 	t := traceOf(e)
+	if past.IsNotable(e) {
+		r.notable = e.N
+	}
 	if m, ok := meterOf(e); ok {
 		r.all.add(e.At, m)
 	}
@@ -158,10 +171,13 @@ func (r *Recent) noteOne(e engine.Event) {
 	}
 	switch e.Kind {
 	case engine.EventEntityAutoDeleted, engine.EventEntityDeleted:
-		r.bury(e)
+		r.yard.bury(engine.PastEvent{Epoch: r.b.Epoch(), Event: e})
 		delete(r.depths, e.Path.Fold())
 	case engine.EventEntityCreated:
-		r.graves = slices.DeleteFunc(r.graves, func(g engine.Event) bool { return g.Path.Fold() == e.Path.Fold() })
+		r.yard.open(func(g engine.PastEvent) bool { return g.Path.Fold() == e.Path.Fold() })
+		if r.made != nil {
+			r.made[e.Path.Fold()] = true
+		}
 	}
 	if e.Message.Key != 0 {
 		r.lives.add(t)
@@ -188,26 +204,6 @@ func (r *Recent) turn(path engine.Path, at engine.Instant, by int64) {
 		r.depths[p] = &tide{}
 	}
 	r.depths[p].add(at, by)
-}
-
-// bury keeps what is no more: separately, so that a storm of deletions by hand
-// does not make room among what deleted itself. A subscription that went with
-// its topic lies in the topic's grave.
-func (r *Recent) bury(e engine.Event) {
-	if r.wentWithTopic(e) {
-		return
-	}
-	kept := 0
-	for _, g := range r.graves {
-		if g.Kind == e.Kind {
-			kept++
-		}
-	}
-	if kept >= graveyard {
-		oldest := slices.IndexFunc(r.graves, func(g engine.Event) bool { return g.Kind == e.Kind })
-		r.graves = slices.Delete(r.graves, oldest, oldest+1)
-	}
-	r.graves = append(r.graves, e)
 }
 
 // say puts an event in the ticker, together with those like it of the same
@@ -243,10 +239,18 @@ func trimmed[T any](s []T, most int) []T {
 func latest[T any](s []T, most int) []T { return s[max(0, len(s)-most):] }
 
 // reach waits until event n was noted, so that a page that says it knows it
-// does. A log that does not come in a second is not waited for.
+// does, and until what happened before the start is known. What does not come in
+// a second is not waited for.
 func (r *Recent) reach(ctx context.Context, n uint64) {
 	late := time.NewTimer(time.Second)
 	defer late.Stop()
+	select {
+	case <-r.seeded:
+	case <-late.C:
+		return
+	case <-ctx.Done():
+		return
+	}
 	for {
 		r.mu.Lock()
 		followed, moved := r.followed, r.moved
@@ -331,58 +335,19 @@ func (r *Recent) gauge(kind int) []float64 {
 	return slices.Clone(r.gauges[kind].values)
 }
 
-// deletedItself are the entities that did since the start, latest first, at
-// most a hundred. Those that exist again are not among them.
-func (r *Recent) deletedItself() (out []engine.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, g := range slices.Backward(r.graves) {
-		if g.Kind == engine.EventEntityAutoDeleted {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
-// wentWithTopic is called with mu held.
-func (r *Recent) wentWithTopic(e engine.Event) bool {
-	topic, _, ok := e.Path.Subscription()
-	return ok && slices.ContainsFunc(r.graves, func(g engine.Event) bool {
-		return g.At == e.At && g.Path.Fold() == engine.Path(topic).Fold()
-	})
-}
-
-// grave is the event with which an entity went that is no more.
-func (r *Recent) grave(p engine.Path) (engine.Event, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, g := range slices.Backward(r.graves) {
-		if g.Path.Fold() == p.Fold() {
-			return g, true
-		}
-		for _, sub := range g.Subs {
-			if sub.Path.Fold() == p.Fold() {
-				return engine.Event{N: g.N, Kind: g.Kind, At: g.At, Path: sub.Path, Actor: g.Actor, Entity: &sub}, true
-			}
-		}
-	}
-	return engine.Event{}, false
-}
-
-func (r *Recent) tombstone(n uint64) (engine.Event, bool) {
-	for _, g := range r.deletedItself() {
-		if g.N == n {
-			return g, true
-		}
-	}
-	return engine.Event{}, false
-}
-
 // life is what is known of a message, oldest first.
 func (r *Recent) life(k engine.Key) []trace {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lives.of(k)
+}
+
+// lastNotable is the number of the last event since the start that is an
+// operator's doing or the server's own.
+func (r *Recent) lastNotable() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.notable
 }
 
 // departure is the event with which a message went, if it is remembered.
@@ -391,7 +356,3 @@ func (r *Recent) departure(k engine.Key) (engine.Event, bool) {
 	defer r.mu.Unlock()
 	return r.gone.get(k)
 }
-
-// Tombstone is the event, by the number in its address, with which an entity
-// deleted itself; give it to the broker's Restore.
-func (p *Pages) Tombstone(n uint64) (engine.Event, bool) { return p.recent.tombstone(n) }

@@ -69,7 +69,7 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		for _, e := range m.Events {
 			says = append(says, e.Entity+": "+text(e.Says))
 		}
-		w.said("the ticker", strings.Join(says, "; "), "prices: 2 messages arrived; orders: 20 messages arrived; prices: created; orders: created")
+		w.said("the ticker", strings.Join(says, "; "), "prices: 2 messages arrived; orders: 20 messages arrived; prices: created; orders: created; : the server started")
 
 		w.pass(31 * time.Second)
 		m = as[page.Overview](w, "/n/default")

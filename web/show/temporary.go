@@ -2,7 +2,6 @@ package show
 
 import (
 	"context"
-	"strconv"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -31,6 +30,7 @@ func (p *Pages) temporary(ctx context.Context, at Place) (view.Page, uint64, err
 		Shell: p.shell(ctx, at, s, locale.T(ctx, "temporary.title")),
 		Least: p.b.Limits().MinAutoDelete,
 		Lede:  p.temporaryLede(ctx, idle, all, s.now),
+		Kept:  p.kept(),
 	}
 	for _, e := range idle {
 		m.Sitters = append(m.Sitters, p.sitter(ctx, e, s.now))
@@ -66,9 +66,9 @@ func (p *Pages) temporaryLede(ctx context.Context, idle []engine.EntityState, al
 
 // stone is the tombstone of an entity that is no more. What deleted itself can
 // come back.
-func (p *Pages) stone(ctx context.Context, e engine.Event) component.Grave {
+func (p *Pages) stone(ctx context.Context, e engine.PastEvent) component.Grave {
 	g := component.Grave{
-		Key: strconv.FormatUint(e.N, 10), Name: Shown(e.Path), Born: e.Entity.CreatedAt.Time(), Died: e.At.Time(),
+		Key: tombKey(e.Epoch, e.N), Name: Shown(e.Path), Born: e.Entity.CreatedAt.Time(), Died: e.At.Time(),
 		Contents: locale.T(ctx, "grave.empty"),
 	}
 	if e.Count > 0 {

@@ -2,7 +2,7 @@ package show
 
 import (
 	"context"
-	"strconv"
+	"strings"
 
 	"mayfly/engine"
 	"mayfly/views/component"
@@ -45,39 +45,86 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventRuleAdded:         {"plus", component.Plenty, "event.rule.added"},
 	engine.EventRuleRemoved:       {"trash", component.Plenty, "event.rule.removed"},
 	engine.EventPurged:            {"trash", component.Lost, "event.purged"},
+
+	engine.EventTouched:  {"clock", component.Plenty, "event.touched"},
+	engine.EventCopied:   {"resubmit", component.Plenty, "event.copied"},
+	engine.EventStarted:  {"check", component.Plenty, "event.started"},
+	engine.EventStopped:  {"lost", component.Low, "event.stopped"},
+	engine.EventReadOnly: {"locked", component.Lost, "event.readonly"},
+	engine.EventWritable: {"check", component.Plenty, "event.writable"},
+	engine.EventReopened: {"resubmit", component.Low, "event.reopened"},
+	engine.EventGap:      {"warn", component.Low, "event.gap"},
 }
 
 // lookOf is how a trace is drawn.
 func lookOf(t trace) eventLook {
-	l := eventLooks[t.kind]
-	if t.kind == engine.EventDeadLettered && t.reason == engine.ReasonExpired {
+	l, ok := eventLooks[t.kind]
+	switch {
+	case !ok:
+		l = eventLook{"info", component.Lost, ""}
+	case t.kind == engine.EventDeadLettered && t.reason == engine.ReasonExpired:
 		l.icon, l.says = "expired", "event.ranout"
+	case t.kind == engine.EventLockLost && t.audit:
+		l.says = "event.lockbroken"
+	case t.kind == engine.EventActivated && t.audit:
+		l.says = "event.sentnow"
+	case t.kind == engine.EventScheduled && t.audit:
+		l.says = "event.rescheduled"
+	case t.kind == engine.EventEntityUpdated && t.reason == "pin":
+		l.icon, l.says = "pin", "event.pinned"
+	case t.kind == engine.EventEntityUpdated && t.reason == "unpin":
+		l.says = "event.unpinned"
 	}
 	return l
 }
 
-// tickerLine is an event, or several alike, as a line of the ticker.
-func (p *Pages) tickerLine(ctx context.Context, l line) component.Event {
-	how := lookOf(l.trace)
-	n := l.alike
+// wordsOf is how a line is drawn, and how many its words are about.
+func wordsOf(l line) (how eventLook, n int) {
+	how, n = lookOf(l.trace), l.alike
 	if l.count > 0 || l.key == 0 {
 		n = int(l.count)
 	}
-	e := component.Event{
-		Key: strconv.FormatUint(l.n, 10), At: l.at.Time(), Icon: how.icon, Tone: how.tone,
-		Entity: Shown(l.path.Entity()), Href: p.EntityURL(l.of, l.path),
+	switch {
+	case l.kind == engine.EventEntityDeleted && n == 0:
+		how.says = "event.entity.deleted.empty"
+	case l.kind == engine.EventEntityAutoDeleted && n == 0:
+		how.says = "event.entity.idle.empty"
+	}
+	return how, n
+}
+
+// tickerLine is an event, or several alike, as a line of the ticker.
+func (p *Pages) tickerLine(ctx context.Context, l line) component.Event {
+	how, n := wordsOf(l)
+	e := component.Event{Key: l.id(), At: l.at.Time(), Icon: how.icon, Tone: how.tone}
+	if l.path != "" {
+		e.Entity, e.Href = Shown(l.path.Entity()), p.EntityURL(l.of, l.path)
 	}
 	switch l.kind {
 	case engine.EventEntityDeleted, engine.EventEntityAutoDeleted:
 		e.Href = ""
 	}
-	if l.kind == engine.EventEntityDeleted && n == 0 {
-		how.says = "event.entity.deleted.empty"
-	} else if l.kind == engine.EventEntityAutoDeleted && n == 0 {
-		how.says = "event.entity.idle.empty"
-	}
-	e.Says = []component.Text{say(locale.N(ctx, how.says, n, traceArgs(ctx, l.trace)))}
+	e.Says = sentence(ctx, how, n, l.trace, "")
 	return e
+}
+
+// sentence is the words for an event, with the name of its one message leading
+// to an address, if there is one.
+func sentence(ctx context.Context, how eventLook, n int, t trace, href string) []component.Text {
+	args := traceArgs(ctx, t)
+	if how.says == "" { // of a kind that a later version made
+		return []component.Text{say(t.kind.String())}
+	}
+	if n != 1 || t.key == 0 || href == "" {
+		return []component.Text{say(locale.N(ctx, how.says, n, args))}
+	}
+	const place = "\x00"
+	args["Name"] = place
+	before, after, ok := strings.Cut(locale.N(ctx, how.says, n, args), place)
+	if !ok {
+		return []component.Text{say(before)}
+	}
+	return []component.Text{say(before), {S: t.name, Href: href}, say(after)}
 }
 
 // traceArgs are what the words of events can use.

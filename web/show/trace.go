@@ -10,6 +10,7 @@ import (
 // A trace is what is kept of an event: small, and sharing no memory with what
 // it tells of.
 type trace struct {
+	epoch  uint64 // of an event before this process; zero: of this one
 	n      uint64
 	at     engine.Instant
 	until  engine.Instant // the end of a lock, the time of a schedule, the expiry that was set
@@ -23,13 +24,14 @@ type trace struct {
 	to     engine.Path
 	actor  string
 	reason string
+	audit  bool   // an operator's doing
 	name   string // of the message; empty in a life
 }
 
 func traceOf(e engine.Event) trace {
 	t := trace{
 		n: e.N, at: e.At, key: e.Message.Key, seq: e.Message.Seq, count: e.Count, tries: e.Message.DeliveryCount,
-		kind: e.Kind, path: e.Path, to: e.To, actor: e.Actor, reason: e.Reason,
+		kind: e.Kind, path: e.Path, to: e.To, actor: e.Actor, reason: e.Reason, audit: e.Audit,
 	}
 	if e.Entity != nil {
 		t.of = e.Entity.Kind
@@ -43,6 +45,15 @@ func traceOf(e engine.Event) trace {
 		t.until = e.Message.ExpiresAt
 	}
 	return t
+}
+
+// id names the event among all that pages show: by its number, which is unique
+// since the start, and by its epoch too if it is older.
+func (t trace) id() string {
+	if t.epoch == 0 {
+		return strconv.FormatUint(t.n, 10)
+	}
+	return strconv.FormatUint(t.epoch, 10) + "-" + strconv.FormatUint(t.n, 10)
 }
 
 // named is t with what the message is called.

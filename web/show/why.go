@@ -2,6 +2,7 @@ package show
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"mayfly/engine"
@@ -12,7 +13,7 @@ import (
 // why explains how a message came by its time to live: which of the times that
 // bear on it counts, when the clock started, and what comes after (TTL-4 …
 // TTL-7, TTL-12 … TTL-16). A dead letter has none (TTL-33).
-func (p *Pages) why(ctx context.Context, m messageSight, now engine.Instant) component.Why {
+func (p *Pages) why(ctx context.Context, m messageSight, past []trace, now engine.Instant) component.Why {
 	if m.Path.IsDeadLetter() {
 		return component.Why{Says: []component.Text{say(locale.T(ctx, "why.dead"))}}
 	}
@@ -46,7 +47,7 @@ func (p *Pages) why(ctx context.Context, m messageSight, now engine.Instant) com
 			w.Terms[shortest].Wins = true
 		}
 	default: // an operator set it, or a ceiling was another one when it was stored
-		kept := term(locale.T(ctx, p.whyKept(m)), "", actual)
+		kept := term(locale.T(ctx, whyKept(past)), "", actual)
 		kept.Wins = true
 		w.Terms = append(w.Terms, kept)
 	}
@@ -56,11 +57,9 @@ func (p *Pages) why(ctx context.Context, m messageSight, now engine.Instant) com
 
 // whyKept names the term that explains an expiry which follows from nothing
 // that is set now.
-func (p *Pages) whyKept(m messageSight) string {
-	for _, t := range p.recent.life(m.Message.Key) {
-		if t.kind == engine.EventExtended {
-			return "why.extended"
-		}
+func whyKept(past []trace) string {
+	if slices.ContainsFunc(past, func(t trace) bool { return t.kind == engine.EventExtended }) {
+		return "why.extended"
 	}
 	return "why.stored"
 }

@@ -88,3 +88,22 @@ func hand(ctx context.Context, actor string) string {
 		return cut(actor, 60)
 	}
 }
+
+// doorOf is through which door an actor came, and who it was: "REST" and an
+// address. Without a door it is what the actor calls itself.
+func doorOf(ctx context.Context, actor string) (door, who string) {
+	name, rest, _ := strings.Cut(actor, " ")
+	switch name {
+	case "dashboard":
+		if rest == "" {
+			return "", hand(ctx, actor)
+		}
+		return locale.T(ctx, "door.dashboard"), cut(rest, 60)
+	case "REST":
+		return "REST", cut(rest, 60)
+	case "API":
+		return "API", cut(rest, 60)
+	default:
+		return "", hand(ctx, actor)
+	}
+}

@@ -58,9 +58,11 @@ func (d *Door) Mount(g *echo.Group) {
 	}
 	for _, at := range []string{
 		"", "/expirations", "/temporary", "/deferred", "/queues", "/topics", "/queues/new", "/topics/new", "/t/:topic/new",
+		"/activity",
 	} {
 		g.GET("/n/:ns"+at, d.page)
 	}
+	g.GET("/n/:ns/activity/export", d.export)
 	for at, h := range map[string]handler{
 		"/queues": d.create, "/topics": d.create, "/t/:topic/new": d.create,
 		"/starter": d.starter, "/tombstones/:id/restore": d.restore,

@@ -287,7 +287,7 @@ func (d *Door) rules(at show.Place) string {
 // restore brings back the description of an entity that deleted itself (OPS-9).
 func (d *Door) restore(c echo.Context, at show.Place, _ url.Values) error {
 	ctx := c.Request().Context()
-	gone, ok := d.pages.Tombstone(at.ID)
+	gone, ok := d.pages.Tombstone(at.Epoch, at.ID)
 	if !ok {
 		return &engine.Refusal{Kind: engine.ErrNotFound, Text: locale.T(ctx, "ui.tombstone.none")}
 	}

@@ -1,0 +1,159 @@
+package show
+
+import (
+	"context"
+	"slices"
+
+	"mayfly/engine"
+)
+
+const (
+	// longestLife is how many events of one message are read; the latest.
+	longestLife = 500
+	// gapsShown is how many gaps of the history a life can show.
+	gapsShown = 10
+)
+
+// A chronicle is what is known of a message's past.
+type chronicle struct {
+	past   []trace      // oldest first, gaps of the history among them
+	last   engine.Event // with which it left; its Kind is zero if it has not, as far as known
+	cut    bool         // there was more before
+	broken bool         // the history could not be read
+}
+
+// chronicle puts together what the history and the memory of this process know
+// of a message: either may know less. An event that is in both is told once.
+func (p *Pages) chronicle(ctx context.Context, k engine.Key) (c chronicle) {
+	c.past = p.recent.life(k)
+	last, left := p.recent.departure(k)
+	if c.last = last; !p.b.HasHistory() {
+		return c
+	}
+	events, err := p.b.Past(ctx, engine.PastQuery{Key: k, Limit: longestLife})
+	if err != nil {
+		p.recent.log.WarnContext(ctx, "the history of a message cannot be read", "err", err)
+		c.broken = true
+		return c
+	}
+	c.cut = len(events) == longestLife
+	for _, e := range events {
+		t := traceOf(e.Event)
+		if t.epoch = p.recent.former(e.Epoch); !slices.ContainsFunc(c.past, t.same) {
+			c.past = append(c.past, t)
+		}
+		if !left && departed(e.Kind) {
+			last, left = e.Event, true
+		}
+	}
+	c.last = last
+	c.past = append(c.past, p.gaps(ctx, c.past)...)
+	slices.SortStableFunc(c.past, trace.compare)
+	return c
+}
+
+// gaps are what is missing from the history between the first and the last
+// event of a life.
+func (p *Pages) gaps(ctx context.Context, life []trace) (gaps []trace) {
+	if len(life) == 0 {
+		return nil
+	}
+	q := engine.PastQuery{
+		Kinds: []engine.EventKind{engine.EventGap}, Limit: gapsShown,
+		From: slices.MinFunc(life, trace.compare).at, Until: slices.MaxFunc(life, trace.compare).at + 1,
+	}
+	if !departed(slices.MaxFunc(life, trace.compare).kind) {
+		q.Until = 0 // something may have happened since
+	}
+	events, err := p.b.Past(ctx, q)
+	if err != nil {
+		p.recent.log.WarnContext(ctx, "the gaps of the history cannot be read", "err", err)
+	}
+	for _, e := range events {
+		t := traceOf(e.Event)
+		t.epoch = p.recent.former(e.Epoch)
+		gaps = append(gaps, t)
+	}
+	return gaps
+}
+
+// former is an epoch as traces have it: zero for those of this process, in which
+// numbers go on when the store is opened again.
+func (r *Recent) former(epoch uint64) uint64 {
+	if epoch >= r.epoch {
+		return 0
+	}
+	return epoch
+}
+
+// same tells whether two traces are of one event.
+func (t trace) same(o trace) bool { return t.epoch == o.epoch && t.n == o.n }
+
+// compare orders traces by when they happened.
+func (t trace) compare(o trace) int {
+	place := func(t trace) engine.PastPlace {
+		epoch := t.epoch
+		if epoch == 0 {
+			epoch = 1 << 63 // after all former ones
+		}
+		return engine.PastPlace{At: t.at, Epoch: epoch, N: t.n}
+	}
+	switch {
+	case place(t).Before(place(o)):
+		return -1
+	case place(o).Before(place(t)):
+		return 1
+	default:
+		return 0
+	}
+}
+
+// final is the last that is known to have happened to the message itself.
+func (c chronicle) final() trace {
+	for _, t := range slices.Backward(c.past) {
+		if t.key != 0 {
+			return t
+		}
+	}
+	return trace{}
+}
+
+// wentWith is the event of an entity or of a purge with which a message went
+// that has no last event of its own; its kind is zero if there is none.
+func (p *Pages) wentWith(ctx context.Context, final trace) trace {
+	if final.key == 0 {
+		return trace{}
+	}
+	place := final.path.Entity()
+	if final.to != "" {
+		place = final.to.Entity()
+	}
+	if g, ok := p.recent.grave(place); ok && g.At >= final.at {
+		t := traceOf(g.Event)
+		t.epoch = p.recent.former(g.Epoch)
+		return t
+	}
+	if !p.b.HasHistory() {
+		return trace{}
+	}
+	events, err := p.b.Past(ctx, engine.PastQuery{
+		Path: place, From: final.at, Limit: longestLife,
+		Kinds: []engine.EventKind{engine.EventEntityDeleted, engine.EventEntityAutoDeleted, engine.EventPurged},
+	})
+	if err != nil {
+		p.recent.log.WarnContext(ctx, "the end of a message cannot be read", "err", err)
+	}
+	for _, e := range slices.Backward(events) { // the first of them took it
+		if e.Kind != engine.EventPurged {
+			if _, ok := liesIn(place, e); !ok {
+				continue
+			}
+		} else if e.Path.Entity().Fold() != place.Fold() {
+			continue
+		}
+		t := traceOf(e.Event)
+		t.epoch = p.recent.former(e.Epoch)
+		return t
+	}
+	return trace{}
+}

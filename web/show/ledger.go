@@ -1,0 +1,147 @@
+package show
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"mayfly/engine"
+)
+
+const (
+	ledgerUses   = 20  // lines of an idle ledger, as many as the engine keeps
+	ledgerEvents = 200 // of the history that are read for one
+)
+
+// A ledger is what the history tells of the uses of a temporary entity before
+// this process, latest first. It knows no peeks, looks, and receives that found
+// nothing, for these leave no event.
+type ledger []engine.Use
+
+// learnLedgers makes the ledgers of entities that were there before.
+func (r *Recent) learnLedgers(ctx context.Context, entities []engine.EntityState) error {
+	all := map[engine.HolderID]ledger{}
+	for _, e := range entities {
+		events, err := r.before(ctx, engine.PastQuery{Path: e.Path, From: e.CreatedAt, Limit: ledgerEvents})
+		if err != nil {
+			return err
+		}
+		if l := ledgerOf(e.Entity, events); len(l) > 0 {
+			all[e.ID] = l
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ledgers = all
+	return nil
+}
+
+// ledger is what is known of e's uses before this process.
+func (r *Recent) ledger(e engine.HolderID) ledger {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ledgers[e]
+}
+
+// ledgerOf reads the uses of e out of events, which come oldest first. One
+// operation on several messages is one use.
+func ledgerOf(e engine.Entity, events []engine.PastEvent) (l ledger) {
+	for _, ev := range slices.Backward(events) {
+		what := useOf(e, ev.Event)
+		if what == "" {
+			continue
+		}
+		u := engine.Use{At: ev.At, What: what, By: ev.Actor, Counted: true}
+		if !slices.Contains(l[max(0, len(l)-3):], u) { // a resubmission is a use of two sorts, by turns
+			l = append(l, u)
+		}
+		if len(l) == ledgerUses {
+			break
+		}
+	}
+	return l
+}
+
+// useOf is what an event was as a use of e, in the engine's word (semantics
+// §10); empty if it was none.
+func useOf(e engine.Entity, ev engine.Event) string {
+	at, own := ev.Path.Entity(), e.Path.Fold()
+	topic, _, sub := at.Subscription()
+	beneath := e.Kind == engine.Topic && sub && engine.Path(topic).Fold() == own // IDLE-3
+	switch {
+	case at.Fold() == own || beneath:
+		return useHere(e.Kind, ev)
+	case (ev.Kind == engine.EventMoved || ev.Kind == engine.EventCopied) && ev.To.Fold() == own:
+		return "send"
+	default:
+		return ""
+	}
+}
+
+func useHere(kind engine.EntityKind, ev engine.Event) string {
+	switch ev.Kind {
+	case engine.EventSent:
+		if kind == engine.Subscription || kind == engine.Topic && ev.Actor == "" { // IDLE-4; or it became active, which has an event too
+			return ""
+		}
+		return "send"
+	case engine.EventScheduled:
+		if ev.Reason == "rescheduled" {
+			return "reschedule"
+		}
+		return "send"
+	case engine.EventActivated:
+		if ev.Audit {
+			return "send now"
+		}
+		return "activate"
+	case engine.EventLockLost:
+		if ev.Audit {
+			return "break lock"
+		}
+		return ""
+	case engine.EventDeadLettered:
+		if ev.Actor == "" { // its time or its tries ran out
+			return ""
+		}
+		return "dead-letter"
+	case engine.EventEntityDeleted:
+		return "delete subscription"
+	case engine.EventLocked, engine.EventReceived:
+		return "receive"
+	case engine.EventRenewed:
+		return "renew"
+	case engine.EventCompleted:
+		return "complete"
+	case engine.EventAbandoned:
+		return "abandon"
+	case engine.EventReleased:
+		return "release"
+	case engine.EventDeferred:
+		return "defer"
+	case engine.EventReturned:
+		return "return"
+	case engine.EventExtended:
+		return "extend"
+	case engine.EventMoved, engine.EventCopied:
+		return "resubmit"
+	case engine.EventDeleted:
+		return "delete"
+	case engine.EventCancelled:
+		return "cancel"
+	case engine.EventPurged:
+		return "purge"
+	case engine.EventEntityCreated:
+		return "create"
+	case engine.EventEntityUpdated:
+		return cmp.Or(ev.Reason, "update") // pin or unpin
+	case engine.EventTouched:
+		return "touch"
+	case engine.EventRuleAdded:
+		return "add rule"
+	case engine.EventRuleRemoved:
+		return "remove rule"
+	default:
+		return ""
+	}
+}
