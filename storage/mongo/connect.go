@@ -24,7 +24,7 @@ const (
 	// say otherwise.
 	findWithin = 10 * time.Second
 	// hangUpWithin is for the good-bye after a failed attempt to connect.
-	hangUpWithin = 2 * time.Second
+	hangUpWithin = time.Second
 )
 
 // Facts are what a server said of itself when it was asked once. They are for
@@ -118,7 +118,7 @@ type address struct {
 // parse reads a connection string. What it says of safety and of time-outs for
 // single operations does not count: the protocol decides that.
 func parse(text string) (address, error) {
-	a := address{options: options.Client().SetAppName("mayfly").SetServerSelectionTimeout(findWithin).ApplyURI(text)}
+	a := address{options: options.Client().SetAppName("mayfly").SetServerSelectionTimeout(findWithin).SetConnectTimeout(findWithin).ApplyURI(text)}
 	if err := a.options.Validate(); err != nil {
 		return address{}, wrongString(text, err)
 	}

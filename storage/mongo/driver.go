@@ -44,10 +44,19 @@ const (
 	batchSize    = 1000
 )
 
-// close ends all connections. What is under way fails.
+// close ends all connections; what is under way fails. The driver waits for its
+// own attempts to reach a server that does not answer, up to the time-out for
+// connecting and whatever the context says. Once that has ended they are left to
+// end by themselves.
 func (d *database) close(ctx context.Context) error {
-	if err := d.client.Disconnect(ctx); err != nil && !errors.Is(err, mongo.ErrClientDisconnected) {
-		return fmt.Errorf("disconnect from MongoDB: %w", err)
+	done := make(chan error, 1)
+	go func() { done <- d.client.Disconnect(ctx) }()
+	select {
+	case err := <-done:
+		if err != nil && !errors.Is(err, mongo.ErrClientDisconnected) {
+			return fmt.Errorf("disconnect from MongoDB: %w", err)
+		}
+	case <-ctx.Done():
 	}
 	return nil
 }

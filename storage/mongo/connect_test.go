@@ -1,0 +1,375 @@
+package mongo
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"mayfly/storage/mongo/mongotest"
+)
+
+// Times in which a server that answers at all has done so.
+const quick = "serverSelectionTimeoutMS=300&connectTimeoutMS=200"
+
+// sentence is what connect says, with what the log says beside it. Nothing of it
+// may hold a secret.
+func sentence(t *testing.T, url string, secrets ...string) (string, error) {
+	t.Helper()
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	d, _, err := connect(t.Context(), url, log)
+	if err == nil {
+		closeAfter(t, d)
+		t.Fatal("connected")
+	}
+	for _, s := range secrets {
+		if strings.Contains(err.Error(), s) || strings.Contains(said.String(), s) {
+			t.Errorf("%q is in what is said:\n%v\n%s", s, err, &said)
+		}
+	}
+	return err.Error(), err
+}
+
+func TestConnect(t *testing.T) {
+	var said bytes.Buffer
+	url := mongotest.URL(t)
+	d, got, err := connect(t.Context(), url, slog.New(slog.NewTextHandler(&said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAfter(t, d)
+	if name := url[strings.LastIndex(url, "/")+1:]; got.version == "" || !strings.HasPrefix(name, got.database) {
+		t.Errorf("%s is %+v", url, got)
+	}
+	if !mongotest.Real() && got.ferret == "" {
+		t.Error("the test server does not say that it is FerretDB")
+	}
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	if len(lines) != 1 || !strings.Contains(lines[0], "version="+got.version) {
+		t.Errorf("the log says:\n%s", &said)
+	}
+}
+
+func TestConnectToAReplicaSetWithAPassword(t *testing.T) {
+	f := startFake(t)
+	f.hello = helloPrimary(f.host)
+	f.reply = func(name string, _ bson.Raw) bson.D {
+		if name == "buildInfo" {
+			return bson.D{{Key: "ok", Value: 1}, {Key: "version", Value: "8.0.4"}}
+		}
+		return nil
+	}
+	var said bytes.Buffer
+	d, got, err := connect(t.Context(), f.url()+"&replicaSet=rs0", slog.New(slog.NewTextHandler(&said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAfter(t, d)
+	want(t, "mayfly", d.db.Name())
+	if got.set != "rs0" || got.sharded || got.version != "8.0.4" || got.database != "mayfly" {
+		t.Errorf("it is %+v", got)
+	}
+	if !strings.Contains(said.String(), "replica_set=rs0") {
+		t.Errorf("the log says: %s", &said)
+	}
+}
+
+func TestConnectToShards(t *testing.T) {
+	f := startFake(t)
+	f.hello = append(helloAlone(), bson.E{Key: "msg", Value: "isdbgrid"})
+	d := f.open(t)
+	if !d.facts.sharded {
+		t.Error("it is not sharded")
+	}
+}
+
+// What an operator reads when there is nothing to connect to.
+func TestNobodyThere(t *testing.T) {
+	closed := listen(t)
+	host := closed.Addr().String()
+	closed.Close()
+	mute := listen(t)
+	serve(t, mute, func(c net.Conn) error { _, err := io.Copy(io.Discard, c); return err })
+	hasty := listen(t)
+	serve(t, hasty, func(net.Conn) error { return nil })
+	web := listen(t)
+	serve(t, web, func(c net.Conn) error {
+		_, err := io.CopyN(io.Discard, c, 16)
+		return errors.Join(err, say(c, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n400 Bad Request"))
+	})
+	mail := listen(t)
+	serve(t, mail, func(c net.Conn) error {
+		_, err := io.CopyN(io.Discard, c, 16)
+		return errors.Join(err, say(c, "\x05\x00\x00\x00 too short to be a message"))
+	})
+	for name, tc := range map[string]struct{ at, query, want string }{
+		"a closed port":         {host, "", "no MongoDB at HOST: nobody listens there"},
+		"no such host":          {"nowhere.invalid:27017", "", "no MongoDB at HOST: there is no host of that name"},
+		"no answer":             {mute.Addr().String(), "", "no MongoDB at HOST: it does not answer"},
+		"hangs up":              {hasty.Addr().String(), "", "the server at HOST hangs up: it wants TLS (tls=true in the connection string), or is no MongoDB"},
+		"a web server":          {web.Addr().String(), "", "what answers at HOST is no MongoDB, or wants TLS (tls=true in the connection string)"},
+		"something else":        {mail.Addr().String(), "", "what answers at HOST is no MongoDB, or wants TLS (tls=true in the connection string)"},
+		"hangs up on TLS":       {hasty.Addr().String(), "&tls=true", "what listens at HOST does not speak TLS, which the connection string asks for"},
+		"a web server over TLS": {web.Addr().String(), "&tls=true", "what listens at HOST does not speak TLS, which the connection string asks for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, _ := sentence(t, "mongodb://user:s3cret@"+tc.at+"/?"+quick+tc.query, "s3cret")
+			want(t, strings.ReplaceAll(tc.want, "HOST", tc.at), strings.Split(got, ": lookup")[0])
+		})
+	}
+	t.Run("two, and neither", func(t *testing.T) {
+		got, _ := sentence(t, "mongodb://"+host+",nowhere.invalid:1/?"+quick)
+		for _, part := range []string{host + ": nobody listens there", "nowhere.invalid:1: there is no host"} {
+			if !strings.Contains(got, part) {
+				t.Errorf("%q lacks %q", got, part)
+			}
+		}
+	})
+}
+
+func say(c net.Conn, s string) error {
+	_, err := io.WriteString(c, s)
+	return err
+}
+
+func TestNotWhatIsNeeded(t *testing.T) {
+	refuse := func(code int32, message string, commands ...string) func(string, bson.Raw) bson.D {
+		return func(name string, _ bson.Raw) bson.D {
+			for _, c := range commands {
+				if c == name {
+					return bson.D{{Key: "ok", Value: 0}, {Key: "code", Value: code}, {Key: "errmsg", Value: message}}
+				}
+			}
+			return nil
+		}
+	}
+	with := func(host func(string) bson.D, key string, v any) func(string) bson.D {
+		return func(h string) bson.D { return append(host(h), bson.E{Key: key, Value: v}) }
+	}
+	alone := func(string) bson.D { return helloAlone() }
+	old := func(string) bson.D {
+		return bson.D{{Key: "ok", Value: 1}, {Key: "ismaster", Value: true}, {Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: int32(8)}}
+	}
+	secondary := func(h string) bson.D {
+		return bson.D{{Key: "ok", Value: 1}, {Key: "ismaster", Value: false}, {Key: "isWritablePrimary", Value: false}, {Key: "secondary", Value: true},
+			{Key: "setName", Value: "rs0"}, {Key: "hosts", Value: bson.A{h}}, {Key: "me", Value: h},
+			{Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: int32(21)}}
+	}
+	for name, tc := range map[string]struct {
+		user, query string
+		hello       func(host string) bson.D
+		reply       func(string, bson.Raw) bson.D
+		want        string
+		refused     bool
+	}{
+		"too old": {hello: old, want: "the MongoDB at HOST is too old: it has to be 4.4 or later", refused: true},
+		"wrong password": {user: "ann:s3cret@", hello: alone, reply: refuse(18, "Authentication failed.", "saslStart"), refused: true,
+			want: `the MongoDB at HOST does not accept the user "ann" with this password; users are looked up in the database "admin", unless authSource names another one`},
+		"wrong password in a hosted cluster": {user: "ann:s3cret@", query: "&authSource=users", hello: alone, reply: refuse(8000, "bad auth : authentication failed", "saslStart"), refused: true,
+			want: `the MongoDB at HOST does not accept the user "ann" with this password; users are looked up in the database "users", unless authSource names another one`},
+		"nobody in particular": {hello: alone, reply: refuse(13, "command find requires authentication", "find"), refused: true,
+			want: "the MongoDB at HOST lets in known users only, and the connection string names none"},
+		"a version that is a secret": {hello: alone, reply: refuse(13, "command requires authentication", "find", "buildInfo"), refused: true,
+			want: "the MongoDB at HOST lets in known users only, and the connection string names none"},
+		"a secondary alone": {query: "&directConnection=true", hello: secondary,
+			want: "the MongoDB at HOST is not the primary of its replica set: take directConnection out of the connection string"},
+		"no primary": {query: "&serverSelectionTimeoutMS=100", hello: secondary,
+			want: `the replica set "rs0" has no primary that can be reached`},
+		"another replica set": {query: "&replicaSet=rs1&serverSelectionTimeoutMS=100", hello: helloPrimary,
+			want: `there is no replica set "rs1" at HOST`},
+		"no replica set": {query: "&replicaSet=rs1&serverSelectionTimeoutMS=100", hello: with(alone, "x", 1),
+			want: `there is no replica set "rs1" at HOST`},
+		"something new": {hello: alone, reply: refuse(4711, "out of spare parts", "ping"),
+			want: "the MongoDB at HOST cannot be used: out of spare parts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			f.hello, f.reply = tc.hello(f.host), tc.reply
+			got, err := sentence(t, "mongodb://"+tc.user+f.host+"/?"+quick+tc.query, "s3cret")
+			want(t, strings.ReplaceAll(tc.want, "HOST", f.host), got)
+			want(t, tc.refused, errors.Is(err, errRefused))
+		})
+	}
+}
+
+func TestWrongRights(t *testing.T) {
+	a, err := parse("mongodb://ann:s3cret@h:1/shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, `the MongoDB at h:1 does not let the user "ann" use the database "shop": the role readWrite is needed there`,
+		a.explain(mongo.CommandError{Code: 13, Message: "not authorized on shop"}).Error())
+}
+
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	ours, foreign := authority(t, dir, "ours"), authority(t, dir, "foreign")
+	speak := func(cert tls.Certificate, client tls.ClientAuthType) string {
+		l := listen(t)
+		config := &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: client, MinVersion: tls.VersionTLS12}
+		f := &fake{host: l.Addr().String(), hello: helloAlone()}
+		serve(t, l, func(c net.Conn) error { return f.talk(tls.Server(c, config)) })
+		return f.host
+	}
+	now := time.Now()
+	good := ours.issue(t, now.Add(time.Hour), "127.0.0.1")
+	ca := "&tls=true&tlsCAFile=" + ours.file
+	t.Run("trusted", func(t *testing.T) {
+		openURL(t, "mongodb://"+speak(good, tls.NoClientCert)+"/?"+quick+ca)
+	})
+	for name, tc := range map[string]struct {
+		at, query, want string
+	}{
+		"unknown authority": {speak(foreign.issue(t, now.Add(time.Hour), "127.0.0.1"), tls.NoClientCert), ca,
+			"the certificate of HOST is signed by nobody known here: name the file of its authority with tlsCAFile"},
+		"another name": {speak(ours.issue(t, now.Add(time.Hour), "127.0.0.2"), tls.NoClientCert), ca,
+			"the certificate of HOST is not for that name: x509: certificate is valid for 127.0.0.2, not 127.0.0.1"},
+		"expired": {speak(ours.issue(t, now.Add(-time.Hour), "127.0.0.1"), tls.NoClientCert), ca,
+			"the certificate of HOST is not good: x509: certificate has expired or is not yet valid"},
+		"wants the client's": {speak(good, tls.RequireAnyClientCert), ca,
+			"the server at HOST refuses the TLS connection; it may want a client certificate (tlsCertificateKeyFile): tls: certificate required"},
+		"no TLS asked for": {speak(good, tls.NoClientCert), "",
+			"the server at HOST hangs up: it wants TLS (tls=true in the connection string), or is no MongoDB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := sentence(t, "mongodb://u:s3cret@"+tc.at+"/?"+quick+tc.query, "s3cret")
+			got, _, _ = strings.Cut(got, ": current time")
+			want(t, strings.ReplaceAll(tc.want, "HOST", tc.at), got)
+		})
+	}
+}
+
+// A signer issues certificates; its own is in a file.
+type signer struct {
+	file string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func authority(t *testing.T, dir, name string) signer {
+	t.Helper()
+	s := signer{file: filepath.Join(dir, name+".pem")}
+	var der []byte
+	s.key, der = signed(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, nil, nil)
+	var err error
+	if s.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s signer) issue(t *testing.T, until time.Time, ip string) tls.Certificate {
+	t.Helper()
+	key, der := signed(t, &x509.Certificate{NotAfter: until, IPAddresses: []net.IP{net.ParseIP(ip)}}, s.cert, s.key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// signed makes a certificate; by is nil for one that signs itself.
+func signed(t *testing.T, c, by *x509.Certificate, with *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by == nil {
+		by, with = c, key
+	}
+	c.SerialNumber = big.NewInt(1)
+	der, err := x509.CreateCertificate(rand.Reader, c, by, key.Public(), with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, der
+}
+
+func TestWrongStrings(t *testing.T) {
+	const encode = "characters such as @ : / ? # % in the user's name, the password or another secret have to be percent-encoded"
+	for url, tc := range map[string]struct{ want, secret string }{
+		"":                                   {`scheme must be "mongodb" or "mongodb+srv"`, "\x00"},
+		"s3cret":                             {`scheme must be "mongodb" or "mongodb+srv"`, "s3cret"},
+		"http://u:s3cret@h/":                 {`scheme must be "mongodb" or "mongodb+srv"`, "s3cret"},
+		"mongodb://":                         {"must have at least 1 host", "\x00"},
+		"mongodb://u:s3@qqq@h/d":             {encode, "s3"},
+		"mongodb://u:s3/qqq@h/d":             {encode, "qqq"},
+		"mongodb://u:s3:qqq@h/d":             {encode, "qqq"},
+		"mongodb://u:s3%zzcret@h/d":          {encode, "%zz"},
+		"mongodb://u:s3cret@h:port/d":        {`port must be an integer`, "s3cret"},
+		"mongodb://u:s3cret@h?tls=true":      {"must have a / before the query ?", "s3cret"},
+		"mongodb://u:s3cret@h/d?tls":         {"invalid option", "s3cret"},
+		"mongodb://u:s3cret@h/d?tls=maybe":   {`maybe`, "s3cret"},
+		"mongodb://u:s3cret@h/d?appName=%zz": {"%zz", "s3cret"},
+		"mongodb://u:s3cret@h/d?tls=1&x=a@b": {"", "s3cret"},
+		"mongodb://h/d?tlsCertificateKeyFile=/none&tlsCertificateKeyFilePassword=s3cret":                {"/none", "s3cret"},
+		"mongodb://h/?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:s3cret&tls=x": {"", "s3cret"},
+		"mongodb://h/admin":                       {`the database "admin" is MongoDB's own: name another one in the connection string, or none for "mayfly"`, "\x00"},
+		"mongodb://h/a%20b":                       {`"a b" cannot be the name of a database`, "\x00"},
+		"mongodb://h/a.b":                         {`"a.b" cannot be the name of a database`, "\x00"},
+		"mongodb+srv://u:s3cret@nowhere.invalid/": {"no MongoDB at _mongodb._tcp.nowhere.invalid: its name cannot be looked up", "s3cret"},
+	} {
+		t.Run(url, func(t *testing.T) {
+			got, _ := sentence(t, url, tc.secret)
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("%q lacks %q", got, tc.want)
+			}
+			if first, _, _ := strings.Cut(got, ":"); !strings.Contains(first, "connection string") && !strings.Contains(first, "database") && !strings.Contains(first, "MongoDB") {
+				t.Errorf("%q does not say what it is about", got)
+			}
+		})
+	}
+}
+
+func TestDatabaseIn(t *testing.T) {
+	for url, name := range map[string]string{
+		"mongodb://h":                   "mayfly",
+		"mongodb://h/":                  "mayfly",
+		"mongodb://h/?tls=true":         "mayfly",
+		"mongodb://h:1,i:2/shop":        "shop",
+		"mongodb://u:p%2Fq@h/shop?w=1":  "shop",
+		"mongodb+srv://h/caf%C3%A9-1_2": "café-1_2",
+	} {
+		got, err := databaseIn(url)
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+		want(t, name, got)
+	}
+}
+
+// Whoever stops the program while it connects reads that, and not a guess at
+// what is wrong with the server.
+func TestConnectIsCancelled(t *testing.T) {
+	l := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	serve(t, l, func(c net.Conn) error {
+		cancel()
+		_, err := io.Copy(io.Discard, c)
+		return err
+	})
+	if _, _, err := connect(ctx, "mongodb://"+l.Addr().String(), slog.New(slog.DiscardHandler)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
