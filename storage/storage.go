@@ -12,6 +12,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/storage/memory"
+	"mayfly/storage/mongo"
 	"mayfly/storage/sqlite"
 )
 
@@ -46,14 +47,17 @@ type Options struct {
 
 // Open opens the store that url names, making it if it is not there:
 //
-//	memory:       nothing is kept when the process ends
-//	sqlite:PATH   one file, relative to the working directory or absolute
+//	memory:                   nothing is kept when the process ends
+//	sqlite:PATH               one file, relative to the working directory or absolute
+//	mongodb://HOST/DATABASE   a MongoDB connection string; mongodb+srv: likewise
 //
-// One process at a time can have a file open.
+// One process at a time can have a file open. A namespace in MongoDB has one
+// owner at a time, and servers that wait for it, see Options.Standby. Where
+// nobody answers the error is engine.ErrUnreachable.
 func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 	scheme, rest, ok := strings.Cut(url, ":")
 	if !ok {
-		return nil, fmt.Errorf("%w: %q has no scheme; write memory: or sqlite:PATH", ErrURL, url)
+		return nil, fmt.Errorf("%w: %q has no scheme; write memory:, sqlite:PATH or mongodb://HOST/DATABASE", ErrURL, url)
 	}
 	switch strings.ToLower(scheme) {
 	case "memory":
@@ -73,12 +77,19 @@ func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 	case "mongodb", "mongodb+srv":
 		return openMongo(ctx, url, o)
 	default:
-		return nil, fmt.Errorf("%w: unknown scheme %q; write memory: or sqlite:PATH", ErrURL, scheme)
+		return nil, fmt.Errorf("%w: unknown scheme %q; write memory:, sqlite:PATH or mongodb://HOST/DATABASE", ErrURL, scheme)
 	}
 }
 
-func openMongo(context.Context, string, Options) (engine.Store, error) {
-	return nil, fmt.Errorf("%w: MongoDB is not in this version; write memory: or sqlite:PATH", ErrURL)
+func openMongo(ctx context.Context, url string, o Options) (engine.Store, error) {
+	s, err := mongo.Open(ctx, url, mongo.Options{
+		Logger: o.Logger, Namespace: o.Namespace, Lease: o.Lease, Owner: o.Owner, Process: o.Process,
+		Standby: o.Standby, HistoryFor: o.HistoryFor,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Shared tells whether several servers may be started on url, one of which owns

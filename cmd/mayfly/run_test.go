@@ -243,7 +243,7 @@ func TestStartIsRefused(t *testing.T) {
 		"a file for a folder":    {Config{Store: "sqlite:" + inTheWay}, []string{inTheWay, "cannot be opened"}},
 		"an unreadable folder":   {Config{Store: "sqlite:" + filepath.Join(locked, "mayfly.db")}, []string{locked, private}},
 		"a store of no kind":     {Config{Store: "ftp:x"}, []string{`unknown scheme "ftp"`}},
-		"a store that is coming": {Config{Store: "mongodb://x"}, []string{"MongoDB is not in this version"}},
+		"an absent database":     {Config{Store: "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100"}, []string{"no MongoDB at 127.0.0.1:1: nobody listens there"}},
 		"no address":             {Config{HTTP: "8080"}, []string{`--http is an address such as 127.0.0.1:8080, not "8080"`}},
 		"no port":                {Config{HTTP: "127.0.0.1:web-page"}, []string{`"web-page" is not a port`}},
 		"beyond loopback":        {Config{HTTP: "0.0.0.0:0"}, []string{"--http 0.0.0.0:0", "no authentication", "--insecure"}},

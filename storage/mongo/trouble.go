@@ -15,6 +15,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
+
+	"mayfly/engine"
 )
 
 // A troubleError is why there is no connection: a sentence for the operator,
@@ -35,7 +37,7 @@ func (a address) explain(err error) error {
 	at := strings.Join(a.options.Hosts, ",")
 	switch selection, ok := errors.AsType[topology.ServerSelectionError](err); {
 	case ok:
-		return trouble(a.redact(a.unselected(selection)), err)
+		return trouble(a.redact(a.unselected(selection)), unreached(selection))
 	case strings.Contains(err.Error(), "wire version"), commandUnknown(err):
 		return trouble(fmt.Sprintf("the MongoDB at %s is too old: it has to be %s or later", at, topology.MinSupportedMongoDBVersion), fmt.Errorf("%w: %w", errRefused, err))
 	case unauthenticated(err):
@@ -57,6 +59,18 @@ func (a address) explain(err error) error {
 func commandUnknown(err error) bool {
 	e, ok := errors.AsType[mongo.ServerError](err)
 	return ok && e.HasErrorCode(59)
+}
+
+// unreached is err, and engine.ErrUnreachable unless a server is there that does
+// not want TLS as it is configured: to wait for that one is of no use.
+func unreached(err topology.ServerSelectionError) error {
+	for _, s := range err.Desc.Servers {
+		_, plain := errors.AsType[tls.RecordHeaderError](s.LastError)
+		if plain || s.LastError != nil && (certificate("", s.LastError) != "" || strings.Contains(s.LastError.Error(), "remote error: tls:")) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", engine.ErrUnreachable, err)
 }
 
 // unselected says why none of the servers was good enough.
