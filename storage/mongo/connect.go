@@ -87,7 +87,11 @@ func (d *database) probe(ctx context.Context) error {
 		Message   string `bson:"msg"`
 		Secondary bool   `bson:"secondary"`
 	}
-	if err := admin.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
+	err := admin.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	if commandUnknown(err) { // 4.4.0 and 4.4.1, and servers modelled on older ones
+		err = admin.RunCommand(ctx, bson.D{{Key: "isMaster", Value: 1}}).Decode(&hello)
+	}
+	if err != nil {
 		return err
 	}
 	d.facts.set, d.facts.sharded = hello.Set, hello.Message == "isdbgrid"
@@ -102,7 +106,7 @@ func (d *database) probe(ctx context.Context) error {
 		return err
 	}
 	d.facts.version, d.facts.ferret = build.Version, build.Ferret
-	_, err := d.Get(ctx, settings, "") // the commands above are open to everyone
+	_, err = d.Get(ctx, settings, "") // the commands above are open to everyone
 	return err
 }
 
