@@ -35,6 +35,7 @@ type facts struct {
 	ferret   string // version of FerretDB; empty: it is none
 	set      string // name of the replica set; empty: it is none
 	sharded  bool
+	sessions bool // there is a time that operations come after
 }
 
 // connect reaches the database that a connection string names, by default
@@ -86,6 +87,7 @@ func (d *database) probe(ctx context.Context) error {
 		Set       string `bson:"setName"`
 		Message   string `bson:"msg"`
 		Secondary bool   `bson:"secondary"`
+		Sessions  *int   `bson:"logicalSessionTimeoutMinutes"`
 	}
 	err := admin.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
 	if commandUnknown(err) { // 4.4.0 and 4.4.1, and servers modelled on older ones
@@ -94,7 +96,7 @@ func (d *database) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.facts.set, d.facts.sharded = hello.Set, hello.Message == "isdbgrid"
+	d.facts.set, d.facts.sharded, d.facts.sessions = hello.Set, hello.Message == "isdbgrid", hello.Sessions != nil
 	if hello.Secondary {
 		return errSecondary
 	}
