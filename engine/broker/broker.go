@@ -112,7 +112,7 @@ func Open(ctx context.Context, open func(context.Context) (engine.Store, error),
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
 	if b.store.Load().history() != nil {
-		b.past = follow(b)
+		b.past = follow(context.WithoutCancel(ctx), b)
 	}
 	b.announce(engine.EventStarted, fmt.Sprintf("epoch %d", b.Epoch()))
 	go func() { // ends with Close, which waits for done

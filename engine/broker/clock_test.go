@@ -32,3 +32,43 @@ func TestGlance(t *testing.T) {
 		})
 	}
 }
+
+// A take-over, at start or when the store is opened again: the former owner's
+// clock was ahead, and what it decided at its instants stays in the past here.
+// That holds up to a minute; then this machine's clock is believed (§ futureTolerated).
+func TestClockAfterATakeOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lead     time.Duration
+		believed bool
+	}{
+		"behind":             {-time.Hour, true},
+		"ahead":              {30 * time.Second, true},
+		"a minute ahead":     {time.Minute, true},
+		"more than a minute": {time.Minute + time.Millisecond, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newClock()
+				for range 2 { // the second one is that of a store opened again
+					before := c.now()
+					recorded := engine.At(time.Now().Add(tc.lead))
+					distrusted := c.follow(recorded)
+					if (distrusted == 0) != tc.believed {
+						t.Fatalf("distrusted by %v", distrusted)
+					}
+					for range 100 {
+						now := c.now()
+						if now < before || tc.believed && now < recorded {
+							t.Fatalf("it is %v, was %v, and %v was recorded", now, before, recorded)
+						}
+						before = now
+						time.Sleep(time.Second)
+					}
+					if system := engine.At(time.Now()); c.now() != system {
+						t.Errorf("in the end it is %v, the system's %v", c.now(), system)
+					}
+				}
+			})
+		})
+	}
+}

@@ -56,15 +56,15 @@ type follower struct {
 
 // history is the store's, nil if it has none.
 func (o *opened) history() engine.History {
-	h, _ := o.Store.(engine.History) //nolint:errcheck // nil says it
+	h, _ := o.Store.(engine.History)
 	return h
 }
 
 // follow begins with the next event; finish ends it.
-func follow(b *Broker) *follower {
+func follow(ctx context.Context, b *Broker) *follower {
 	f := &follower{b: b}
 	var run, forget context.Context
-	run, f.stop = context.WithCancel(context.Background())
+	run, f.stop = context.WithCancel(ctx)
 	forget, f.rest = context.WithCancel(run)
 	b.events.follow()
 	f.wg.Go(func() { f.run(run) })
@@ -74,7 +74,7 @@ func follow(b *Broker) *follower {
 
 // finish waits until the rest is handed over, for a while, or only until
 // nothing is any more. The log has ended before.
-func (f *follower) finish(handOver bool) { //nolint:revive // whether the store is still ours is its caller's to say
+func (f *follower) finish(handOver bool) {
 	f.rest()
 	if handOver {
 		late := time.AfterFunc(finishPatience, f.stop)

@@ -33,7 +33,8 @@ func (b *Broker) update(change func(*Health)) {
 
 // commit is the open store's, with an eye on how long it takes.
 func (b *Broker) commit(ctx context.Context, batch *engine.Batch) error {
-	defer b.pace.time()()
+	end := b.pace.time()
+	defer end()
 	return b.store.Load().Commit(ctx, batch) //nolint:wrapcheck // its errors are the store's contract
 }
 

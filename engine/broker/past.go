@@ -48,8 +48,6 @@ func (b *Broker) Past(ctx context.Context, q engine.PastQuery) ([]engine.PastEve
 	// First what is pending, then what is kept: what is handed over in between
 	// comes twice and not never.
 	pending := b.past.pending(store, q)
-	kept := q
-	kept.Limit += len(pending)
 	known := map[happening]bool{}
 	for _, e := range pending {
 		known[happeningOf(e)] = true
@@ -59,7 +57,7 @@ func (b *Broker) Past(ctx context.Context, q engine.PastQuery) ([]engine.PastEve
 		return nil, errNoHistory
 	}
 	var out []engine.PastEvent
-	for e, err := range h.Past(ctx, kept) {
+	for e, err := range h.Past(ctx, q) {
 		if err != nil {
 			return nil, fmt.Errorf("read the history: %w", err)
 		}
@@ -108,7 +106,7 @@ func (f *follower) pending(store *opened, q engine.PastQuery) (out []engine.Past
 		events, taken := f.b.events.back(n, backAtOnce)
 		n = 0
 		for _, e := range events {
-			if e.N <= taken && (e.N <= store.from || e.At < shown) {
+			if e.N <= taken && e.At < shown {
 				n = 0
 				break
 			}

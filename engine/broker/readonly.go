@@ -44,16 +44,15 @@ func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op
 		if o.receives { // what others wait for may need a write, and is no reason to refuse a look
 			b.ns.Match(now)
 		}
-		hard, _ := b.ns.Pending()
-		fx := b.flush(now, false)
 		if !b.store.Load().Owned() {
 			return errUnowned
 		}
-		if hard || fx.Batch != nil { // what operators did is to be remembered with it
+		if hard, _ := b.ns.Pending(); hard {
 			b.ns.Rollback()
 			b.finish(o, busy(b.Health().ReadOnly))
 			continue
 		}
+		fx := b.flush(now, false)
 		b.ns.Seal(false)
 		o.err = err
 		b.answer([]*op{o}, fx)

@@ -65,24 +65,16 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 
 // flush takes what happened and numbers it as the log will. What operators did
 // goes with the batch, which is hard then: it is never missing (§21a).
-func (b *Broker) flush(now engine.Instant, commit bool) engine.Effects { //nolint:revive // as of Namespace.Flush
+func (b *Broker) flush(now engine.Instant, commit bool) engine.Effects {
 	fx := b.ns.Flush(now, commit)
-	var audit []engine.Event
 	last := b.events.Last()
 	for i := range fx.Events {
 		e := &fx.Events[i]
 		e.N = last + 1 + uint64(i)
-		if e.Audit {
-			audit = append(audit, remembered(*e))
+		if e.Audit && fx.Batch != nil {
+			fx.Batch.Audit = append(fx.Batch.Audit, remembered(*e))
 		}
 	}
-	if audit == nil {
-		return fx
-	}
-	if fx.Batch == nil {
-		fx.Batch = b.ns.Flush(now, true).Batch
-	}
-	fx.Batch.Audit, fx.Batch.Hard = audit, true
 	return fx
 }
 

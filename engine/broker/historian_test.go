@@ -1,0 +1,134 @@
+package broker_test
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+)
+
+// historian is a flaky store with a history.
+type historian struct {
+	*flaky
+	t *testing.T
+
+	past struct {
+		sync.Mutex
+		rows    []engine.PastEvent
+		given   []int // how many at once
+		err     error // of the next Remembers
+		kept    bool  // they are kept all the same
+		again   bool  // an event may come again
+		blind   error // of the next Pasts
+		forgets []forgotten
+	}
+}
+
+type forgotten struct {
+	before engine.Instant
+	most   int64
+}
+
+func (h *historian) Commit(ctx context.Context, b *engine.Batch) error {
+	err := h.flaky.Commit(ctx, b)
+	if err == nil || h.applied {
+		h.keep(b.Audit)
+	}
+	return err
+}
+
+func (h *historian) Remember(ctx context.Context, events []engine.Event) error {
+	h.past.Lock()
+	err, kept := h.past.err, h.past.kept
+	h.past.given = append(h.past.given, len(events))
+	h.past.Unlock()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil || kept {
+		if !slices.IsSortedFunc(events, func(a, b engine.Event) int { return int(a.N) - int(b.N) }) {
+			h.t.Errorf("out of order: %v", events)
+		}
+		h.keep(events)
+	}
+	return err
+}
+
+func (h *historian) keep(events []engine.Event) {
+	epoch := h.Epoch()
+	h.past.Lock()
+	defer h.past.Unlock()
+	for _, e := range events {
+		if slices.ContainsFunc(h.past.rows, func(o engine.PastEvent) bool { return o.Epoch == epoch && o.N == e.N }) {
+			if !h.past.again {
+				h.t.Errorf("%v number %d of epoch %d was given before", e.Kind, e.N, epoch)
+			}
+			continue
+		}
+		h.past.rows = append(h.past.rows, engine.PastEvent{Epoch: epoch, Event: e})
+	}
+}
+
+func (h *historian) Past(_ context.Context, q engine.PastQuery) iter.Seq2[engine.PastEvent, error] {
+	all := h.rows()
+	h.past.Lock()
+	err := h.past.blind
+	h.past.Unlock()
+	return func(yield func(engine.PastEvent, error) bool) {
+		if err != nil {
+			yield(engine.PastEvent{}, err)
+			return
+		}
+		given := 0
+		for _, e := range slices.Backward(all) {
+			if q.Match(e) {
+				if given++; !yield(e, nil) || given == q.Limit {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (h *historian) Forget(_ context.Context, before engine.Instant, most int64) error {
+	h.past.Lock()
+	defer h.past.Unlock()
+	h.past.forgets = append(h.past.forgets, forgotten{before, most})
+	return nil
+}
+
+// rows are in the order of their places.
+func (h *historian) rows() []engine.PastEvent {
+	h.past.Lock()
+	defer h.past.Unlock()
+	return slices.SortedFunc(slices.Values(h.past.rows), func(a, b engine.PastEvent) int {
+		if a.Place().Before(b.Place()) {
+			return -1
+		}
+		return 1
+	})
+}
+
+func (h *historian) fails(with error, kept bool) {
+	h.past.Lock()
+	defer h.past.Unlock()
+	h.past.err, h.past.kept, h.past.again = with, kept, true
+}
+
+func (h *historian) works() {
+	h.past.Lock()
+	defer h.past.Unlock()
+	h.past.err, h.past.kept = nil, false
+}
+
+// startPast is a world whose store has a history.
+func startPast(t *testing.T, o broker.Options) (*world, *historian) {
+	t.Helper()
+	h := &historian{flaky: &flaky{Store: new(memory.Store)}, t: t}
+	return startOn(t, h.flaky, h, o), h
+}

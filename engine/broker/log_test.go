@@ -1,0 +1,100 @@
+package broker
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"mayfly/engine"
+)
+
+// A log is bounded by number and by bytes, keeps the newest event whatever its
+// size, and says how many a reader lost.
+func TestLogIsBounded(t *testing.T) {
+	l := newLog(8, 1000)
+	add := func(sizes ...int) {
+		for _, n := range sizes {
+			l.append([]engine.Event{{Kind: engine.EventSent, Content: engine.Packed(strings.Repeat("x", n))}})
+		}
+	}
+	expect := func(first, last, lost uint64) {
+		t.Helper()
+		events, gone, err := l.After(t.Context(), 0)
+		if err != nil || events[0].N != first || events[len(events)-1].N != last || gone != lost || uint64(len(events)) != last-first+1 {
+			t.Fatalf("got %d to %d, %d lost, %v", events[0].N, events[len(events)-1].N, gone, err)
+		}
+		size := int64(0)
+		for _, e := range events {
+			size += weight(e)
+		}
+		if size != l.size {
+			t.Fatalf("%d bytes are kept, and counted as %d", size, l.size)
+		}
+		held := 0
+		for _, e := range l.ring {
+			held += len(e.Content)
+		}
+		if int64(held) > size {
+			t.Fatalf("%d bytes of events that went are still held", int64(held)-size)
+		}
+	}
+	add(10, 10, 10, 10, 10, 10, 10, 10)
+	expect(1, 8, 0)
+	add(10)
+	expect(2, 9, 1)
+	add(990)
+	expect(9, 10, 8)
+	add(5000)
+	expect(11, 11, 10)
+	add(1, 2)
+	expect(12, 13, 11)
+}
+
+// What the follower misses is counted, but for what it would have passed over.
+func TestTail(t *testing.T) {
+	l := newLog(4, 1<<20)
+	l.append([]engine.Event{{Kind: engine.EventStarted}}) // before anybody follows
+	l.follow()
+	select {
+	case <-l.await(1):
+		t.Fatal("there is nothing to take")
+	default:
+	}
+	at := func(k engine.EventKind, at engine.Instant, audit bool) engine.Event {
+		return engine.Event{Kind: k, At: at, Audit: audit}
+	}
+	l.append([]engine.Event{
+		at(engine.EventSent, 1, false), at(engine.EventRenewed, 2, false), at(engine.EventSent, 3, false), at(engine.EventEntityCreated, 4, true),
+		at(engine.EventSent, 5, false), at(engine.EventSent, 6, false), at(engine.EventSent, 7, false), at(engine.EventSent, 8, false),
+	})
+	select {
+	case <-l.await(4):
+	default:
+		t.Fatal("there are four to take")
+	}
+	events, missed, more, closed := l.take(3)
+	if want := (gap{n: 4, at: 3, count: 2}); missed != want || !more || closed {
+		t.Fatalf("missed %+v, more %v, closed %v; want %+v and more", missed, more, closed, want)
+	}
+	numbers := func() (n []uint64) {
+		for _, e := range events {
+			n = append(n, e.N)
+		}
+		return n
+	}
+	if want := []uint64{6, 7, 8}; !slices.Equal(numbers(), want) {
+		t.Fatalf("got %v", numbers())
+	}
+	waits := l.await(2)
+	select {
+	case <-waits:
+		t.Fatal("there is one only")
+	default:
+	}
+	l.close()
+	<-waits
+	if events, missed, more, closed = l.take(3); !slices.Equal(numbers(), []uint64{9}) || missed != (gap{}) || more || !closed {
+		t.Fatalf("at the end: %v, %+v, %v, %v", numbers(), missed, more, closed)
+	}
+	<-l.await(1)
+}
