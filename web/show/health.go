@@ -23,6 +23,12 @@ func (p *Pages) banner(ctx context.Context) component.Notice {
 			Title:  locale.T(ctx, "health.reopening", locale.Args{"Why": h.Reopening}),
 			Detail: locale.T(ctx, "health.reopening.detail"),
 		}
+	case h.Slow != 0:
+		return component.Notice{
+			Tone:   component.Low,
+			Title:  locale.T(ctx, "health.slow", locale.Args{"Span": component.Span(h.Slow)}),
+			Detail: locale.T(ctx, "health.slow.detail"),
+		}
 	case h.ClockAhead != 0:
 		return component.Notice{
 			Tone:   component.Low,
