@@ -8,9 +8,17 @@
 // Everything a caller is told is durable, but for locks, their renewals and
 // last uses, which may be lost in a crash: then a message is simply free again.
 //
+// What a durable commit did not confirm, a look, a refusal or a message under a
+// lock, is told only while the store says that the namespace is still ours.
+// When it is not, the broker ends with engine.ErrFenced and what it had decided
+// is not so.
+//
 // When a commit fails without anybody knowing what the store has, the broker
 // loads everything again from the store, the same way as at start. When the
 // store says that it cannot take writes, the broker goes read-only: looking
 // goes on, changes are answered with engine.ErrBusy and the reason, and it
 // recovers by itself.
+//
+// What happened is numbered and published in the Log; a store that is an
+// engine.History too is given it by a follower, behind everybody's back.
 package broker
