@@ -12,6 +12,9 @@ func (ns *Namespace) Restore(r Record) error {
 	switch r := r.(type) {
 	case Clock: // the broker's concern
 	case Entity:
+		if r.Kind == Unfinished {
+			return ErrUnfinished
+		}
 		e := &entity{Entity: r}
 		var topic *entity
 		if name, _, ok := r.Path.Subscription(); ok {
