@@ -16,6 +16,10 @@ import (
 // number that "after" raises. After each command Check is called.
 type Engine struct {
 	Lazily bool // there is no sweeper
+	// Commit, if there is one, is given every turn's batch, and Read is asked
+	// for the body of what is delivered from there. An error ends the scenario.
+	Commit func(*engine.Batch) error
+	Read   func(engine.Key) ([]byte, error)
 
 	ns        *engine.Namespace
 	limits    engine.Limits
@@ -26,19 +30,27 @@ type Engine struct {
 	bodies    map[engine.Key]string
 	delivered map[string]engine.Delivery // by body, the latest
 	receivers map[string]engine.LinkID
+	open      map[engine.LinkID]bool
 	got       map[engine.LinkID][]engine.Delivery
 	events    []engine.Event
+	told      uint64 // events so far
+	broken    error  // what Commit or Read said
 }
 
 // NewEngine is a namespace in which nothing is, at noon of some day.
 func NewEngine() *Engine {
 	x := &Engine{
-		limits: engine.DefaultLimits(), keys: engine.NewKeys(1), now: engine.At(time.Date(2026, 7, 14, 12, 0, 0, 0, time.UTC)),
+		limits: engine.DefaultLimits(), now: engine.At(time.Date(2026, 7, 14, 12, 0, 0, 0, time.UTC)),
 		bodies: map[engine.Key]string{}, delivered: map[string]engine.Delivery{},
 		receivers: map[string]engine.LinkID{}, got: map[engine.LinkID][]engine.Delivery{},
 	}
-	x.ns = engine.New(engine.Options{Limits: x.limits, Keys: x.keys, Nonce: func() uint64 { x.nonce++; return x.nonce }})
+	x.begin(1)
 	return x
+}
+
+func (x *Engine) begin(epoch uint64) {
+	x.keys, x.open = engine.NewKeys(epoch), map[engine.LinkID]bool{}
+	x.ns = engine.New(engine.Options{Limits: x.limits, Keys: x.keys, Nonce: func() uint64 { x.nonce++; return x.nonce }})
 }
 
 const actor = "scenario"
@@ -47,6 +59,9 @@ const actor = "scenario"
 func (x *Engine) Do(c Command) ([]string, error) {
 	lines, err := x.step(c)
 	x.turn()
+	if x.broken != nil {
+		return nil, x.broken
+	}
 	if broken := x.ns.Check(); broken != nil {
 		return nil, fmt.Errorf("INVARIANT: %w", broken)
 	}
@@ -69,12 +84,15 @@ func (x *Engine) turn() {
 	}
 	x.ns.Match(x.now)
 	fx := x.ns.Flush(x.now, true)
+	x.commit(fx)
 	x.ns.Seal(true)
 	x.events = append(x.events, fx.Events...)
 	for _, d := range fx.Deliveries {
-		x.ns.Taken(d.Pin)
-		x.delivered[x.bodies[d.Message.Content]] = d
+		x.take(d)
 		x.got[d.Link] = append(x.got[d.Link], d)
+	}
+	for _, l := range fx.Ended {
+		delete(x.open, l.ID)
 	}
 }
 
@@ -119,9 +137,10 @@ func (x *Engine) step(c Command) ([]string, error) {
 	case "send":
 		return x.send(c)
 	case "receive", "open":
-		return nil, x.open(c)
+		return nil, x.attach(c)
 	case "close":
 		x.ns.Detach(x.now, x.receivers[c.Arg(0)], engine.ByClient)
+		delete(x.open, x.receivers[c.Arg(0)])
 		return nil, nil
 	case "got":
 		return nil, nil
@@ -321,7 +340,7 @@ func (x *Engine) send(c Command) ([]string, error) {
 	return []string{strings.Join(words, " ")}, nil
 }
 
-func (x *Engine) open(c Command) error {
+func (x *Engine) attach(c Command) error {
 	x.links++
 	l := engine.Link{ID: engine.LinkID(x.links), Path: c.path(0), Client: actor, NoWait: c.Name == "receive"}
 	if slices.Contains(c.Args, "delete") {
@@ -340,6 +359,7 @@ func (x *Engine) open(c Command) error {
 	if err := x.ns.Attach(x.now, l); err != nil {
 		return err
 	}
+	x.open[l.ID] = true
 	if name := c.Options["as"]; name != "" {
 		x.receivers[name] = l.ID
 	}
@@ -358,8 +378,7 @@ func (x *Engine) fetch(c Command) (lines []string, err error) {
 	}
 	ds, err := x.ns.Fetch(x.now, c.path(0), seqs, mode, actor)
 	for _, d := range ds {
-		x.ns.Taken(d.Pin)
-		x.delivered[x.bodies[d.Message.Content]] = d
+		x.take(d)
 		lines = append(lines, x.delivery(d))
 	}
 	return lines, err

@@ -40,6 +40,7 @@ type records struct {
 	contents map[engine.Key]engine.Packed
 	bodies   map[engine.Key][]byte
 	staged   map[engine.Key]struct{} // bodies that no content has referred to yet
+	past     history
 }
 
 // Reopen closes s and returns a store with what it held, in the next epoch, as
@@ -179,6 +180,7 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	s.held.apply(b)
+	s.held.past.add(s.Epoch(), b.Audit)
 	return nil
 }
 

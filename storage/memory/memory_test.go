@@ -9,16 +9,19 @@ import (
 	"mayfly/storage/storetest"
 )
 
-func TestConformance(t *testing.T) {
-	storetest.Run(t, func(*testing.T) storetest.Open {
-		var s *memory.Store
-		return func(context.Context) (engine.Store, error) {
-			if s == nil {
-				s = new(memory.Store)
-			} else {
-				s = s.Reopen()
-			}
-			return s, nil
+// place is a store that is opened again by Reopen.
+func place(*testing.T) storetest.Open {
+	var s *memory.Store
+	return func(context.Context) (engine.Store, error) {
+		if s == nil {
+			s = new(memory.Store)
+		} else {
+			s = s.Reopen()
 		}
-	})
+		return s, nil
+	}
 }
+
+func TestConformance(t *testing.T) { storetest.Run(t, place) }
+
+func TestScenarios(t *testing.T) { storetest.Scenarios(t, place) }

@@ -39,7 +39,8 @@ const (
 )
 
 // notable tells whether events of kind k are few, and looked for among all
-// others: they are not about one message each.
+// others: they are not about one message each. What is written is marked with
+// the answer, so another one needs a new format.
 func notable(k engine.EventKind) bool {
 	switch k {
 	case engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,

@@ -10,14 +10,16 @@ import (
 	"mayfly/storage/storetest"
 )
 
-func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Open {
-		path := filepath.Join(t.TempDir(), "store")
-		return func(ctx context.Context) (engine.Store, error) {
-			return sqlite.Open(ctx, path, sqlite.Options{})
-		}
-	})
+func place(t *testing.T) storetest.Open {
+	path := filepath.Join(t.TempDir(), "store")
+	return func(ctx context.Context) (engine.Store, error) {
+		return sqlite.Open(ctx, path, sqlite.Options{})
+	}
 }
+
+func TestConformance(t *testing.T) { storetest.Run(t, place) }
+
+func TestScenarios(t *testing.T) { storetest.Scenarios(t, place) }
 
 func TestCrash(t *testing.T) {
 	storetest.Crash(t, 20, func(ctx context.Context, dir string) (engine.Store, error) {

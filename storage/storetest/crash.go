@@ -25,7 +25,8 @@ const crashDir = "MAYFLY_STORETEST_CRASH"
 // in a loop and says after each commit that it was acknowledged; kills it at a
 // random moment; opens what it left, and does so again on the same place,
 // rounds times. What is found must be what the first batches up to some batch
-// make, all that were acknowledged as durable among them.
+// make, all that were acknowledged as durable among them; of what operators did
+// just what is in these batches.
 //
 // open opens the store that is kept in dir. The test must call nothing else
 // before, for the process runs it too.
@@ -75,7 +76,7 @@ func survived(t *testing.T, dir string, open func(context.Context, string) (engi
 	if d := diff(done.state, got); d != "" {
 		t.Fatalf("after a crash at batch %d (-want +got):\n%s", n, d)
 	}
-	if err := done.state.bodiesDiffer(t.Context(), s, 7); err != nil {
+	if err := errors.Join(done.state.bodiesDiffer(t.Context(), s, 7), done.state.auditDiffers(t.Context(), s)); err != nil {
 		t.Fatalf("after a crash at batch %d: %v", n, err)
 	}
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -25,6 +26,7 @@ type state struct {
 	Contents map[engine.Key]engine.Packed
 	Messages map[engine.Key]engine.Message
 	bodies   map[engine.Key][]byte
+	audit    []engine.Event // what operators did, in order
 	soft     engine.Instant // of the last batch; the clock may stand there as well
 }
 
@@ -63,6 +65,7 @@ func (s *state) apply(b *engine.Batch) {
 	for _, body := range b.Bodies {
 		s.bodies[body.Key] = body.Bytes
 	}
+	s.audit = append(s.audit, b.Audit...)
 	for _, id := range b.DropRules {
 		delete(s.Rules, id)
 	}
@@ -200,7 +203,28 @@ func check(t *testing.T, store engine.Store, want *state) {
 	if d := diff(want, load(t, store)); d != "" {
 		t.Fatalf("the store does not hold what was committed (-want +got):\n%s", d)
 	}
-	if err := want.bodiesDiffer(t.Context(), store, 1); err != nil {
+	if err := errors.Join(want.bodiesDiffer(t.Context(), store, 1), want.auditDiffers(t.Context(), store)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// auditDiffers compares what operators did, if the store has a history, and if
+// nothing else than batches brought it there.
+func (s *state) auditDiffers(ctx context.Context, store engine.Store) error {
+	h, ok := store.(engine.History)
+	if !ok {
+		return nil
+	}
+	var got []engine.Event
+	for e, err := range h.Past(ctx, engine.PastQuery{Audit: true}) {
+		if err != nil {
+			return err
+		}
+		got = append(got, e.Event)
+	}
+	slices.Reverse(got)
+	if d := cmp.Diff(s.audit, got, cmpopts.EquateEmpty()); d != "" {
+		return fmt.Errorf("what operators did differs (-want +got):\n%s", d)
+	}
+	return nil
 }

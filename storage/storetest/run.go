@@ -19,27 +19,54 @@ import (
 // remembered and closed with, the next one finds.
 type Open func(ctx context.Context) (engine.Store, error)
 
+// An Option changes how a driver is tested.
+type Option func(*extent)
+
+// extent is how much is tried of what can be tried any number of times.
+type extent struct{ part int }
+
+// Smaller has a suite try a part of what it tries any number of times: a tenth
+// for 10. Nothing is left out. It is for stores that take some hundred writes
+// a second.
+func Smaller(part int) Option {
+	return func(x *extent) { x.part = part }
+}
+
+func extentOf(options []Option) extent {
+	x := extent{part: 1}
+	for _, o := range options {
+		o(&x)
+	}
+	return x
+}
+
+// of is a part of n, and no less than least.
+func (x extent) of(n, least int) int { return max(n/x.part, least) }
+
 // Run tests a driver. place makes a new place, empty and apart from all others.
-func Run(t *testing.T, place func(t *testing.T) Open) {
+// A store that is an engine.History is tested as one too.
+func Run(t *testing.T, place func(t *testing.T) Open, options ...Option) {
+	x := extentOf(options)
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T, Open)
 	}{
 		{"an empty store", testEmpty},
-		{"every field comes back", testFields},
-		{"batches against a model", testWalk},
-		{"dropped holders", testDropHolders},
+		{"every field comes back", func(t *testing.T, o Open) { testFields(t, o, x.of(20, 4)) }},
+		{"batches against a model", func(t *testing.T, o Open) { testWalk(t, o, x.of(300, 60)) }},
+		{"dropped holders", func(t *testing.T, o Open) { testDropHolders(t, o, x.of(1000, 100)) }},
 		{"epochs", testEpochs},
 		{"bodies", testBodies},
 		{"a body outlives its drop", testBodyDropped},
 		{"staging that fails", testStageFails},
-		{"everything at the same time", testConcurrent},
+		{"everything at the same time", func(t *testing.T, o Open) { testConcurrent(t, o, x.of(60, 20)) }},
 		{"an ended context", testContext},
 		{"after Close", testClosed},
 		{"a load that is not finished", testLoadStopped},
 	} {
 		t.Run(tc.name, func(t *testing.T) { tc.test(t, place(t)) })
 	}
+	t.Run("history", func(t *testing.T) { runHistory(t, place, x) })
 }
 
 func open(t *testing.T, o Open) engine.Store {
@@ -67,6 +94,9 @@ func reopen(t *testing.T, o Open, s engine.Store) engine.Store {
 
 func commit(t *testing.T, s engine.Store, b *engine.Batch) {
 	t.Helper()
+	for len(b.Written) < len(b.Messages) { // they come in pairs
+		b.Written = append(b.Written, "")
+	}
 	if err := s.Commit(t.Context(), b); err != nil {
 		t.Fatalf("Commit: %v", err)
 	}
@@ -99,10 +129,10 @@ func testEmpty(t *testing.T, o Open) {
 }
 
 // testFields commits records with random values in every field.
-func testFields(t *testing.T, o Open) {
+func testFields(t *testing.T, o Open, batches int) {
 	d := enginetest.Draw(seed(t))
 	s, want := open(t, o), newState()
-	for range 20 {
+	for range batches {
 		b := records(d, 50)
 		want.apply(b)
 		commit(t, s, b)
@@ -136,6 +166,7 @@ func records(d enginetest.Drawer, n int) *engine.Batch {
 		b.Meters = append(b.Meters, m)
 		b.Contents = append(b.Contents, c)
 		b.Messages = append(b.Messages, g)
+		b.Written = append(b.Written, c.Content)
 		b.Bodies = append(b.Bodies, engine.Body{Key: c.Key, Bytes: d.Bytes(d.IntN(300))})
 	}
 	return b
@@ -143,26 +174,26 @@ func records(d enginetest.Drawer, n int) *engine.Batch {
 
 // testWalk commits what a broker might, hard and soft, and compares every now
 // and then, with the same store and with one that was opened again.
-func testWalk(t *testing.T, o Open) {
+func testWalk(t *testing.T, o Open, batches int) {
 	w := newWalk(seed(t))
 	s := open(t, o)
-	for i := range 300 {
+	for i := range batches {
 		do := w.next()
 		for _, b := range do.staged {
 			stage(t, s, b.Key, b.Bytes)
 		}
 		commit(t, s, do.batch)
 		switch {
-		case i%100 == 99:
+		case i%(batches/3) == batches/3-1:
 			s = reopen(t, o, s)
 			check(t, s, w.state)
-		case i%25 == 0:
+		case i%(batches/12) == 0:
 			check(t, s, w.state)
 		}
 	}
 }
 
-func testDropHolders(t *testing.T, o Open) {
+func testDropHolders(t *testing.T, o Open, messages int) {
 	s, want := open(t, o), newState()
 	do := func(b *engine.Batch) {
 		want.apply(b)
@@ -173,7 +204,7 @@ func testDropHolders(t *testing.T, o Open) {
 		put.Entities = append(put.Entities, engine.Entity{ID: h, DeadLetterID: h + 100, Kind: engine.Queue, Path: engine.Path(fmt.Sprint("q", h))})
 		put.Rules = append(put.Rules, engine.Rule{Subscription: h, Name: "A"}, engine.Rule{Subscription: h, Name: "B"})
 		put.Meters = append(put.Meters, engine.Meter{Holder: h, NextSeq: 5}, engine.Meter{Holder: h + 100, NextSeq: 6})
-		for i := range engine.Key(1000) {
+		for i := range engine.Key(messages) {
 			k := engine.Key(h)*10_000 + i
 			put.Contents = append(put.Contents, engine.StoredContent{Key: k, Content: "c"})
 			put.Messages = append(put.Messages, engine.Message{Key: k, Content: k, Holder: h + 100*engine.HolderID(i%2), Seq: engine.Seq(i)})
@@ -223,14 +254,20 @@ func testLoadStopped(t *testing.T, o Open) {
 	check(t, s, want)
 }
 
+// ended is a context that ended for a reason.
+func ended(t *testing.T, why error) context.Context {
+	ctx, end := context.WithCancelCause(t.Context())
+	end(why)
+	return ctx
+}
+
 func testContext(t *testing.T, o Open) {
 	s, want := open(t, o), newState()
 	b := records(enginetest.Draw(seed(t)), 3)
 	want.apply(b)
 	commit(t, s, b)
 	why := errors.New("the caller went home")
-	ctx, end := context.WithCancelCause(t.Context())
-	end(why)
+	ctx := ended(t, why)
 	_, body := s.Body(ctx, b.Bodies[0].Key)
 	_, loaded := tryLoad(ctx, s)
 	for name, err := range map[string]error{
@@ -278,7 +315,7 @@ func testClosed(t *testing.T, o Open) {
 }
 
 // testConcurrent uses the store from many sides; the race detector judges.
-func testConcurrent(t *testing.T, o Open) {
+func testConcurrent(t *testing.T, o Open, batches int) {
 	s, w := open(t, o), newWalk(seed(t))
 	large := enginetest.Draw(1).Bytes(700_000)
 	stage(t, s, 50, large)
@@ -319,7 +356,7 @@ func testConcurrent(t *testing.T, o Open) {
 	again("stage", func(i int) error {
 		return s.Stage(t.Context(), engine.Key(1<<50+i), bytes.NewReader(large))
 	})
-	for range 60 {
+	for range batches {
 		do := w.next()
 		for _, b := range do.staged {
 			stage(t, s, b.Key, b.Bytes)

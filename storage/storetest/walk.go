@@ -61,11 +61,27 @@ func (w *walk) next() step {
 	for range w.d.IntN(8) {
 		w.send(&s)
 	}
+	if b.Hard && w.d.One(3) {
+		w.operate(b)
+	}
 	w.state.apply(b)
+	for _, m := range b.Messages {
+		b.Written = append(b.Written, w.state.Contents[m.Content])
+	}
 	for _, body := range s.staged {
 		w.state.bodies[body.Key] = body.Bytes
 	}
 	return s
+}
+
+// operate has operators do what b does.
+func (w *walk) operate(b *engine.Batch) {
+	for range 1 + w.d.IntN(2) {
+		var e engine.Event
+		w.d.Fill(&e)
+		e.N, e.At, e.Audit = w.id(), b.Now, true
+		b.Audit = append(b.Audit, e)
+	}
 }
 
 func (w *walk) entity(b *engine.Batch, id engine.HolderID) {

@@ -1,0 +1,64 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"mayfly/engine"
+)
+
+// Restart goes on with what a store yields, as a broker does after its process
+// ended. The story goes on as if nothing had happened if AtRest.
+func (x *Engine) Restart(records iter.Seq2[engine.Record, error], epoch uint64) error {
+	x.begin(epoch)
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		if err := x.ns.Restore(r); err != nil {
+			return err
+		}
+	}
+	x.ns.Restored(x.now)
+	return x.ns.Check()
+}
+
+// AtRest tells whether a restart would not be noticed: no receiver is attached,
+// which would be gone, and no entity deletes itself when idle, which it would do
+// some seconds later (IDLE-17).
+func (x *Engine) AtRest() bool {
+	return len(x.open) == 0 && !slices.ContainsFunc(x.ns.States(0), func(s engine.EntityState) bool { return s.Config.AutoDeleteOnIdle != 0 })
+}
+
+// Now is the instant of the story.
+func (x *Engine) Now() engine.Instant { return x.now }
+
+// commit numbers events as a log does and hands the batch over.
+func (x *Engine) commit(fx engine.Effects) {
+	for i := range fx.Events {
+		x.told++
+		fx.Events[i].N = x.told
+		if fx.Events[i].Audit {
+			fx.Batch.Audit = append(fx.Batch.Audit, fx.Events[i])
+		}
+	}
+	if x.Commit != nil && !fx.Batch.Empty() {
+		x.broken = errors.Join(x.broken, x.Commit(fx.Batch))
+	}
+}
+
+// take reads the body of a delivery, as a door does.
+func (x *Engine) take(d engine.Delivery) {
+	body := x.bodies[d.Message.Content]
+	if x.Read != nil && d.Body == nil && body != "" {
+		read, err := x.Read(d.Message.Content)
+		if err == nil && string(read) != body {
+			err = fmt.Errorf("the body of message %d is %q; want %q", d.Message.Key, read, body)
+		}
+		x.broken = errors.Join(x.broken, err)
+	}
+	x.ns.Taken(d.Pin)
+	x.delivered[body] = d
+}
