@@ -147,7 +147,7 @@ type sifted struct {
 	stale bool
 }
 
-// find is what f picks now, or picked a second ago.
+// find is what f picks.
 func (p *Pages) find(ctx context.Context, f past.Filter) (sifted, sight, error) {
 	s, err := p.look(ctx, func(broker.Reader) error { return nil })
 	if err != nil {
@@ -159,9 +159,14 @@ func (p *Pages) find(ctx context.Context, f past.Filter) (sifted, sight, error) 
 	}
 	sieve := f.Values().Encode()
 	if found, ok := p.found.get(sieve); ok {
+		// What goes on all the time, or takes long to find, is told a little late to
+		// those who watch, and never to those who ask.
+		late := view.IsStill(ctx) && (f.Scope == past.All || f.Text != "" || f.Actor != "")
 		switch age := s.now.Sub(found.at).Abs(); {
-		case age < deedsFresh, found.n == n && age < deedsLong:
-			return sifted{found, found.n != n}, s, nil
+		case found.n == n && age < deedsLong:
+			return sifted{found, false}, s, nil
+		case late && age < deedsFresh:
+			return sifted{found, true}, s, nil
 		}
 	}
 	part, err := past.Look(ctx, p.b, f, deedsOnPage)

@@ -39,8 +39,8 @@ func (p *Pages) sitter(ctx context.Context, e engine.EntityState, now engine.Ins
 		Why: p.whyHeld(ctx, e),
 	}
 	uses := e.Uses
-	if l := p.recent.ledger(e.ID); len(l) > 0 && len(uses) < ledgerUses {
-		s.Began = p.recent.began.Time()
+	if l, began := p.recent.ledger(e.ID); len(l) > 0 && len(uses) < ledgerUses {
+		s.Began = began.Time()
 		uses = slices.Concat(uses, l[:min(len(l), ledgerUses-len(uses))])
 	}
 	for _, u := range slices.Backward(uses) {

@@ -6,25 +6,37 @@ import (
 	"slices"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
 )
 
 const (
 	ledgerUses   = 20  // lines of an idle ledger, as many as the engine keeps
 	ledgerEvents = 200 // of the history that are read for one
+	ledgersMost  = 500 // entities whose ledgers are looked for
 )
 
 // A ledger is what the history tells of the uses of a temporary entity before
-// this process, latest first. It knows no peeks, looks, and receives that found
+// the broker kept them itself, latest first. It knows no peeks, looks, and receives that found
 // nothing, for these leave no event.
 type ledger []engine.Use
 
-// learnLedgers makes the ledgers of entities that were there before.
-func (r *Recent) learnLedgers(ctx context.Context, entities []engine.EntityState) error {
+// learnLedgers makes the ledgers of entities as they were at an instant, when
+// the broker began to keep them anew.
+func (r *Recent) learnLedgers(ctx context.Context, at engine.Instant) error {
+	var entities []engine.EntityState
+	err := r.b.Read(ctx, func(look broker.Reader) error {
+		entities = temporaries(look.States(0))
+		return nil
+	})
+	if err != nil {
+		return err //nolint:wrapcheck // remind says what it is about
+	}
 	all := map[engine.HolderID]ledger{}
-	for _, e := range entities {
-		events, err := r.before(ctx, engine.PastQuery{Path: e.Path, From: e.CreatedAt, Limit: ledgerEvents})
+	for _, e := range entities[:min(len(entities), ledgersMost)] {
+		q := engine.PastQuery{Path: e.Path, From: e.CreatedAt, Until: at, Limit: ledgerEvents}
+		events, err := r.b.Past(ctx, q)
 		if err != nil {
-			return err
+			return err //nolint:wrapcheck // remind says what it is about
 		}
 		if l := ledgerOf(e.Entity, events); len(l) > 0 {
 			all[e.ID] = l
@@ -32,21 +44,22 @@ func (r *Recent) learnLedgers(ctx context.Context, entities []engine.EntityState
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ledgers = all
+	r.ledgers, r.known = all, at
 	return nil
 }
 
-// ledger is what is known of e's uses before this process.
-func (r *Recent) ledger(e engine.HolderID) ledger {
+// ledger is what is known of an entity's uses before the broker kept them, and
+// when that began.
+func (r *Recent) ledger(e engine.HolderID) (l ledger, began engine.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ledgers[e]
+	return r.ledgers[e], r.known
 }
 
-// ledgerOf reads the uses of e out of events, which come oldest first. One
+// ledgerOf reads the uses of e out of events, which come newest first. One
 // operation on several messages is one use.
 func ledgerOf(e engine.Entity, events []engine.PastEvent) (l ledger) {
-	for _, ev := range slices.Backward(events) {
+	for _, ev := range events {
 		what := useOf(e, ev.Event)
 		if what == "" {
 			continue

@@ -28,7 +28,7 @@ const (
 
 // Recent remembers a little of what happened, by following the broker's events:
 // rates, the ticker, what expired, who deleted itself, and the lives of messages.
-// What a former process left in the history comes before that, see seed. It is
+// What a former process left in the history comes before that, see remind. It is
 // bounded in memory and safe for concurrent use.
 type Recent struct {
 	b      *broker.Broker
@@ -38,6 +38,8 @@ type Recent struct {
 	epoch  uint64         // the first one of this process
 	began  engine.Instant // when it was started
 	seeded chan struct{}  // closed when there is no more to learn of the time before
+
+	reopened chan engine.Instant // when the broker has lost its ledgers
 
 	mu       sync.Mutex // guards all below
 	followed uint64     // the last event noted
@@ -53,7 +55,8 @@ type Recent struct {
 	made    map[string]bool // folded paths of entities created before the graves of former processes were known; nil after
 	notable uint64          // number of the last event that is an operator's doing or the server's own
 
-	ledgers map[engine.HolderID]ledger // of former processes
+	ledgers map[engine.HolderID]ledger // of the time before known
+	known   engine.Instant             // since when the broker's own ledgers are whole
 	lives   lives
 	gone    departedOnes
 }
@@ -77,7 +80,7 @@ func follow(b *broker.Broker, log *slog.Logger) *Recent {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Recent{
 		b: b, log: log, stop: stop, epoch: b.Epoch(), began: b.Clock(),
-		seeded: make(chan struct{}), moved: make(chan struct{}), made: map[string]bool{},
+		seeded: make(chan struct{}), reopened: make(chan engine.Instant, 1), moved: make(chan struct{}), made: map[string]bool{},
 		all: newPulse(1000, 600), depths: map[string]*tide{},
 		lives: newLives(lifeEntries), gone: newDepartedOnes(),
 	}
@@ -86,7 +89,7 @@ func follow(b *broker.Broker, log *slog.Logger) *Recent {
 	}
 	r.wg.Go(func() { r.follow(ctx) })
 	r.wg.Go(func() { r.sample(ctx) })
-	r.wg.Go(func() { r.seed(ctx) })
+	r.wg.Go(func() { r.remind(ctx) })
 	return r
 }
 
@@ -173,6 +176,12 @@ func (r *Recent) noteOne(e engine.Event) {
 	case engine.EventEntityAutoDeleted, engine.EventEntityDeleted:
 		r.yard.bury(engine.PastEvent{Epoch: r.b.Epoch(), Event: e})
 		delete(r.depths, e.Path.Fold())
+	case engine.EventReopened:
+		select {
+		case <-r.reopened: // the later counts
+		default:
+		}
+		r.reopened <- e.At // nobody else sends
 	case engine.EventEntityCreated:
 		r.yard.open(func(g engine.PastEvent) bool { return g.Path.Fold() == e.Path.Fold() })
 		if r.made != nil {

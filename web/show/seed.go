@@ -13,25 +13,38 @@ import (
 const (
 	seedLines   = 400 // events among which the ticker's lines are looked for
 	seedExpired = 1000
-	seedLedgers = 500 // entities whose ledgers are looked for
 )
 
-// seed fills in what happened before this process, from the history: what pages
-// would know if it had not stopped. What has happened since comes by following,
-// so the two meet without overlap. A history that cannot be read leaves pages
-// with less to tell.
-func (r *Recent) seed(ctx context.Context) {
-	defer func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.made = nil
-		close(r.seeded)
-	}()
+// remind fills in what the broker and this memory of it cannot know by
+// themselves, from the history: at first what happened before this process, as if
+// it had not stopped, and whenever the store was opened again the ledgers, which
+// the broker has lost then. What has happened since comes by following, so the
+// two meet without overlap. A history that cannot be read leaves pages with less
+// to tell.
+func (r *Recent) remind(ctx context.Context) {
+	if r.b.HasHistory() {
+		r.doubt(ctx, r.learn(ctx))
+	}
+	r.mu.Lock()
+	r.made = nil
+	close(r.seeded)
+	r.mu.Unlock()
 	if !r.b.HasHistory() {
 		return
 	}
-	if err := r.learn(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
-		r.log.Warn("what happened before the start is not shown", "err", err)
+	for {
+		select {
+		case at := <-r.reopened:
+			r.doubt(ctx, r.learnLedgers(ctx, at))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *Recent) doubt(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
+		r.log.Warn("what the history remembers is not shown", "err", err)
 	}
 }
 
@@ -62,7 +75,7 @@ func (r *Recent) learn(ctx context.Context) error {
 		return err
 	}
 	r.plant(s)
-	return r.learnLedgers(ctx, s.temporary)
+	return r.learnLedgers(ctx, r.began)
 }
 
 // before is what a query picks of what happened before this process, oldest
@@ -93,9 +106,8 @@ func byPlace(a, b engine.PastEvent) int {
 type seeds struct {
 	graves, expired, lines []engine.PastEvent
 
-	exist     map[string]bool              // by folded path: entities that a grave is of
-	contents  map[engine.Key]engine.Packed // of messages that are still there
-	temporary []engine.EntityState
+	exist    map[string]bool              // by folded path: entities that a grave is of
+	contents map[engine.Key]engine.Packed // of messages that are still there
 }
 
 // look finds out what there still is of what the history tells of.
@@ -112,8 +124,6 @@ func (s *seeds) look(ctx context.Context, b *broker.Broker) error {
 				s.contents[e.Message.Key] = row.Content
 			}
 		}
-		s.temporary = temporaries(r.States(0))
-		s.temporary = s.temporary[:min(len(s.temporary), seedLedgers)]
 		return nil
 	})
 }

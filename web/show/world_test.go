@@ -25,28 +25,63 @@ type world struct {
 	*testing.T
 	b     *broker.Broker
 	pages *show.Pages
+	store *memory.Store
+	wrap  func(*memory.Store) engine.Store // nil: as it is
 }
 
 func within(t *testing.T, f func(w *world)) {
 	t.Helper()
+	inside(t, &world{}, f)
+}
+
+// inside is within a world whose store is wrapped.
+func inside(t *testing.T, w *world, f func(w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		logger := slog.New(slog.DiscardHandler)
-		limits := engine.DefaultLimits()
-		limits.MinAutoDelete = time.Second
-		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil },
-			broker.Options{Logger: logger, Limits: &limits})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := &world{t, b, show.Start(b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", Logger: logger})}
-		defer func() {
-			w.pages.Close()
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-		}()
+		w.T, w.store = t, new(memory.Store)
+		w.start()
+		defer func() { w.stop() }()
 		f(w)
 	})
+}
+
+func (w *world) start() {
+	w.Helper()
+	logger := slog.New(slog.DiscardHandler)
+	limits := engine.DefaultLimits()
+	limits.MinAutoDelete = time.Second
+	opened := false
+	b, err := broker.Open(w.Context(), func(context.Context) (engine.Store, error) {
+		if opened {
+			w.store = w.store.Reopen()
+		}
+		opened = true
+		if w.wrap != nil {
+			return w.wrap(w.store), nil
+		}
+		return w.store, nil
+	}, broker.Options{Logger: logger, Limits: &limits})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.b = b
+	w.pages = show.Start(b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Logger: logger})
+}
+
+func (w *world) stop() {
+	w.Helper()
+	w.pages.Close()
+	if err := w.b.Close(); err != nil {
+		w.Error(err)
+	}
+}
+
+// restart ends the process and starts the next one on the same store.
+func (w *world) restart() {
+	w.Helper()
+	w.stop()
+	w.store = w.store.Reopen()
+	w.start()
 }
 
 // pass lets time pass, and everybody do what is due.

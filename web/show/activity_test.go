@@ -1,0 +1,206 @@
+package show_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/storage/memory"
+	"mayfly/views/page"
+	"mayfly/views/view"
+	"mayfly/web/show"
+)
+
+// done is what a page of activity says: where, what and who, newest first.
+func done(m page.Activity) string {
+	var lines []string
+	for _, d := range m.Deeds {
+		who := d.By
+		if d.Door != "" {
+			who = d.Door + "/" + d.By
+		}
+		lines = append(lines, strings.TrimSpace(d.Entity+" "+text(d.Says)+" ("+who+")"))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// shopDay does a little of everything that leaves a line.
+func shopDay(w *world) {
+	w.create(engine.Queue, "orders", engine.Config{DeadLetteringOnMessageExpiration: true})
+	w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Minute})
+	w.create(engine.Topic, "prices", engine.Config{})
+	w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+	w.send("orders", engine.Content{Subject: "one"}, engine.Content{Subject: "two"})
+	w.pass(time.Minute)
+	w.settle(w.receive("orders"), engine.Complete, "")
+	two := w.rowsOf("orders")[0].Message.Key
+	w.must(w.b.DeadLetterOne(w.Context(), two, "Looked odd", "", "dashboard"))
+	_, err := w.b.Move(w.Context(), engine.Move{Key: two}, "dashboard 10.0.0.7")
+	w.must(err)
+	_, err = w.b.Purge(w.Context(), "orders", []engine.Class{engine.ClassActive}, -1, "API 10.0.0.4")
+	w.must(err)
+	w.must(w.b.Delete(w.Context(), "prices", -1, "REST 10.0.0.9"))
+	w.pass(time.Second)
+}
+
+func TestActivity(t *testing.T) {
+	within(t, func(w *world) {
+		shopDay(w)
+		const at = "/n/default/activity"
+		for query, want := range map[string]string{
+			"": "prices/eu deleted, empty (REST/10.0.0.9); prices deleted, empty (REST/10.0.0.9); orders one message purged (API/10.0.0.4); " +
+				"orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard); reply deleted itself, empty (); " +
+				"prices/eu created (test); prices created (test); reply created (test); orders created (test); the server started · epoch 1 ()",
+			"?scope=system":                            "reply deleted itself, empty (); the server started · epoch 1 ()",
+			"?scope=audit&kind=ends":                   "orders one message purged (API/10.0.0.4)",
+			"?scope=audit&kind=server":                 "",
+			"?scope=system&kind=locks":                 "",
+			"?kind=server":                             "the server started · epoch 1 ()",
+			"?path=PRICES&kind=entities":               "prices/eu deleted, empty (REST/10.0.0.9); prices deleted, empty (REST/10.0.0.9); prices/eu created (test); prices created (test)",
+			"?path=prices/Subscriptions/eu":            "prices/eu deleted, empty (REST/10.0.0.9); prices/eu created (test)",
+			"?actor=Dash":                              "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard)",
+			"?q=odd":                                   "orders #2 dead-lettered · Looked odd (the dashboard)",
+			"?q=10.0.0.7":                              "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7)",
+			"?scope=all&kind=locks":                    "orders #1 locked (worker-1)",
+			"?scope=all&path=orders&kind=ends":         "orders one message purged (API/10.0.0.4); orders one completed (worker-1)",
+			"?until=2000-01-01T00:00:30":               "prices/eu created (test); prices created (test); reply created (test); orders created (test); the server started · epoch 1 ()",
+			"?from=2000-01-01T00:01&kind=dead-letters": "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard)",
+			"?from=nonsense&scope=nonsense&kind=ends":  "orders one message purged (API/10.0.0.4)",
+			"?q=nobody":                                "",
+		} {
+			m := as[page.Activity](w, at+query)
+			w.said(query, done(m), want)
+			w.sound(at + query)
+			if (m.Note == "") != (want == "") {
+				t.Errorf("%s: the note is %q", query, m.Note)
+			}
+		}
+		m := as[page.Activity](w, at+"?from=nonsense&path=//")
+		if len(m.Sieve.Wrong) != 2 || m.Sieve.Path != "//" {
+			t.Errorf("what cannot be read is answered with %+v", m.Sieve)
+		}
+		if m := as[page.Activity](w, at+"?scope=all&kind=ends"); m.Deeds[0].Says[0].Href != "" || m.Deeds[1].Says[1].Href == "" || !m.Deeds[0].Audited || m.Deeds[1].Audited || !m.Audited {
+			t.Errorf("the lines are %+v", m.Deeds)
+		}
+		w.said("the lede", text(m.Lede), "What operators did, and what happened to the server. Remembered for 7d at most.")
+	})
+}
+
+// Entities are asked for as pages show them; a queue of that name comes first.
+func TestActivityOfASubscription(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Topic, "a/b", engine.Config{})
+		w.create(engine.Subscription, "a/b/Subscriptions/c", engine.Config{})
+		w.said("the subscription", done(as[page.Activity](w, "/n/default/activity?path=a/b/c")), "a/b/c created (test)")
+		w.create(engine.Queue, "a/b/c", engine.Config{})
+		w.pass(2 * time.Minute)
+		m := as[page.Activity](w, "/n/default/activity?path=a/b/c")
+		if len(m.Deeds) != 1 || !strings.HasSuffix(m.Deeds[0].Href, "/q/a%2Fb%2Fc") {
+			t.Errorf("the queue has %+v", m.Deeds)
+		}
+	})
+}
+
+func TestActivityGoesOn(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		for range 120 {
+			w.must(w.b.Touch(w.Context(), "orders", "test"))
+		}
+		seen := map[string]bool{}
+		at := "/n/default/activity?path=orders"
+		for pages := 1; ; pages++ {
+			m := as[page.Activity](w, at)
+			for _, d := range m.Deeds {
+				if seen[d.Key] {
+					t.Errorf("%s is on two pages", d.Key)
+				}
+				seen[d.Key] = true
+			}
+			if live := m.Shell.Live.On(); live != (pages == 1) || (m.Newest == "") != live {
+				t.Errorf("page %d is live: %v, newest %q", pages, live, m.Newest)
+			}
+			if m.Older == "" {
+				if pages != 3 || len(seen) != 121 {
+					t.Errorf("%d pages with %d lines", pages, len(seen))
+				}
+				break
+			}
+			if pages == 2 { // an older page is always the same
+				first := done(m)
+				w.must(w.b.Touch(w.Context(), "orders", "test"))
+				w.said("again", done(as[page.Activity](w, at)), first)
+			}
+			at = m.Older
+		}
+	})
+}
+
+// Who asks gets what is so; who watches is told of what goes on all the time
+// once a second, and then.
+func TestActivityIsUpToDate(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		watch := func(url string) (lines int, later bool) {
+			p, _, err := w.pages.Open(view.Still(w.Context()), url)
+			w.must(err)
+			r, later := p.(show.Refreshing)
+			if later {
+				p = r.Page
+			}
+			return len(p.(page.Activity).Deeds), later
+		}
+		const notable, all = "/n/default/activity", "/n/default/activity?scope=all"
+		watch(notable)
+		watch(all)
+		w.must(w.b.Touch(w.Context(), "orders", "test"))
+		w.send("orders", engine.Content{})
+		if n, later := watch(notable); n != 3 || later {
+			t.Errorf("%d lines, later %v; want 3 at once", n, later)
+		}
+		if n, later := watch(all); n != 2 || !later {
+			t.Errorf("%d lines of everything, later %v; want the former 2, and then more", n, later)
+		}
+		if m := as[page.Activity](w, all); len(m.Deeds) != 4 {
+			t.Errorf("%d lines of everything when asked for", len(m.Deeds))
+		}
+		w.send("orders", engine.Content{})
+		w.pass(time.Second)
+		if n, later := watch(all); n != 5 || later {
+			t.Errorf("%d lines of everything a second later, later %v; want 5", n, later)
+		}
+	})
+}
+
+// plain is a store that keeps no history.
+type plain struct{ engine.Store }
+
+func TestActivityWithoutHistory(t *testing.T) {
+	inside(t, &world{wrap: func(s *memory.Store) engine.Store { return plain{s} }}, func(w *world) {
+		shopDay(w)
+		w.sound("/n/default/activity")
+		if text := w.read("/n/default/activity").Find("main").Text(); !strings.Contains(text, "This store keeps no history") || strings.Contains(text, "CSV") {
+			t.Errorf("the page says %q", text)
+		}
+		if m := as[page.Message](w, "/n/default/m/1"); m.Known.Kept != 0 {
+			t.Errorf("a message is said to be remembered for %v", m.Known.Kept)
+		}
+	})
+}
+
+// The history is asked for what nobody has heard of, and says so.
+func TestActivityOfHostileNames(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		w.send("orders", engine.Content{Subject: "\x00<script>"}, engine.Content{Subject: "{{.To}}"})
+		for _, m := range w.rowsOf("orders") {
+			w.must(w.b.DeleteOne(w.Context(), m.Message.Key, `<b onclick="x">`))
+		}
+		w.sound("/n/default/activity")
+		w.sound("/n/default/activity?q=" + url.QueryEscape(`"><script>`))
+		m := as[page.Activity](w, "/n/default/activity?kind=ends")
+		w.said("the lines", done(m), "orders {{.To}} deleted (<b onclick=\"x\">); orders \x00<script> deleted (<b onclick=\"x\">)")
+	})
+}
