@@ -26,6 +26,7 @@ func TestStore(t *testing.T) {
 }
 
 func TestCrash(t *testing.T) {
+	mongotest.Server(t) // outlives the processes that are killed
 	storetest.Crash(t, 6, func(ctx context.Context, dir string) (engine.Store, error) {
 		s, err := mongo.Open(ctx, mongotest.Named(t, "crash"+filepath.Base(filepath.Dir(dir))), mongo.Options{
 			Lease: mongo.LeastLease, Standby: func(engine.Owner) {},

@@ -24,7 +24,7 @@ const (
 	builtVar   = "MAYFLY_MONGO_SERVER"
 	requireVar = "MAYFLY_MONGO"
 
-	// runningVar holds the URL of the server that this process started, for test
+	// runningVar holds the URL of the server that this process uses, for test
 	// binaries that start themselves again: the children share it.
 	runningVar = "MAYFLY_MONGO_RUNNING"
 )
@@ -34,10 +34,11 @@ const (
 var one server //nolint:gochecknoglobals // what a test binary shares lives as long as it
 
 type server struct {
-	once sync.Once
-	url  string // without a database
-	err  error  // why there is none
-	proc *process
+	once  sync.Once
+	url   string // without a database
+	child bool   // it is that of the process which started this one
+	err   error  // why there is none
+	proc  *process
 }
 
 // URL is that of a database which nobody has used, and which is dropped when the
@@ -48,12 +49,12 @@ func URL(t testing.TB) string {
 }
 
 // Named is the URL of the database of that name, for the processes of a test to
-// meet in. It is dropped when t ends in the process that started the server.
+// meet in: those that are started after a call of Named, URL or Server. It is
+// dropped when t ends in the first of them.
 func Named(t testing.TB, name string) string {
 	t.Helper()
-	at := Server(t)
-	url := withDatabase(at, name)
-	if os.Getenv(runningVar) == at && one.proc == nil {
+	url := withDatabase(Server(t), name)
+	if one.child {
 		return url // a child: its parent may want to see what it left
 	}
 	t.Cleanup(func() {
@@ -88,19 +89,21 @@ func Server(t testing.TB) string {
 func Real() bool { return os.Getenv(realVar) != "" }
 
 func (s *server) find() {
-	for _, v := range []string{realVar, runningVar} {
-		if s.url = os.Getenv(v); s.url != "" {
+	if s.url = os.Getenv(runningVar); s.url != "" {
+		s.child = true
+		return
+	}
+	if s.url = os.Getenv(realVar); s.url == "" {
+		program, err := program()
+		if err != nil {
+			s.err = err
+			return
+		}
+		if s.proc, s.url, s.err = start(program); s.err != nil {
 			return
 		}
 	}
-	program, err := program()
-	if err != nil {
-		s.err = err
-		return
-	}
-	if s.proc, s.url, s.err = start(program); s.err == nil {
-		s.err = os.Setenv(runningVar, s.url)
-	}
+	s.err = os.Setenv(runningVar, s.url)
 }
 
 // withDatabase puts a database's name into a connection string, in place of the

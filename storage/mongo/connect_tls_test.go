@@ -1,0 +1,103 @@
+package mongo
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	ours, foreign := authority(t, dir, "ours"), authority(t, dir, "foreign")
+	speak := func(cert tls.Certificate, client tls.ClientAuthType) string {
+		l := listen(t)
+		config := &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: client, MinVersion: tls.VersionTLS12}
+		f := &fake{host: l.Addr().String(), hello: helloAlone()}
+		serve(t, l, func(c net.Conn) error { return f.talk(tls.Server(c, config)) })
+		return f.host
+	}
+	now := time.Now()
+	good := ours.issue(t, now.Add(time.Hour), "127.0.0.1")
+	ca := "&tls=true&tlsCAFile=" + ours.file
+	t.Run("trusted", func(t *testing.T) {
+		openURL(t, "mongodb://"+speak(good, tls.NoClientCert)+"/?"+quick+ca)
+	})
+	for name, tc := range map[string]struct {
+		at, query, want string
+	}{
+		"unknown authority": {speak(foreign.issue(t, now.Add(time.Hour), "127.0.0.1"), tls.NoClientCert), ca,
+			"the certificate of HOST is signed by nobody known here: name the file of its authority with tlsCAFile"},
+		"another name": {speak(ours.issue(t, now.Add(time.Hour), "127.0.0.2"), tls.NoClientCert), ca,
+			"the certificate of HOST is not for that name: x509: certificate is valid for 127.0.0.2, not 127.0.0.1"},
+		"expired": {speak(ours.issue(t, now.Add(-time.Hour), "127.0.0.1"), tls.NoClientCert), ca,
+			"the certificate of HOST is not good: x509: certificate has expired or is not yet valid"},
+		"wants the client's": {speak(good, tls.RequireAnyClientCert), ca,
+			"the server at HOST refuses the TLS connection; it may want a client certificate (tlsCertificateKeyFile): tls: certificate required"},
+		"no TLS asked for": {speak(good, tls.NoClientCert), "",
+			"the server at HOST hangs up: it wants TLS (tls=true in the connection string), or is no MongoDB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := sentence(t, "mongodb://u:s3cret@"+tc.at+"/?"+quick+tc.query, "s3cret").Error()
+			got, _, _ = strings.Cut(got, ": current time")
+			want(t, strings.ReplaceAll(tc.want, "HOST", tc.at), got)
+		})
+	}
+}
+
+// A signer issues certificates; its own is in a file.
+type signer struct {
+	file string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func authority(t *testing.T, dir, name string) signer {
+	t.Helper()
+	s := signer{file: filepath.Join(dir, name+".pem")}
+	var der []byte
+	s.key, der = signed(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, nil, nil)
+	var err error
+	if s.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s signer) issue(t *testing.T, until time.Time, ip string) tls.Certificate {
+	t.Helper()
+	key, der := signed(t, &x509.Certificate{NotAfter: until, IPAddresses: []net.IP{net.ParseIP(ip)}}, s.cert, s.key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// signed makes a certificate; by is nil for one that signs itself.
+func signed(t *testing.T, c, by *x509.Certificate, with *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by == nil {
+		by, with = c, key
+	}
+	c.SerialNumber = big.NewInt(1)
+	der, err := x509.CreateCertificate(rand.Reader, c, by, key.Public(), with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, der
+}
