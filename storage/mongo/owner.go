@@ -230,8 +230,10 @@ func (s *Store) keepLease() {
 		ctx, cancel := context.WithTimeout(s.life, min(max(left, time.Millisecond), s.lease.patience()))
 		err := s.putOwner(ctx, next)
 		cancel()
+		// Whatever came of it, the next one has another version: one that changed
+		// nothing, because an earlier attempt had got through, was seen by nobody.
+		s.own.V = next.V
 		if err == nil {
-			s.own.V = next.V
 			// One that was answered too late may be one that nobody saw in time.
 			if s.owned() {
 				s.deadline.Store(int64(s.lease.until(heard)))

@@ -1,0 +1,459 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// A weather is how likely what goes wrong between clients and the database, in
+// ten thousandths of the requests, and how slow things are.
+type weather struct {
+	slow       int           // takes up to most either way, rather than milliseconds
+	most       time.Duration //
+	vanish     int           // is never heard of
+	mute       int           // takes effect, and the answer is lost
+	late       int           // takes effect up to lateness after the caller has been told that the connection broke
+	lateness   time.Duration //
+	twice      int           // of an Apply: takes effect once more within lateness, whatever was answered
+	unwritable int           // is refused, for now
+	refused    int           // is refused for good
+	broken     int           // of a reading: ends in the middle
+}
+
+// patience is when a client gives up waiting for an answer, if its caller does
+// not before.
+const patience = 30 * time.Second
+
+var (
+	errBroken = errors.New("the connection broke")
+	errDead   = errors.New("this process is dead")
+)
+
+// A client is how one process sees a database: through a network that delays
+// and loses, on a machine that may stand still. Each request's fate follows
+// from the seed, from what it is, and from how many like it there were, and not
+// from what other goroutines do at the same moment.
+type client struct {
+	name    string
+	told    func(format string, args ...any) // nil: nobody listens
+	began   time.Time
+	db      *toy
+	weather weather
+	seed    uint64
+	sent    func(pending time.Duration) // told how long a change may still take to land
+
+	boot time.Time // what the process' clock counts from
+	rate float64   // how fast it goes
+
+	dead chan struct{} // closed by kill
+	once sync.Once
+
+	mu     sync.Mutex // guards what follows; not held across waits
+	nth    map[string]uint64
+	frozen chan struct{} // nil: the process runs; closed when it does again
+	stood  time.Duration // what the clock showed when it froze
+	cut    chan struct{} // nil: connected; closed when it is again
+	deaf   bool          // what it says is heard all the same
+}
+
+var _ server = (*client)(nil)
+
+// clock is the time since boot as this process reads it. A process that stands
+// still has read it just before; what it does with that, it does afterwards.
+func (c *client) clock() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.frozen != nil {
+		return c.stood
+	}
+	return c.ticks()
+}
+
+func (c *client) ticks() time.Duration {
+	return time.Duration(float64(time.Since(c.boot)) * c.rate)
+}
+
+// freeze stops the process for a while.
+func (c *client) freeze(for_ time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.frozen != nil {
+		return
+	}
+	c.stood = c.ticks()
+	c.frozen = make(chan struct{})
+	c.after(for_, func() { close(c.frozen); c.frozen = nil })
+}
+
+// part cuts the process off for a while.
+func (c *client) part(for_ time.Duration) { c.apart(for_, false) }
+
+// deafen lets the process hear nothing for a while; what it says is heard.
+func (c *client) deafen(for_ time.Duration) { c.apart(for_, true) }
+
+func (c *client) apart(for_ time.Duration, deaf bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut != nil {
+		return
+	}
+	c.cut, c.deaf = make(chan struct{}), deaf
+	c.after(for_, func() { close(c.cut); c.cut = nil })
+}
+
+// after does something with c locked when the time has come.
+func (c *client) after(d time.Duration, do func()) {
+	time.AfterFunc(d, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		do()
+	})
+}
+
+// kill ends the process: nothing that it does from now on has an effect. What
+// it sent before is on its way.
+func (c *client) kill() { c.once.Do(func() { close(c.dead) }) }
+
+// hold returns when the process runs.
+func (c *client) hold() error {
+	for {
+		c.mu.Lock()
+		frozen := c.frozen
+		c.mu.Unlock()
+		select {
+		case <-c.dead:
+			return errDead
+		default:
+		}
+		if frozen == nil {
+			return nil
+		}
+		select {
+		case <-c.dead:
+		case <-frozen:
+		}
+	}
+}
+
+// runs tells whether the process does something just now.
+func (c *client) runs() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.dead:
+		return false
+	default:
+		return c.frozen == nil
+	}
+}
+
+// A fate is what becomes of one request.
+type fate struct {
+	before, after time.Duration // from the sending to the effect, and from there to the answer
+	again         time.Duration // when it takes effect once more; zero: it does not
+	vanishes      bool          // there is no effect
+	mute          bool          // there is no answer
+	refusal       error         // instead of an effect
+	anyway        bool          // it is sent though the caller's time is up
+	rest          *rand.Rand    // for what else there is to decide
+}
+
+// draw decides the fate of a request.
+func (c *client) draw(op string, in collection, id string) fate {
+	if places := strings.Split(id, "/"); in == chunks && len(places) > 2 {
+		id = places[1] // the name of the attempt, which follows, is random
+	}
+	key := op + " " + string(in) + " " + id
+	c.mu.Lock()
+	n := c.nth[key]
+	c.nth[key] = n + 1
+	c.mu.Unlock()
+	r := rand.New(rand.NewPCG(c.seed^hash(key), n))
+
+	w := c.weather
+	happens := func(likely int) bool { return r.IntN(10_000) < likely }
+	f := fate{before: small(r), after: small(r), anyway: r.IntN(2) == 0, rest: r}
+	if happens(w.slow) {
+		f.before = upTo(r, w.most)
+	}
+	if happens(w.slow) {
+		f.after = upTo(r, w.most)
+	}
+	switch {
+	case happens(w.vanish):
+		f.vanishes, f.mute = true, true
+	case happens(w.mute):
+		f.mute = true
+	case happens(w.late):
+		f.before, f.mute = time.Duration(r.Int64N(int64(w.lateness))), true
+	case happens(w.unwritable):
+		f.refusal = fmt.Errorf("%w: says the weather", errUnwritable)
+	case happens(w.refused):
+		f.refusal = fmt.Errorf("%w: says the weather", errRefused)
+	}
+	if op == "apply" && happens(w.twice) {
+		f.again = time.Duration(r.Int64N(int64(w.lateness)))
+	}
+	return f
+}
+
+func (c *client) tell(format string, args ...any) {
+	if c.told != nil {
+		c.told("%12v %s: "+format, append([]any{time.Since(c.began), c.name}, args...)...)
+	}
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s)) //nolint:errcheck // a hash takes everything
+	return h.Sum64()
+}
+
+// small is what things take in good weather: a fraction of a millisecond to 30.
+func small(r *rand.Rand) time.Duration { return upTo(r, 30*time.Millisecond) / 2 }
+
+// upTo is a duration of any magnitude, from a hundred microseconds.
+func upTo(r *rand.Rand, most time.Duration) time.Duration {
+	const least = 100 * time.Microsecond
+	d := float64(least) * math.Pow(float64(most)/float64(least), r.Float64())
+	return time.Duration(d)
+}
+
+// change sends what changes something. The effect may come after the return, or
+// never; if it comes, it is one call of do, or two for an Apply.
+func (c *client) change(ctx context.Context, op string, in collection, id string, do func() error) error {
+	if err := c.hold(); err != nil {
+		return err
+	}
+	f := c.draw(op, in, id)
+	if ctx.Err() != nil && !f.anyway {
+		return context.Cause(ctx)
+	}
+	wire := c.wire()
+	answer := make(chan error, 1)
+	// effect happens at the database, whatever has become of the process.
+	effect := func() {
+		err := f.refusal
+		if err == nil {
+			err = do()
+		}
+		c.tell("%s %s %s happens: %v", op, in, id, err)
+		time.AfterFunc(f.after, func() {
+			if !f.mute && c.hears() {
+				answer <- err
+			}
+		})
+	}
+	// Half of those who get no answer are soon told that there will be none.
+	if f.mute && f.rest.IntN(2) == 0 {
+		time.AfterFunc(f.after, func() { answer <- errBroken })
+	}
+	switch {
+	case f.vanishes:
+	case wire == nil:
+		c.sent(max(f.before, f.again))
+		time.AfterFunc(f.before, effect)
+		if f.again != 0 && f.refusal == nil {
+			time.AfterFunc(f.again, func() { do() }) //nolint:errcheck // nobody is listening
+		}
+	case f.rest.IntN(2) == 0:
+		// It lies in a buffer until the network is there again.
+		f.mute = true
+		go func() {
+			<-wire
+			c.sent(f.before)
+			time.AfterFunc(f.before, effect)
+		}()
+	}
+	return c.wait(ctx, answer)
+}
+
+// wire is nil while what the process says is heard, else closed when it is
+// again.
+func (c *client) wire() chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.deaf {
+		return nil
+	}
+	return c.cut
+}
+
+// hears tells whether answers come through.
+func (c *client) hears() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut == nil
+}
+
+// wait is for an answer, or the end of patience; either way the process learns
+// of it when it runs.
+func (c *client) wait(ctx context.Context, answer chan error) error {
+	enough := time.NewTimer(patience)
+	defer enough.Stop()
+	var err error
+	select {
+	case err = <-answer:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-enough.C:
+		err = errBroken
+	case <-c.dead:
+		err = errDead
+	}
+	if held := c.hold(); held != nil {
+		return held
+	}
+	return err
+}
+
+// look sends what changes nothing. What do sees is of one moment between the
+// sending and the return.
+func (c *client) look(ctx context.Context, op string, in collection, id string, do func()) (fate, error) {
+	if err := c.hold(); err != nil {
+		return fate{}, err
+	}
+	f := c.draw(op, in, id)
+	if ctx.Err() != nil {
+		return f, context.Cause(ctx)
+	}
+	answer := make(chan error, 1)
+	if !f.vanishes && c.wire() == nil {
+		time.AfterFunc(f.before, func() {
+			do()
+			time.AfterFunc(f.after, func() {
+				if !f.mute && c.hears() {
+					answer <- nil
+				}
+			})
+		})
+	}
+	return f, c.wait(ctx, answer)
+}
+
+func (c *client) Insert(ctx context.Context, in collection, doc bson.Raw) error {
+	doc = slices.Clone(doc)
+	return c.change(ctx, "insert", in, idOf(doc), func() error {
+		return c.db.Insert(context.Background(), in, doc)
+	})
+}
+
+func (c *client) Get(ctx context.Context, in collection, id string) (bson.Raw, error) {
+	found := make(chan bson.Raw, 1)
+	_, err := c.look(ctx, "get", in, id, func() {
+		doc, _ := c.db.Get(context.Background(), in, id) //nolint:errcheck // the toy fails when its context ends
+		found <- doc
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-found, nil
+}
+
+// Range reads in a few steps of a few documents, each of another moment, as
+// batches of a cursor are.
+func (c *client) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error] {
+	return func(yield func(bson.Raw, error) bool) {
+		for n := 0; r.limit == 0 || n < r.limit; {
+			most := 1000
+			if r.limit != 0 {
+				most = r.limit - n
+			}
+			got := make(chan []toyDocument, 1)
+			f, err := c.look(ctx, "range", in, r.from, func() { got <- c.db.some(in, r, most) })
+			if err == nil && f.rest.IntN(10_000) < c.weather.broken {
+				err = errBroken
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			batch := <-got
+			last := len(batch) < most
+			// Now and then it is only some of them, and the rest is another moment's.
+			if len(batch) > 1 && f.rest.IntN(4) == 0 {
+				batch, last = batch[:1+f.rest.IntN(len(batch)-1)], false
+			}
+			for _, d := range batch {
+				n++
+				r = r.past(d.id)
+				if !yield(project(d.doc, r.fields), nil) {
+					return
+				}
+				clear(d.doc)
+			}
+			if last {
+				return
+			}
+		}
+	}
+}
+
+// Apply makes some of the changes at other moments than others, in any order.
+func (c *client) Apply(ctx context.Context, in collection, changes []change) error {
+	changes = slices.SortedFunc(slices.Values(changes), func(a, b change) int { return strings.Compare(a.id, b.id) })
+	for i := range changes {
+		changes[i].doc = slices.Clone(changes[i].doc)
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return c.pieces(ctx, "apply", in, changes[0].id, len(changes), func(from, to int) error {
+		for _, ch := range changes[from:to] {
+			c.tell("\t%s version %d, insert %v", ch.id, ch.version, ch.insert)
+		}
+		return c.db.Apply(context.Background(), in, changes[from:to])
+	})
+}
+
+func (c *client) Delete(ctx context.Context, in collection, ids []string) error {
+	ids = slices.Sorted(slices.Values(ids))
+	if len(ids) == 0 {
+		return nil
+	}
+	return c.pieces(ctx, "delete", in, ids[0], len(ids), func(from, to int) error {
+		for _, id := range ids[from:to] {
+			c.tell("\t%s", id)
+		}
+		return c.db.Delete(context.Background(), in, ids[from:to])
+	})
+}
+
+// pieces is a request for n things that are done in one or in two parts, each
+// with its own fate; it succeeds when both did.
+func (c *client) pieces(ctx context.Context, op string, in collection, id string, n int, do func(from, to int) error) error {
+	all := func() error { return do(0, n) }
+	if n < 2 {
+		return c.change(ctx, op, in, id, all)
+	}
+	cut := int(c.draw("cut", in, id).rest.Uint64() % uint64(2*n))
+	if cut == 0 || cut >= n {
+		return c.change(ctx, op, in, id, all)
+	}
+	var second error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		second = c.change(ctx, op+" rest", in, id, func() error { return do(cut, n) })
+	}()
+	first := c.change(ctx, op, in, id, func() error { return do(0, cut) })
+	<-done
+	return errors.Join(first, second)
+}
+
+func (c *client) Clear(ctx context.Context, in collection, r span, field string) error {
+	return c.change(ctx, "clear", in, r.from, func() error {
+		return c.db.Clear(context.Background(), in, r, field)
+	})
+}

@@ -1,0 +1,309 @@
+package mongo
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"mayfly/engine"
+)
+
+// A truth is what a store remembers, written out: names of things and what they
+// are. It is a second reading of what engine.Batch says, and shares no code with
+// the store.
+type truth map[string]string
+
+func messageName(k engine.Key) string      { return fmt.Sprintf("message %d", k) }
+func contentName(k engine.Key) string      { return fmt.Sprintf("content %d", k) }
+func entityName(id engine.HolderID) string { return fmt.Sprintf("entity %d", id) }
+func meterName(id engine.HolderID) string  { return fmt.Sprintf("meter %d", id) }
+func ruleName(id engine.RuleID) string     { return fmt.Sprintf("rule %d %s", id.Subscription, id.Name) }
+func holderOf(message string) (holder string) {
+	_, err := fmt.Sscan(message, &holder)
+	must(err)
+	return holder
+}
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// put takes in a record. A message begins with its holder and its content.
+func (t truth) put(r engine.Record) {
+	switch r := r.(type) {
+	case engine.Clock: // the judge sees to it
+	case engine.Entity:
+		t[entityName(r.ID)] = fmt.Sprintf("%+v", r)
+	case engine.Rule:
+		t[ruleName(engine.RuleID{Subscription: r.Subscription, Name: strings.ToLower(r.Name)})] = fmt.Sprintf("%+v", r)
+	case engine.Meter:
+		t[meterName(r.Holder)] = fmt.Sprintf("%+v", r)
+	case engine.StoredContent:
+		t[contentName(r.Key)] = fmt.Sprintf("%x", r.Content)
+	case engine.Message:
+		extra := engine.Extra{}
+		if r.Extra != nil {
+			extra = *r.Extra
+			r.Extra = nil
+		}
+		t[messageName(r.Key)] = fmt.Sprintf("%d %d %+v %+v", r.Holder, r.Content, r, extra)
+	default:
+		panic(fmt.Sprintf("unknown record %T", r))
+	}
+}
+
+func (t truth) apply(b *engine.Batch) {
+	for _, e := range b.Entities {
+		t.put(e)
+	}
+	for _, r := range b.Rules {
+		t.put(r)
+	}
+	for _, m := range b.Meters {
+		t.put(m)
+	}
+	for _, c := range b.Contents {
+		t.put(c)
+	}
+	for _, m := range b.Messages {
+		t.put(m)
+	}
+	for _, k := range b.DropMessages {
+		delete(t, messageName(k))
+	}
+	for _, c := range b.DropContents {
+		delete(t, contentName(c.Key))
+	}
+	for _, id := range b.DropRules {
+		delete(t, ruleName(id))
+	}
+	for _, id := range b.DropHolders {
+		delete(t, entityName(id))
+		delete(t, meterName(id))
+		rules, holder := fmt.Sprintf("rule %d ", id), fmt.Sprint(id)
+		maps.DeleteFunc(t, func(name, is string) bool {
+			return strings.HasPrefix(name, rules) || strings.HasPrefix(name, "message ") && holderOf(is) == holder
+		})
+	}
+}
+
+// visible is t without contents that no message refers to, which a store may
+// forget.
+func (t truth) visible() truth {
+	used := map[string]bool{}
+	for name, is := range t {
+		if strings.HasPrefix(name, "message ") {
+			var holder, content string
+			_, err := fmt.Sscan(is, &holder, &content)
+			must(err)
+			used["content "+content] = true
+		}
+	}
+	v := maps.Clone(t)
+	maps.DeleteFunc(v, func(name, _ string) bool { return strings.HasPrefix(name, "content ") && !used[name] })
+	return v
+}
+
+// differ says what got has too much, too little or otherwise.
+func differ(want, got truth) string {
+	var d []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		switch is, ok := got[name]; {
+		case !ok:
+			d = append(d, "lost: "+name)
+		case is != want[name]:
+			d = append(d, fmt.Sprintf("%s is %s, want %s", name, is, want[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[name]; !ok {
+			d = append(d, "risen: "+name)
+		}
+	}
+	return strings.Join(d, "\n\t")
+}
+
+// An outcome is what a commit said.
+type outcome int
+
+const (
+	pending outcome = iota // nothing yet, or that it does not know
+	acknowledged
+	void // that nothing was applied
+)
+
+// A committed is a batch that an owner gave to its store.
+type committed struct {
+	epoch    uint64
+	serial   int
+	batch    *engine.Batch
+	outcome  outcome
+	read     bool // a later owner has loaded, and
+	included bool // found it
+}
+
+func (c *committed) String() string { return fmt.Sprintf("batch %d of epoch %d", c.serial, c.epoch) }
+
+// A judge knows what was acknowledged to whom, and says what must not be.
+type judge struct {
+	mu      sync.Mutex
+	base    truth  // what the latest owner found
+	epoch   uint64 // who that was
+	log     []*committed
+	safe    int // so many of log must be found: those up to the latest hard one that was acknowledged
+	settled map[engine.Key]uint64
+	clock   engine.Instant // of the latest hard batch that was acknowledged
+	latest  engine.Instant // of any batch
+	serial  int
+	wrongs  []string
+	// clocks says that nothing is expected of clocks: two may think that they own
+	// the namespace, and yet no more than one succeeds.
+	clocks bool
+}
+
+func (j *judge) wrong(format string, args ...any) {
+	j.wrongs = append(j.wrongs, fmt.Sprintf(format, args...))
+}
+
+// loaded hears what a new owner found, at a moment at which it owns.
+func (j *judge) loaded(epoch uint64, got truth, clock engine.Instant) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.epoch >= epoch {
+		if !j.clocks {
+			j.wrong("epoch %d has loaded and owns after epoch %d did", epoch, j.epoch)
+		}
+		return
+	}
+	n := j.match(got)
+	if n < 0 {
+		return
+	}
+	if clock < j.clock || clock > j.latest {
+		j.wrong("epoch %d loaded the clock %d, and it must be from %d to %d", epoch, clock, j.clock, j.latest)
+	}
+	for i, c := range j.log {
+		c.read, c.included = true, i < n
+	}
+	j.base, j.epoch, j.log, j.safe, j.clock = got, epoch, nil, 0, max(j.clock, clock)
+}
+
+// match says how many of the commits since the last load are in got; negative
+// if it is none of the states that may be.
+func (j *judge) match(got truth) int {
+	state := maps.Clone(j.base)
+	best := ""
+	for n := 0; ; n++ {
+		if n >= j.safe {
+			d := differ(state.visible(), got)
+			if d == "" {
+				return n
+			}
+			if best == "" || len(d) < len(best) {
+				best = fmt.Sprintf("with %d of %d commits of epoch %d, of which %d must be:\n\t%s", n, len(j.log), j.epoch, j.safe, d)
+			}
+		}
+		if n == len(j.log) {
+			break
+		}
+		if state == nil {
+			state = truth{}
+		}
+		state.apply(j.log[n].batch)
+	}
+	j.wrong("a load found what was never there; the nearest is %s", best)
+	return -1
+}
+
+// commits hears of a batch that is about to be committed.
+func (j *judge) commits(epoch uint64, b *engine.Batch) *committed {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.serial++
+	j.latest = max(j.latest, b.Now)
+	c := &committed{epoch: epoch, serial: j.serial, batch: b}
+	if epoch == j.epoch {
+		j.log = append(j.log, c)
+	} else {
+		c.read = true // whoever came later did not see it
+	}
+	return c
+}
+
+// answered hears what the store said.
+func (j *judge) answered(c *committed, o outcome) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c.outcome = o
+	switch o {
+	case pending:
+	case acknowledged:
+		if c.batch.Hard && c.read && !c.included {
+			j.wrong("%v was acknowledged, and a later owner did not find it", c)
+		}
+		for _, k := range c.batch.DropMessages {
+			if by, ok := j.settled[k]; ok && c.batch.Hard {
+				j.wrong("message %d was settled in epoch %d and again in epoch %d", k, by, c.epoch)
+			}
+			if c.batch.Hard {
+				j.settled[k] = c.epoch
+			}
+		}
+		if i := slices.Index(j.log, c); i >= 0 && c.batch.Hard {
+			j.safe = i + 1
+			j.clock = max(j.clock, c.batch.Now)
+		}
+	case void:
+		if c.read && c.included {
+			j.wrong("%v was refused, and a later owner found it", c)
+		}
+		j.log = slices.DeleteFunc(j.log, func(l *committed) bool { return l == c })
+	}
+}
+
+// parted hears that an owner has closed its store and was told that all is
+// well.
+func (j *judge) parted(epoch uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if epoch != j.epoch {
+		return
+	}
+	for i, c := range j.log {
+		if c.outcome == acknowledged {
+			j.safe = max(j.safe, i+1)
+		}
+	}
+}
+
+// acts hears that an owner was told that it owns.
+func (j *judge) acts(epoch uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.epoch > epoch && !j.clocks {
+		j.wrong("epoch %d acts while epoch %d does", epoch, j.epoch)
+	}
+}
+
+// lost hears that an owner missed what must be there.
+func (j *judge) lost(epoch uint64, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.epoch == epoch {
+		j.wrong("epoch %d: %v", epoch, err)
+	}
+}
+
+// verdict is what was wrong first; nil if nothing was.
+func (j *judge) verdict() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.wrongs) == 0 {
+		return nil
+	}
+	return errors.New(j.wrongs[0])
+}

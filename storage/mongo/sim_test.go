@@ -1,0 +1,381 @@
+package mongo
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+)
+
+// One schedule again, told step by step:
+//
+//	go test ./storage/mongo -run 'TestProtocol$' -v -sim.seed 4711
+//
+// With -sim.schedules there are more or fewer of them than usual.
+var (
+	simSeed      = flag.Uint64("sim.seed", 0, "the only schedule of the simulation to run, step by step; zero: many")
+	simSchedules = flag.Int("sim.schedules", 0, "how many schedules the simulation runs; zero: 2,000, and 20,000 in CI")
+)
+
+// A plan is what all schedules of a test have in common.
+type plan struct {
+	weaken    weaken
+	unguarded bool // the database does not compare versions
+	unburied  bool // the database deletes what is to have a tombstone
+	clocks    bool // clocks go ten times as fast as others, or as slow
+}
+
+// A world is one database and those who come and go on it, for a while.
+type world struct {
+	plan
+	seed    uint64
+	rnd     *rand.Rand // of whoever sets the world up
+	db      *toy
+	judge   *judge
+	lease   time.Duration
+	weather weather
+	began   time.Time
+	lasts   time.Duration
+	told    func(format string, args ...any) // nil: nobody listens
+
+	mu      sync.Mutex
+	owners  []*broker // all there were
+	latest  engine.Instant
+	landing time.Time // when the last of what is under way takes effect
+}
+
+func (w *world) over() bool { return time.Since(w.began) >= w.lasts }
+
+// now is the instant of the next batch, later than that of any before.
+func (w *world) now() engine.Instant {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.latest = max(w.latest+1, engine.At(time.Now()))
+	return w.latest
+}
+
+// succeed asks all former owners that can be asked whether they think that they
+// still own the namespace. Those that stand still are asked when they do not.
+func (w *world) succeed(next *broker) {
+	w.mu.Lock()
+	former := slices.Clone(w.owners)
+	w.owners = append(w.owners, next)
+	w.mu.Unlock()
+	for _, b := range former {
+		if b.epoch < next.epoch && b.client.runs() {
+			b.act()
+		}
+	}
+}
+
+func (w *world) tell(format string, args ...any) {
+	if w.told != nil {
+		w.told("%12v "+format, append([]any{time.Since(w.began)}, args...)...)
+	}
+}
+
+func (w *world) logger(name string) *slog.Logger {
+	if w.told == nil {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(teller{w, name}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+type teller struct {
+	*world
+	name string
+}
+
+func (t teller) Write(b []byte) (int, error) {
+	t.tell("%s: %s", t.name, b[:len(b)-1])
+	return len(b), nil
+}
+
+func (w *world) connect(name string, weather weather) *client {
+	return &client{
+		name: name, db: w.db, weather: weather, seed: w.seed ^ hash(name), told: w.told, began: w.began,
+		boot: time.Now(), rate: 1, dead: make(chan struct{}), nth: map[string]uint64{},
+		sent: func(pending time.Duration) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if at := time.Now().Add(pending); at.After(w.landing) {
+				w.landing = at
+			}
+		},
+	}
+}
+
+// clockRate is how fast a process' clock goes. A lease leaves room for a fifth
+// more or less; that is taken to the half.
+func (w *world) clockRate(r *rand.Rand) float64 {
+	if w.clocks {
+		return []float64{0.1, 0.5, 1, 2, 10}[r.IntN(5)]
+	}
+	return 0.9 + 0.2*r.Float64()
+}
+
+// forecast draws what goes wrong in a world.
+func forecast(r *rand.Rand, lease time.Duration) weather {
+	some := func(most int) int {
+		if r.IntN(3) == 0 {
+			return 0
+		}
+		return r.IntN(most)
+	}
+	return weather{
+		slow: some(1500), most: 3 * lease,
+		vanish: some(400), mute: some(400), late: some(600), twice: some(3000),
+		lateness:   min(time.Duration(1+r.IntN(50))*lease, 10*time.Minute),
+		unwritable: some(200), refused: some(30), broken: some(300),
+	}
+}
+
+// run plays one schedule and says what was wrong.
+func run(t *testing.T, seed uint64, p plan, told func(string, ...any)) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the world ended: %v", r)
+		}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		w := &world{
+			plan: p, seed: seed, rnd: r, db: &toy{unguarded: p.unguarded, unburied: p.unburied}, told: told, began: time.Now(),
+			judge: &judge{settled: map[engine.Key]uint64{}, clocks: p.clocks},
+			lease: []time.Duration{300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}[r.IntN(4)],
+		}
+		w.lasts = max(10*time.Second, time.Duration(8+r.IntN(12))*w.lease)
+		w.weather = forecast(r, w.lease)
+		err = w.play()
+	})
+	return err
+}
+
+func (w *world) play() error {
+	w.tell("lease %v, for %v, %+v", w.lease, w.lasts, w.weather)
+	var wg sync.WaitGroup
+	for i := range 2 + w.rnd.IntN(2) {
+		name := string(rune('A' + i))
+		p := &process{world: w, name: name, Rand: rand.New(rand.NewPCG(w.seed, 2+uint64(i)))}
+		wg.Go(p.live)
+	}
+	wg.Wait()
+	if err := w.judge.verdict(); err != nil {
+		return err
+	}
+	w.settle()
+	for round := range 2 {
+		if err := w.inspect(round); err != nil {
+			return fmt.Errorf("inspection %d: %w", round, err)
+		}
+		if round == 0 && w.rnd.IntN(2) == 0 {
+			time.Sleep(2 * time.Hour)
+			w.db.purge(time.Now())
+		}
+	}
+	return w.judge.verdict()
+}
+
+// settle returns when nothing is under way any more.
+func (w *world) settle() {
+	time.Sleep(10*w.lease + mostTrouble*w.lease) // nobody is cut off any more
+	for {
+		w.mu.Lock()
+		left := time.Until(w.landing)
+		w.mu.Unlock()
+		if left < 0 {
+			break
+		}
+		time.Sleep(left + 1)
+	}
+	w.tell("everything has settled")
+}
+
+// inspect opens the namespace in good weather and reads it, lets what is to be
+// done in the background be done, and reads it again.
+func (w *world) inspect(round int) error {
+	ctx := context.Background()
+	name := fmt.Sprint("inspector ", round)
+	c := w.connect(name, weather{})
+	s, err := openOn(ctx, c, nil, Options{
+		Namespace: "sim", Lease: w.lease, weaken: w.weaken, clock: c.clock, Logger: w.logger(name),
+		Standby: func(engine.Owner) {},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	got, _, clock, err := read(ctx, s)
+	if err != nil {
+		return err
+	}
+	w.judge.loaded(s.Epoch(), got, clock)
+	if err := w.judge.verdict(); err != nil {
+		return err
+	}
+	time.Sleep(5 * time.Second)
+	again, estate, _, err := read(ctx, s)
+	if err != nil {
+		return err
+	}
+	if d := differ(got, again); d != "" {
+		return fmt.Errorf("a second load differs:\n\t%s", d)
+	}
+	for k, there := range estate.bodies {
+		if there {
+			if err := checkBody(ctx, s, k); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	return w.checkJournal(s)
+}
+
+// checkJournal looks at the journal of a namespace that was closed in good
+// order: all is applied, and each former epoch ends with its fence. What is
+// before the mark does not count: requests that were late may have brought it
+// back.
+func (w *world) checkJournal(s *Store) error {
+	if w.weaken.fence {
+		return nil
+	}
+	mark, err := s.readMark(context.Background())
+	if err != nil {
+		return err
+	}
+	after := s.names.all()
+	after.from = s.names.entry(mark.V + 1)
+	fences := map[uint64]uint64{}
+	for _, d := range w.db.some(journal, after, 0) {
+		epoch, err := numberIn(d.id, 0)
+		if err != nil {
+			return err
+		}
+		n, err := numberIn(d.id, 1)
+		switch {
+		case err != nil:
+			return err
+		case !isFence(d.doc):
+			return fmt.Errorf("epoch %d: commit %d was not applied at the end", epoch, n)
+		case fences[epoch] != 0:
+			return fmt.Errorf("epoch %d has two fences, at %d and at %d", epoch, fences[epoch], n)
+		}
+		fences[epoch] = n
+	}
+	for epoch := max(1, mark.V.epoch()); epoch < s.epoch; epoch++ {
+		last := uint64(0)
+		if epoch == mark.V.epoch() {
+			last = mark.V.number()
+		}
+		if fences[epoch] != last+1 {
+			return fmt.Errorf("epoch %d: its last commit is %d and its fence is at %d", epoch, last, fences[epoch])
+		}
+	}
+	return nil
+}
+
+// schedules is how many a test runs of each kind.
+func schedules(few int) int {
+	switch {
+	case *simSchedules != 0:
+		return *simSchedules
+	case testing.Short():
+		return few / 10
+	case os.Getenv("CI") != "":
+		return few * 10
+	default:
+		return few
+	}
+}
+
+// wrong runs n schedules of a plan and counts those that ended wrong; the first
+// of them is handed to report.
+func wrong(t *testing.T, n int, p plan, report func(seed uint64, err error)) int {
+	var next, bad atomic.Uint64
+	var once sync.Mutex
+	first := 0
+	t.Run("", func(t *testing.T) {
+		for range runtime.GOMAXPROCS(0) {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				for {
+					seed := next.Add(1)
+					if seed > uint64(n) {
+						return
+					}
+					if err := run(t, seed, p, nil); err != nil {
+						bad.Add(1)
+						once.Lock()
+						if first++; first <= 10 {
+
+							report(seed, err)
+						}
+						once.Unlock()
+					}
+				}
+			})
+		}
+	})
+	return int(bad.Load())
+}
+
+// Whatever happens, what was acknowledged is there and nothing else is, and no
+// two owners succeed at the same thing.
+func TestProtocol(t *testing.T) {
+	protocol(t, plan{}, 2000)
+}
+
+// That holds too where clocks are far wrong; but then two may think for a while
+// that they own the namespace.
+func TestProtocolWithWrongClocks(t *testing.T) {
+	protocol(t, plan{clocks: true}, 300)
+}
+
+func protocol(t *testing.T, p plan, few int) {
+	if *simSeed != 0 {
+		if err := run(t, *simSeed, p, t.Logf); err != nil {
+			t.Errorf("seed %d: %v", *simSeed, err)
+		}
+		return
+	}
+	n := schedules(few)
+	bad := wrong(t, n, p, func(seed uint64, err error) { t.Errorf("-sim.seed %d: %v", seed, err) })
+	t.Logf("%d of %d schedules end wrong", bad, n)
+}
+
+// Without any one of its protections the protocol goes wrong, and the
+// simulation sees it.
+func TestProtections(t *testing.T) {
+	if *simSeed != 0 {
+		t.Skip("only one schedule was asked for")
+	}
+	for name, p := range map[string]plan{
+		"fence":         {weaken: weaken{fence: true}},
+		"self-fence":    {weaken: weaken{selfFence: true}},
+		"version guard": {unguarded: true},
+		"tombstone":     {unburied: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := schedules(200)
+			bad := wrong(t, n, p, func(seed uint64, err error) { t.Logf("for example %d: %v", seed, err) })
+			t.Logf("%d of %d schedules end wrong", bad, n)
+			if bad == 0 {
+				t.Error("nobody would miss it")
+			}
+		})
+	}
+}
