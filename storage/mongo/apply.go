@@ -359,7 +359,7 @@ func (s *Store) trim(ctx context.Context) error {
 	for _, e := range old {
 		ids = append(ids, s.names.entry(e.at))
 		for i := range e.parts {
-			withParts = append(withParts, s.names.part(e.at, i))
+			withParts = append(withParts, s.names.part(e.at, e.attempt, i))
 		}
 	}
 	if err := errors.Join(s.delete(ctx, journal, ids), s.delete(ctx, parts, withParts)); err != nil {

@@ -40,7 +40,7 @@
 //
 //	owners    ns/EPOCH                who had each epoch, its addresses, lease and beat
 //	journal   ns/EPOCH/NUMBER         a commit (batch, token, number of parts), or a fence
-//	parts     ns/EPOCH/NUMBER/PART    what of a commit was beyond 8 MiB
+//	parts     ns/EPOCH/NUMBER/ATTEMPT/PART  what of a commit was beyond 8 MiB
 //	entities  ns/HOLDER               queues, topics, subscriptions
 //	rules     ns/HOLDER/name          of a subscription
 //	meters    ns/HOLDER               next sequence number, last use

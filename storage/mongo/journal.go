@@ -24,11 +24,12 @@ const (
 // An entryDoc is a document of journal: a commit, or the fence that ends the
 // commits of an epoch.
 type entryDoc struct {
-	ID    string `bson:"_id"`
-	Token string `bson:"token"`           // whose it is
-	Batch []byte `bson:"batch,omitempty"` // as record.AppendBatch writes it; the first part
-	Parts int    `bson:"parts,omitempty"` // further documents in parts
-	Fence uint64 `bson:"fence,omitempty"` // the epoch that closed this one; zero: a commit
+	ID      string `bson:"_id"`
+	Token   string `bson:"token"`             // whose it is
+	Batch   []byte `bson:"batch,omitempty"`   // as record.AppendBatch writes it; the first part
+	Attempt uint64 `bson:"attempt,omitempty"` // names the parts: those of a batch that was refused half way have the same number
+	Parts   int    `bson:"parts,omitempty"`   // further documents in parts
+	Fence   uint64 `bson:"fence,omitempty"`   // the epoch that closed this one; zero: a commit
 }
 
 type partDoc struct {
@@ -94,15 +95,15 @@ var errDeadline = errors.New("MongoDB did not answer before the lease ended")
 
 // write makes the batch durable, in parts if it is large.
 func (s *Store) write(ctx context.Context, at version, batch []byte) (entry, error) {
-	e := entry{at: at, bytes: int64(len(batch))}
+	e := entry{at: at, attempt: s.attempts.Add(1), bytes: int64(len(batch))}
 	for rest := batch[min(len(batch), largestEntry):]; len(rest) > 0; rest = rest[min(len(rest), largestEntry):] {
-		part := partDoc{s.names.part(at, e.parts), rest[:min(len(rest), largestEntry)]}
+		part := partDoc{s.names.part(at, e.attempt, e.parts), rest[:min(len(rest), largestEntry)]}
 		if _, err := s.insistOn(ctx, parts, part.ID, part); err != nil {
 			return e, writeErr(err)
 		}
 		e.parts++
 	}
-	d := entryDoc{ID: s.names.entry(at), Token: s.token, Batch: batch[:min(len(batch), largestEntry)], Parts: e.parts}
+	d := entryDoc{ID: s.names.entry(at), Token: s.token, Batch: batch[:min(len(batch), largestEntry)], Attempt: e.attempt, Parts: e.parts}
 	there, err := s.insistOn(ctx, journal, d.ID, d)
 	switch {
 	case err != nil:
@@ -309,7 +310,7 @@ func (s *Store) replayEpoch(ctx context.Context, epoch, n uint64, w *window) err
 func (s *Store) batch(ctx context.Context, at version, d entryDoc) (*engine.Batch, entry, error) {
 	raw := d.Batch
 	for i := range d.Parts {
-		part, err := s.s.Get(ctx, parts, s.names.part(at, i))
+		part, err := s.s.Get(ctx, parts, s.names.part(at, d.Attempt, i))
 		if err != nil {
 			return nil, entry{}, err
 		}
@@ -323,5 +324,5 @@ func (s *Store) batch(ctx context.Context, at version, d entryDoc) (*engine.Batc
 	if err != nil {
 		return nil, entry{}, fmt.Errorf("%s: %w", d.ID, err)
 	}
-	return b, entry{at: at, parts: d.Parts, bytes: int64(len(raw))}, nil
+	return b, entry{at: at, attempt: d.Attempt, parts: d.Parts, bytes: int64(len(raw))}, nil
 }

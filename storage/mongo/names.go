@@ -37,7 +37,9 @@ func (n names) epoch(epoch uint64) string { return fmt.Sprintf("%s/%08d", n, epo
 
 func (n names) entry(v version) string { return fmt.Sprintf("%s/%08d/%012d", n, v.epoch(), v.number()) }
 
-func (n names) part(v version, i int) string { return fmt.Sprintf("%s/%06d", n.entry(v), i) }
+func (n names) part(v version, attempt uint64, i int) string {
+	return fmt.Sprintf("%s/%012d/%06d", n.entry(v), attempt, i)
+}
 
 func (n names) number(k uint64) string { return fmt.Sprintf("%s/%020d", n, k) }
 

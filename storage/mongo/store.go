@@ -77,7 +77,7 @@ type Store struct {
 	epoch uint64
 
 	own      ownerDoc      // as it was put last; owned by acquire, then by beat
-	attempts atomic.Uint64 // to keep a large body
+	attempts atomic.Uint64 // to keep a large body, or a batch
 	deadline atomic.Int64  // by the lease's clock: this store owns nothing afterwards
 
 	life  context.Context //nolint:containedctx // it is the store's own: ended by Close, or when ownership is over

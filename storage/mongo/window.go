@@ -66,9 +66,10 @@ type place struct {
 
 // An entry is a document of journal with its parts.
 type entry struct {
-	at    version
-	parts int
-	bytes int64
+	at      version
+	attempt uint64 // in the names of its parts
+	parts   int
+	bytes   int64
 }
 
 func newWindow() *window {
