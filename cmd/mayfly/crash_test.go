@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -12,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"mayfly/storage/mongo/mongotest"
 	"mayfly/web/api"
 )
 
@@ -29,28 +28,33 @@ import (
 // time, so that only its last operation can be in doubt: that one may have
 // happened as a whole or not at all.
 
-const crashStore = "MAYFLY_CRASH_CHILD_STORE"
-
-// TestCrashChild is the program under test when this binary runs itself.
-func TestCrashChild(t *testing.T) {
-	store := os.Getenv(crashStore)
-	if store == "" {
-		return // it is not a test of its own
-	}
-	err := run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Store: store, ReadyJSON: true}, os.Stdout)
-	t.Fatal(err)
-}
-
+// TestCrash kills the program on its own file.
 func TestCrash(t *testing.T) {
 	rounds := 6
 	if os.Getenv("CI") != "" {
 		rounds = 50
 	}
+	crash(t, "sqlite:"+filepath.Join(t.TempDir(), "crash.db"), rounds)
+}
+
+// TestCrashOnMongoDB kills the program on a database. The next one has to wait
+// for the lease of the one that was killed.
+func TestCrashOnMongoDB(t *testing.T) {
+	rounds := 3
+	if os.Getenv("CI") != "" {
+		rounds = 12
+	}
+	crash(t, mongotest.URL(t), rounds)
+}
+
+// crashLease is long enough for a machine that has other things to do.
+const crashLease = 2 * time.Second
+
+func crash(t *testing.T, store string, rounds int) {
 	const writers = 4
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	store := "sqlite:" + filepath.Join(t.TempDir(), "crash.db")
 	all := make([]*writer, writers)
 	for i := range all {
 		all[i] = &writer{t: t, queue: fmt.Sprintf("q%d", i), random: rand.New(rand.NewPCG(seed, uint64(i)+2)), nextSeq: 1}
@@ -58,21 +62,23 @@ func TestCrash(t *testing.T) {
 	operations := 0
 	for round := range rounds {
 		if random.IntN(4) == 0 { // while it starts and loads
-			p := spawn(t, store)
-			time.AfterFunc(time.Duration(random.IntN(300))*time.Millisecond, p.kill)
-			p.wait()
+			p := spawn(t, store, crashLease)
+			time.AfterFunc(time.Duration(random.IntN(300))*time.Millisecond, func() { p.signal(os.Kill) })
+			p.killed()
 		}
-		p := spawn(t, store)
-		base, ok := p.ready()
-		if !ok {
-			t.Fatalf("round %d: it did not start again:\n%s", round, p.complaint())
+		p := spawn(t, store, crashLease)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		r, err := p.next(ctx, stateReady)
+		cancel()
+		if err != nil {
+			t.Fatalf("round %d: it did not start again: %v", round, err)
 		}
 		var busy sync.WaitGroup
 		for _, w := range all {
-			busy.Go(func() { w.round(base) })
+			busy.Go(func() { w.round(r.Dashboard + "/api/v1") })
 		}
-		time.AfterFunc(time.Duration(50+random.IntN(500))*time.Millisecond, p.kill)
-		p.wait()
+		time.AfterFunc(time.Duration(50+random.IntN(500))*time.Millisecond, func() { p.signal(os.Kill) })
+		p.killed()
 		busy.Wait()
 		if t.Failed() {
 			t.Fatalf("round %d", round)
@@ -84,60 +90,6 @@ func TestCrash(t *testing.T) {
 	t.Logf("%d rounds, %d acknowledged operations compared", rounds, operations)
 	if operations < rounds*writers {
 		t.Errorf("only %d operations were acknowledged in %d rounds", operations, rounds)
-	}
-}
-
-// A child is the program in a process of its own.
-type child struct {
-	cmd    *exec.Cmd
-	out    io.ReadCloser
-	errors bytes.Buffer
-}
-
-func spawn(t *testing.T, store string) *child {
-	t.Helper()
-	p := &child{cmd: exec.Command(os.Args[0], "-test.run=^TestCrashChild$")}
-	p.cmd.Env = append(os.Environ(), crashStore+"="+store)
-	p.cmd.Stderr = &p.errors
-	var err error
-	if p.out, err = p.cmd.StdoutPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func (p *child) ready() (base string, ok bool) {
-	line, err := bufio.NewReader(p.out).ReadBytes('\n')
-	var r Ready
-	if err != nil || json.Unmarshal(line, &r) != nil {
-		p.errors.Write(line)
-		return "", false
-	}
-	return r.Dashboard + "/api/v1", true
-}
-
-func (p *child) complaint() string {
-	p.kill()
-	rest, err := io.ReadAll(p.out)
-	p.wait()
-	return fmt.Sprint(string(rest), p.errors.String(), err)
-}
-
-// kill ends it at once; it may have ended already.
-func (p *child) kill() {
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		panic(err)
-	}
-}
-
-// wait returns when it has ended. Killed, it has an error to tell, which is no
-// news.
-func (p *child) wait() {
-	if err := p.cmd.Wait(); err == nil {
-		panic("it ended by itself")
 	}
 }
 

@@ -74,7 +74,10 @@ func (p *program) try(ctx context.Context) (*broker.Broker, error) {
 			case owners <- o:
 			case <-ctx.Done():
 			}
-		}), broker.Options{Name: p.c.Namespace, Limits: p.c.Limits, Logger: p.c.Logger})
+		}), broker.Options{
+			Name: p.c.Namespace, Limits: p.c.Limits, Logger: p.c.Logger,
+			HistoryFor: p.c.HistoryFor, HistoryBytes: p.c.HistoryBytes,
+		})
 		ended <- opened{b, err}
 	}()
 	for {
@@ -132,7 +135,7 @@ func (p *program) standBy(owner engine.Owner, why string) {
 	if !p.told {
 		p.told = true
 		r := p.ready(stateStandby)
-		r.Owner = cmp.Or(owner.Dashboard, owner.Host, "an unknown address")
+		r.Owner, r.Epoch = cmp.Or(owner.Dashboard, owner.Host, "an unknown address"), owner.Epoch
 		p.tell(r)
 	}
 }

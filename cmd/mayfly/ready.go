@@ -26,6 +26,7 @@ type Ready struct {
 	Curl      string `json:"curl"`      // a line for a shell that sends a message, now; empty while it stands by
 	Data      string `json:"data"`      // where messages are kept: a file, a database, or that they are not
 	Namespace string `json:"namespace"`
+	Epoch     uint64 `json:"epoch"`           // how many times the namespace has been opened, so far, by whoever owns it
 	Owner     string `json:"owner,omitempty"` // while it stands by: where the server is that owns the namespace
 }
 

@@ -138,6 +138,7 @@ func (p *program) close(b *broker.Broker) error {
 // it.
 func (p *program) furnish(ctx context.Context, b *broker.Broker) (Ready, error) {
 	r := p.ready(stateReady)
+	r.Epoch = b.Epoch()
 	if err := apply(ctx, b, p.want, p.c.Definition); err != nil {
 		return r, err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,13 +30,18 @@ type standing struct {
 // output is what was printed so far.
 type output struct {
 	mu sync.Mutex
-	b  bytes.Buffer
+	b  strings.Builder
 }
 
 func (o *output) Write(p []byte) (int, error) {
+	o.add(string(p))
+	return len(p), nil
+}
+
+func (o *output) add(s string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.b.Write(p)
+	o.b.WriteString(s)
 }
 
 func (o *output) String() string {

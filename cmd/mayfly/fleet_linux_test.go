@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A fleet is two servers on one store, each a process of its own. One of them
+// owns the namespace, unless it is just changing hands.
+type fleet struct {
+	t     *testing.T
+	store string
+	lease time.Duration
+
+	mu      sync.Mutex
+	all     map[*child]Ready // what each said last
+	changed chan struct{}    // closed and made anew when something in all changes
+}
+
+func newFleet(t *testing.T, store string, lease time.Duration) *fleet {
+	t.Helper()
+	f := &fleet{t: t, store: store, lease: lease, all: map[*child]Ready{}, changed: make(chan struct{})}
+	f.add()
+	f.serving(func(Ready) bool { return true })
+	f.add()
+	return f
+}
+
+// add starts another server.
+func (f *fleet) add() {
+	f.t.Helper()
+	p := spawn(f.t, f.store, f.lease)
+	f.set(p, Ready{})
+	go func() { // ends with the child
+		for r := range p.news {
+			f.set(p, r)
+		}
+		f.remove(p)
+	}()
+}
+
+func (f *fleet) set(p *child, r Ready) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all[p] = r
+	f.change()
+}
+
+func (f *fleet) remove(p *child) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.all, p)
+	f.change()
+}
+
+func (f *fleet) change() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// owner is the server that says it serves in the latest epoch; nil if none does.
+func (f *fleet) owner() (who *child, r Ready, changed <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for p, said := range f.all {
+		if said.State == stateReady && said.Epoch > r.Epoch {
+			who, r = p, said
+		}
+	}
+	return who, r, f.changed
+}
+
+// said is what a server said last, and what is closed when that changes.
+func (f *fleet) said(p *child) (Ready, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.all[p], f.changed
+}
+
+// patient is how long a fleet may take for what it has to do.
+const fleetPatience = 2 * time.Minute
+
+// serving waits until the owner is as wanted.
+func (f *fleet) serving(wanted func(Ready) bool) (*child, Ready) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), fleetPatience)
+	defer cancel()
+	for {
+		who, r, changed := f.owner()
+		if who != nil && wanted(r) {
+			return who, r
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			f.t.Fatalf("no server takes over; there are %s", f)
+		}
+	}
+}
+
+// state waits until a server says that it is in a state.
+func (f *fleet) state(p *child, state string) Ready {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), fleetPatience)
+	defer cancel()
+	for {
+		r, changed := f.said(p)
+		if r.State == state {
+			return r
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			f.t.Fatalf("it never was %s; there are %s", state, f)
+		}
+	}
+}
+
+// ready waits until every server says something, so that one stands by.
+func (f *fleet) ready() {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), fleetPatience)
+	defer cancel()
+	for {
+		f.mu.Lock()
+		n, changed := 0, f.changed
+		for _, r := range f.all {
+			if r.State != "" {
+				n++
+			}
+		}
+		f.mu.Unlock()
+		if n >= 2 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			f.t.Fatalf("no server stands by; there are %s", f)
+		}
+	}
+}
+
+func (f *fleet) String() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var b bytes.Buffer
+	for p, r := range f.all {
+		fmt.Fprintf(&b, "\n%+v\n%s", r, &p.said)
+	}
+	return b.String()
+}
+
+// freeze stops a server in its tracks, and returns when it stands still.
+func (f *fleet) freeze(p *child) {
+	f.t.Helper()
+	p.signal(syscall.SIGSTOP)
+	for {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		// What follows the name, which stands in parentheses, is the state.
+		if i := bytes.LastIndexByte(stat, ')'); i >= 0 && bytes.HasPrefix(stat[i:], []byte(") T")) {
+			return
+		}
+	}
+}

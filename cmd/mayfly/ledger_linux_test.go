@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"mayfly/web/api"
+)
+
+// A fact is what a client knows of something that it asked for.
+type fact int
+
+const (
+	doubtful fact = iota // it was not answered, or told to come again
+	certain              // it was acknowledged
+)
+
+// The queues of a ledger: what clients work on, and what is held for later.
+const (
+	busy  = "busy"
+	aside = "aside"
+)
+
+// A ledger is what clients of a fleet know of its messages.
+type ledger struct {
+	t      *testing.T
+	f      *fleet
+	client http.Client
+
+	mu       sync.Mutex
+	sent     map[string]fact // by id of the message
+	settled  map[string]fact // likewise: to complete it was tried
+	received int
+	failed   int            // requests that were not done, or may not have been
+	held     int            // messages that were sent to be held
+	by       map[string]int // how owners went
+}
+
+func (l *ledger) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	done := func(m map[string]fact) (n int) {
+		for _, f := range m {
+			n += int(f)
+		}
+		return n
+	}
+	return fmt.Sprintf("%v; %d sends acknowledged, %d in doubt; %d deliveries; %d completions acknowledged, %d in doubt or refused; %d requests failed",
+		l.by, done(l.sent), len(l.sent)-done(l.sent), l.received, done(l.settled), len(l.settled)-done(l.settled), l.failed)
+}
+
+func (l *ledger) counted(way string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.by[way]++
+}
+
+// ask makes a request, and returns its status; zero: it was not answered.
+func (l *ledger) ask(ctx context.Context, patience time.Duration, method, url string, in, out any) int {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(raw))
+	if err != nil {
+		panic(err)
+	}
+	w, err := l.client.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer w.Body.Close()
+	body, err := io.ReadAll(w.Body)
+	if err != nil {
+		return 0
+	}
+	if out != nil && w.StatusCode < 300 && json.Unmarshal(body, out) != nil {
+		l.t.Errorf("%s: cannot be read: %s", url, body)
+	}
+	return w.StatusCode
+}
+
+// answerIn is how long a client waits for an answer: a frozen server gives none.
+const answerIn = 3 * time.Second
+
+// server is where to ask, when there is somebody; false: it is time to end.
+func (l *ledger) server(stop context.Context) (string, bool) {
+	for {
+		who, r, changed := l.f.owner()
+		if stop.Err() != nil {
+			return "", false
+		}
+		if who != nil {
+			return r.Dashboard, true
+		}
+		select {
+		case <-changed:
+		case <-stop.Done():
+		}
+	}
+}
+
+// failure leaves the fleet a moment to find its owner.
+func (l *ledger) failure(stop context.Context) {
+	l.mu.Lock()
+	l.failed++
+	l.mu.Unlock()
+	moment := time.NewTimer(20 * time.Millisecond)
+	defer moment.Stop()
+	select {
+	case <-moment.C:
+	case <-stop.Done():
+	}
+}
+
+func (l *ledger) create() {
+	l.t.Helper()
+	_, r := l.f.serving(func(Ready) bool { return true })
+	for _, queue := range []string{busy, aside} {
+		in := map[string]any{"kind": "queue", "path": queue, "properties": map[string]any{"LockDuration": "PT5M", "MaxDeliveryCount": 1000}}
+		if code := l.ask(l.t.Context(), fleetPatience, http.MethodPost, r.Dashboard+"/api/v1/entities", in, nil); code != http.StatusCreated {
+			l.t.Fatalf("the queue %s is %d", queue, code)
+		}
+	}
+}
+
+// send sends messages, one after the other.
+func (l *ledger) send(stop context.Context, name string) {
+	for n := 0; ; n++ {
+		at, ok := l.server(stop)
+		if !ok {
+			return
+		}
+		if l.backlog() > 100 {
+			l.failure(stop)
+			continue
+		}
+		if !l.sendTo(at, busy, fmt.Sprintf("%s-%d", name, n)) {
+			l.failure(stop)
+		}
+	}
+}
+
+// sendTo sends one message, and tells whether that was acknowledged.
+func (l *ledger) sendTo(at, queue, id string) bool {
+	body := "x"
+	l.write(l.sent, id, doubtful)
+	code := l.ask(l.t.Context(), answerIn, http.MethodPost, at+"/api/v1/send/"+queue, api.Outgoing{MessageID: id, Body: &body}, nil)
+	switch code {
+	case http.StatusCreated:
+		l.write(l.sent, id, certain)
+		return true
+	case 0, http.StatusServiceUnavailable:
+	default:
+		l.t.Errorf("%s: sending is %d", id, code)
+	}
+	return false
+}
+
+func (l *ledger) write(in map[string]fact, id string, f fact) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	in[id] = f
+}
+
+// backlog is about how many messages there are.
+func (l *ledger) backlog() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.sent) - len(l.settled)
+}
+
+// A delivery is a message under a lock.
+type delivery api.Message
+
+func (d delivery) completion() api.Settle {
+	return api.Settle{LockToken: d.LockToken, Outcome: "complete"}
+}
+
+// hold sends a few messages to a server and locks them there, for later.
+func (l *ledger) hold(r Ready) []delivery {
+	for range 6 {
+		l.held++
+		l.sendTo(r.Dashboard, aside, fmt.Sprintf("held-%d", l.held))
+	}
+	return l.take(l.t.Context(), r.Dashboard, aside, 6, "100ms")
+}
+
+func (l *ledger) take(ctx context.Context, at, queue string, most int, wait string) (out []delivery) {
+	var got api.Messages
+	if l.ask(ctx, answerIn+5*time.Second, http.MethodPost, at+"/api/v1/receive/"+queue, api.Receive{Max: &most, Wait: wait}, &got) != http.StatusOK {
+		return nil
+	}
+	_, r, _ := l.f.owner()
+	stale := r.Dashboard != at // what a server said as it was frozen comes late, and is worth nothing
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range got.Messages {
+		l.received++
+		if _, ok := l.sent[m.MessageID]; !ok {
+			l.t.Errorf("received %s, which nobody sent", m.MessageID)
+		}
+		if l.settled[m.MessageID] == certain && !stale {
+			l.t.Errorf("received %s, which was completed", m.MessageID)
+		}
+		out = append(out, delivery(m))
+	}
+	return out
+}
+
+// receive takes messages and completes them.
+func (l *ledger) receive(stop context.Context) {
+	for {
+		at, ok := l.server(stop)
+		if !ok {
+			return
+		}
+		got := l.take(stop, at, busy, 4, "50ms")
+		if got == nil {
+			l.failure(stop)
+		}
+		for _, d := range got {
+			l.settle(l.t.Context(), at, d)
+		}
+	}
+}
+
+// settle completes a delivery. Only one completion of a message may succeed.
+func (l *ledger) settle(ctx context.Context, at string, d delivery) {
+	l.mu.Lock()
+	if _, ok := l.settled[d.MessageID]; !ok {
+		l.settled[d.MessageID] = doubtful
+	}
+	l.mu.Unlock()
+	code := l.ask(ctx, answerIn, http.MethodPost, at+"/api/v1/settle", d.completion(), nil)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch code {
+	case http.StatusNoContent:
+		if l.settled[d.MessageID] == certain {
+			l.t.Errorf("%s was completed twice", d.MessageID)
+		}
+		l.settled[d.MessageID] = certain
+	case 0, http.StatusServiceUnavailable, http.StatusGone, http.StatusNotFound: // a lock that is only remembered softly may be lost
+		l.failed++
+	default:
+		l.t.Errorf("%s: completing is %d", d.MessageID, code)
+	}
+}
+
+// progress waits until clients have got something done since it was called.
+func (l *ledger) progress() {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), fleetPatience)
+	defer cancel()
+	certainties := func() (n int) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, m := range []map[string]fact{l.sent, l.settled} {
+			for _, f := range m {
+				n += int(f)
+			}
+		}
+		return n
+	}
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for before := certainties(); certainties() < before+40; {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			l.t.Fatalf("clients do not get on: %s; there are %s", l, l.f)
+		}
+	}
+}
+
+// compare holds what is there against what is known. What was acknowledged is
+// there or completed, what was completed is not there, and nothing is there
+// twice.
+func (l *ledger) compare() {
+	l.t.Helper()
+	_, r := l.f.serving(func(Ready) bool { return true })
+	there := map[string]int{}
+	l.look(r, busy, there)
+	l.look(r, aside, there)
+	for _, id := range slices.Sorted(maps.Keys(l.sent)) {
+		_, tried := l.settled[id]
+		switch {
+		case there[id] > 1:
+			l.t.Errorf("%s is there %d times", id, there[id])
+		case there[id] == 1 && l.settled[id] == certain:
+			l.t.Errorf("%s was completed, and is there", id)
+		case there[id] == 0 && l.sent[id] == certain && !tried:
+			l.t.Errorf("%s was sent, and is not there", id)
+		}
+		delete(there, id)
+	}
+	for id := range there {
+		l.t.Errorf("%s is there, and nobody sent it", id)
+	}
+}
+
+// look counts the messages of a queue by id.
+func (l *ledger) look(r Ready, queue string, there map[string]int) {
+	l.t.Helper()
+	for from := int64(1); ; {
+		var page api.Messages
+		url := fmt.Sprintf("%s/api/v1/peek/%s?count=200&from=%d", r.Dashboard, queue, from)
+		if code := l.ask(l.t.Context(), fleetPatience, http.MethodGet, url, nil, &page); code != http.StatusOK {
+			l.t.Fatalf("to look is %d", code)
+		}
+		if len(page.Messages) == 0 {
+			return
+		}
+		for _, m := range page.Messages {
+			there[m.MessageID]++
+			from = m.SequenceNumber + 1
+		}
+	}
+}

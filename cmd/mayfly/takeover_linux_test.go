@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"mayfly/storage/mongo/mongotest"
+)
+
+// TestOrderlyStopHandsOver: a server that is stopped lets go of the namespace;
+// the other one does not wait for a lease that is much longer than this test.
+func TestOrderlyStopHandsOver(t *testing.T) {
+	f := newFleet(t, mongotest.URL(t), time.Hour)
+	f.ready()
+	first, before := f.serving(func(Ready) bool { return true })
+	first.signal(syscall.SIGTERM)
+	_, after := f.serving(func(r Ready) bool { return r.Epoch > before.Epoch })
+	if after.Dashboard == before.Dashboard {
+		t.Errorf("the same server serves: %+v", after)
+	}
+	if <-first.done; first.err != nil {
+		t.Errorf("the first one ended with %v\n%s", first.err, &first.said)
+	}
+}
+
+// TestTakeOvers changes the owner again and again, while clients work on
+// whichever server serves: it is killed, frozen and let go, or stopped in order.
+func TestTakeOvers(t *testing.T) {
+	rounds := 4
+	if os.Getenv("CI") != "" {
+		rounds = 20
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	f := newFleet(t, mongotest.URL(t), time.Second)
+	l := &ledger{t: t, f: f, sent: map[string]fact{}, settled: map[string]fact{}, by: map[string]int{}}
+	l.create()
+	stop, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var clients sync.WaitGroup
+	for i := range 3 {
+		clients.Go(func() { l.send(stop, fmt.Sprint("s", i)) })
+		clients.Go(func() { l.receive(stop) })
+	}
+	ways := []func(*ledger, *child, Ready) Ready{(*ledger).kill, (*ledger).freezeAndThaw, (*ledger).stopInOrder}
+	random := rand.New(rand.NewPCG(seed, 1))
+	for round := range rounds {
+		f.ready()
+		l.progress()
+		who, r := f.serving(func(Ready) bool { return true })
+		way := random.IntN(len(ways))
+		if round < len(ways) {
+			way = round // each at least once
+		}
+		after := ways[way](l, who, r)
+		if after.Epoch <= r.Epoch {
+			t.Errorf("round %d: epoch %d follows %d", round, after.Epoch, r.Epoch)
+		}
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+	l.progress()
+	cancel()
+	clients.Wait()
+	l.compare()
+	_, last, _ := f.owner()
+	t.Logf("%d take-overs up to epoch %d: %s", rounds, last.Epoch, l)
+}
+
+// kill is the end of a server that nobody has time to prepare for.
+func (l *ledger) kill(who *child, r Ready) Ready {
+	l.t.Helper()
+	held := l.hold(r)
+	who.signal(os.Kill)
+	_, after := l.f.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
+	l.counted("killed")
+	for _, d := range held {
+		l.settle(l.t.Context(), after.Dashboard, d)
+	}
+	l.f.add()
+	return after
+}
+
+// stopInOrder is a server that is told to end.
+func (l *ledger) stopInOrder(who *child, r Ready) Ready {
+	l.t.Helper()
+	held := l.hold(r)
+	who.signal(syscall.SIGTERM)
+	_, after := l.f.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
+	l.counted("stopped")
+	for _, d := range held {
+		l.settle(l.t.Context(), after.Dashboard, d)
+	}
+	if <-who.done; who.err != nil {
+		l.t.Errorf("it ended with %v\n%s", who.err, &who.said)
+	}
+	l.f.add()
+	return after
+}
+
+// freezeAndThaw is a server that stands still for longer than its lease, and
+// knows nothing of it. What it is asked meanwhile, and what it is asked as soon
+// as it moves again, is no longer its to answer.
+func (l *ledger) freezeAndThaw(who *child, r Ready) Ready {
+	l.t.Helper()
+	held := l.hold(r)
+	l.f.freeze(who)
+	early := make(chan int, len(held))
+	for _, d := range held {
+		go func() {
+			early <- l.ask(l.t.Context(), fleetPatience, http.MethodPost, r.Dashboard+"/api/v1/settle", d.completion(), nil)
+		}()
+	}
+	_, after := l.f.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
+	l.counted("frozen")
+	for _, d := range held[:len(held)/2] {
+		l.settle(l.t.Context(), after.Dashboard, d)
+	}
+	who.signal(syscall.SIGCONT)
+	for _, d := range held {
+		if code := l.ask(l.t.Context(), fleetPatience, http.MethodPost, r.Dashboard+"/api/v1/settle", d.completion(), nil); code == http.StatusNoContent {
+			l.t.Errorf("the former owner of epoch %d settled %s in epoch %d", r.Epoch, d.MessageID, after.Epoch)
+		}
+	}
+	for range held {
+		if code := <-early; code == http.StatusNoContent {
+			l.t.Errorf("the former owner of epoch %d settled what it was asked while it was frozen, in epoch %d", r.Epoch, after.Epoch)
+		}
+	}
+	l.f.state(who, stateStandby)
+	for _, d := range held[len(held)/2:] {
+		l.settle(l.t.Context(), after.Dashboard, d)
+	}
+	return after
+}
