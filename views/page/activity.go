@@ -51,7 +51,7 @@ const (
 	SieveScope = "scope"
 	SieveText  = "q"
 	SievePath  = "path"
-	SieveGroup = "kind"
+	SieveGroup = "group"
 	SieveActor = "actor"
 	SieveFrom  = "from"
 	SieveUntil = "until"

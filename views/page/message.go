@@ -130,8 +130,19 @@ func (m Message) there() bool { return !m.Missing && m.Ended.Title == "" }
 // over says whether the message is known to have been there, and is not.
 func (m Message) over() bool { return m.Ended.Title != "" }
 
+// missing says what may have become of a message that nothing is known of.
+func (m Message) missing(ctx context.Context) string {
+	if m.Known.Kept > 0 {
+		return locale.T(ctx, "message.missing.kept", locale.Args{"Kept": component.Length(m.Known.Kept)})
+	}
+	return locale.T(ctx, "message.missing.detail")
+}
+
 // what is what the message is called: its subject, or its id, or neither.
 func (m Message) what(ctx context.Context) string {
+	if m.Bare {
+		return "#" + locale.Number(ctx, int(m.Number))
+	}
 	return cmp.Or(m.Subject, m.ID, locale.T(ctx, "message.unnamed"))
 }
 

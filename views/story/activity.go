@@ -97,7 +97,7 @@ func picking(path string) layout.Shell {
 
 func activityEverything() page.Activity {
 	m := activity()
-	m.Shell = picking("/activity?scope=all&kind=ends&path=orders")
+	m.Shell = picking("/activity?scope=all&group=ends&path=orders")
 	m.Scopes, m.Sieve, m.Audited = scopes("all"), sieve("all"), true
 	m.Sieve.Text, m.Sieve.Path, m.Sieve.Group, m.Sieve.From, m.Sieve.Until = "10.0.0", "order", "ends", "2026-07-14T09:00", "2026-07-14T12:00"
 	m.Sieve.Wrong = map[string]string{page.SievePath: "'/order' is not the path of an entity."}

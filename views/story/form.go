@@ -206,6 +206,7 @@ func entityStories() []Story {
 		{Name: "message-deferred", Page: messageDeferred()},
 		{Name: "message-dead", Page: messageDead()},
 		{Name: "message-ended", Page: messageEnded()},
+		{Name: "message-purged", Page: messagePurged()},
 		{Name: "message-missing", Page: messageMissing()},
 		{Name: "message-drawer", Piece: beside(queueMessages(), oneMessage().Drawer())},
 		{Name: "form-queue", Page: createQueue()},

@@ -108,12 +108,24 @@ func messageDead() page.Message {
 
 func messageEnded() page.Message {
 	return messageIn(page.Active, func(m *page.Message) {
-		m.Ended = component.Entry{Icon: "check", Tone: component.Plenty, Title: "Completed by worker-5", At: at("10:04:11"), Detail: []component.Text{s("It is known until its history is dropped.")}}
+		m.Ended = component.Entry{Icon: "check", Tone: component.Plenty, Title: "Completed", At: at("10:04:11"), Detail: []component.Text{s("by worker-5")}}
+		m.Known.Kept = 7 * 24 * time.Hour
+	})
+}
+
+// messagePurged went with many others, some of its past is not known and what is
+// known cannot be read whole.
+func messagePurged() page.Message {
+	return messageIn(page.Active, func(m *page.Message) {
+		m.Ended = component.Entry{Icon: "trash", Tone: component.Lost, Title: "Purged from orders", At: at("10:03:58"), Detail: []component.Text{s("by the dashboard")}}
+		m.Known, m.Bare, m.Subject, m.ID, m.Headers, m.Application = page.Known{Kept: 36 * time.Hour, Cut: true, Broken: true}, true, "", "", nil, nil
+		gap := component.Entry{Icon: "warn", Tone: component.Low, Title: "1,204 events of this time were not remembered; some may be of this message", At: at("09:31:40")}
+		m.Life = append(m.Life, gap)
 	})
 }
 
 func messageMissing() page.Message {
-	return page.Message{Shell: shell("Message 17", "", "/m/17"), Key: "17", Href: home + "/m/17", Missing: true}
+	return page.Message{Shell: shell("Message 17", "", "/m/17"), Key: "17", Href: home + "/m/17", Missing: true, Known: page.Known{Kept: 7 * 24 * time.Hour}}
 }
 
 // beside is a page with a drawer open.

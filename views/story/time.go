@@ -73,6 +73,11 @@ func sitters() []page.Sitter {
 			Clock: within(left, of), Reset: now.Add(left - of), By: by, Activities: ledger(marks),
 		}
 	}
+	remembered := func(name, kind string, messages int, left, of time.Duration, by, marks string) page.Sitter {
+		s := sitter(name, kind, messages, left, of, by, marks)
+		s.Began = at("10:01:00")
+		return s
+	}
 	still := func(name, kind string, messages int, state component.GlassState, of time.Duration, why, marks string) page.Sitter {
 		return page.Sitter{
 			Key: name, Name: name, Href: home + "/q/" + name, Kind: kind, Messages: messages, State: state,
@@ -82,7 +87,7 @@ func sitters() []page.Sitter {
 	return []page.Sitter{
 		sitter("reply-7f3a", "queue", 1, 30*time.Second, 5*time.Minute, "receive by web-1", "xxoxxxooxxxxoxxxxxoo"),
 		sitter("prices/preview-lisbon", "subscription", 18, 58*time.Second, 10*time.Minute, "peek by an admin", "xooooxoooooxoooooooo"),
-		sitter("reply-c40d", "queue", 0, 171*time.Second, 5*time.Minute, "send by quotes-3", "ooxxoooxoooxxxoooxxx"),
+		remembered("reply-c40d", "queue", 0, 171*time.Second, 5*time.Minute, "send by quotes-3", "ooxxoooxoooxxxoooxxx"),
 		sitter("load-test-0714", "queue", 204, 744*time.Second, 15*time.Minute, "receive by k-runner", "xxxooxxoxxoxoxoxooxo"),
 		still("debug-checkout", "queue", 1, component.Held, 10*time.Minute, "1 scheduled message is waiting. The 10m start when it becomes active or is cancelled.", "ooooooxxoooxxxxoxxxo"),
 		still("emails-archive-in", "queue", 0, component.Held, 5*time.Minute, "It forwards to emails, which counts as a receiver that never leaves.", "ooxxxoxoxooxooxoooox"),
@@ -117,6 +122,7 @@ func temporaryEmpty() page.Temporary {
 		Shell: shell("Temporary entities", layout.Temporary, "/temporary"),
 		Lede:  []component.Text{strong("Nothing deletes itself here.")},
 		Least: 5 * time.Minute,
+		Kept:  7 * 24 * time.Hour,
 	}
 }
 

@@ -13,6 +13,7 @@
 //	POST   /settle                         end a delivery: {"lockToken":"…","outcome":"complete"}; 204
 //	POST   /renew                          start a lock anew: {"lockToken":"…"}
 //	POST   /purge/{path}                   remove messages: {"states":["active"],"count":N}
+//	GET    /activity[?scope=all&count=100] what was done and what happened, newest first
 //
 // A path is an entity's, with its slashes escaped or not, and may end in
 // /$DeadLetterQueue where there are messages to be had: orders,
@@ -37,6 +38,15 @@
 //
 // count, where it may be given, is the number of messages that whoever asks has
 // seen: if there is more than a tenth more by now, nothing happens (409).
+//
+// Activity is what operators did and what happened to the server; scope=audit or
+// system is one of these, scope=all what happened to messages as well. It can be
+// narrowed: path=orders (with its dead letters; a topic with its subscriptions),
+// message=KEY (the life of one, of scope all), actor= and q= (part of a text,
+// whatever the case), from= and until= (a time such as 2026-07-14T10:30Z), and
+// group= entities, arrivals, locks, aside, dead-letters, ends or server. "next" is
+// what to give as before= to go on; there may be fewer events than were asked for
+// before it, even none. A store that keeps no history answers 501.
 //
 // What is sent is read strictly: unknown members and query parameters, anything
 // after the end, too much of it or nested too deeply are errors. Content-Type
@@ -87,6 +97,7 @@ func Mount(g *echo.Group, b *broker.Broker, room *access.Room, log *slog.Logger)
 	g.POST("/settle", d.settle)
 	g.POST("/renew", d.renew)
 	g.POST("/purge/*", d.purge)
+	g.GET("/activity", d.activity)
 	return d.fail
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"mayfly/engine"
 )
@@ -14,6 +15,7 @@ type Event struct {
 	Epoch          uint64    `json:"epoch"` // with N identifies it
 	N              uint64    `json:"n"`
 	Kind           string    `json:"kind"`
+	Group          Group     `json:"group,omitempty"`
 	Audited        bool      `json:"audited,omitempty"` // an operator did it
 	Path           string    `json:"path,omitempty"`    // where it happened; missing for the server itself
 	To             string    `json:"to,omitempty"`      // where the message went
@@ -31,7 +33,7 @@ type Event struct {
 // Present is e as JSON has it.
 func Present(e engine.PastEvent) Event {
 	out := Event{
-		At: e.At.Time(), Epoch: e.Epoch, N: e.N, Kind: e.Kind.String(), Audited: e.Audit,
+		At: e.At.Time(), Epoch: e.Epoch, N: e.N, Kind: e.Kind.String(), Group: GroupOf(e.Kind), Audited: e.Audit,
 		Path: string(e.Path), To: string(e.To), Actor: e.Actor, Reason: e.Reason, Count: e.Count,
 	}
 	if e.Entity != nil {
@@ -47,7 +49,7 @@ func Present(e engine.PastEvent) Event {
 // Columns are the headings over Cells.
 func Columns() []string {
 	return []string{
-		"at", "epoch", "n", "kind", "audited", "path", "to", "entity_kind", "actor", "reason", "count",
+		"at", "epoch", "n", "kind", "group", "audited", "path", "to", "entity_kind", "actor", "reason", "count",
 		"message", "sequence_number", "delivery_count", "message_id", "subject",
 	}
 }
@@ -62,7 +64,7 @@ func (e Event) Cells() []string {
 		return strconv.FormatInt(n, 10)
 	}
 	return []string{
-		e.At.UTC().Format("2006-01-02T15:04:05.000Z07:00"), strconv.FormatUint(e.Epoch, 10), strconv.FormatUint(e.N, 10), e.Kind,
+		e.At.UTC().Format("2006-01-02T15:04:05.000Z07:00"), strconv.FormatUint(e.Epoch, 10), strconv.FormatUint(e.N, 10), e.Kind, string(e.Group),
 		strconv.FormatBool(e.Audited), harmless(e.Path), harmless(e.To), e.EntityKind, harmless(e.Actor), harmless(e.Reason), n(e.Count),
 		e.Message, n(e.SequenceNumber), n(int64(e.DeliveryCount)), harmless(e.MessageID), harmless(e.Subject),
 	}
@@ -71,7 +73,7 @@ func (e Event) Cells() []string {
 // harmless puts an apostrophe before what a spreadsheet would run: it shows the
 // text without it.
 func harmless(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {
+	if first, _ := utf8.DecodeRuneInString(s); s != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		return "'" + s
 	}
 	return s

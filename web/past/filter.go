@@ -78,6 +78,17 @@ func (g Group) kinds() []engine.EventKind {
 	}
 }
 
+// GroupOf is the group that a kind is in; AnyGroup for one that a later version
+// made.
+func GroupOf(k engine.EventKind) Group {
+	for _, g := range Groups() {
+		if slices.Contains(g.kinds(), k) {
+			return g
+		}
+	}
+	return AnyGroup
+}
+
 // system are the events that nobody did.
 func system() []engine.EventKind { return append(Server.kinds(), engine.EventEntityAutoDeleted) }
 

@@ -16,7 +16,7 @@ const (
 	WordScope   = "scope"
 	WordPath    = "path"
 	WordMessage = "message"
-	WordGroup   = "kind"
+	WordGroup   = "group"
 	WordActor   = "actor"
 	WordText    = "q"
 	WordFrom    = "from"
@@ -48,7 +48,7 @@ func Read(q url.Values, limits engine.Limits) (f Filter, wrong map[string]error)
 		return err
 	})
 	word(WordGroup, func(s string) (err error) {
-		f.Group, err = oneOf("kind", Group(s), Groups())
+		f.Group, err = oneOf("group", Group(s), Groups())
 		return err
 	})
 	word(WordPath, func(s string) (err error) {
@@ -97,7 +97,7 @@ func text(to *string) func(string) error {
 
 // moments are how an instant is written: in UTC where it does not say.
 func moments() []string {
-	return []string{time.RFC3339Nano, "2006-01-02T15:04:05.999", "2006-01-02T15:04", time.DateTime, time.DateOnly}
+	return []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999", "2006-01-02T15:04", time.DateTime, time.DateOnly}
 }
 
 func moment(to *engine.Instant) func(string) error {

@@ -53,22 +53,22 @@ func TestActivity(t *testing.T) {
 			"": "prices/eu deleted, empty (REST/10.0.0.9); prices deleted, empty (REST/10.0.0.9); orders one message purged (API/10.0.0.4); " +
 				"orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard); reply deleted itself, empty (); " +
 				"prices/eu created (test); prices created (test); reply created (test); orders created (test); the server started · epoch 1 ()",
-			"?scope=system":                            "reply deleted itself, empty (); the server started · epoch 1 ()",
-			"?scope=audit&kind=ends":                   "orders one message purged (API/10.0.0.4)",
-			"?scope=audit&kind=server":                 "",
-			"?scope=system&kind=locks":                 "",
-			"?kind=server":                             "the server started · epoch 1 ()",
-			"?path=PRICES&kind=entities":               "prices/eu deleted, empty (REST/10.0.0.9); prices deleted, empty (REST/10.0.0.9); prices/eu created (test); prices created (test)",
-			"?path=prices/Subscriptions/eu":            "prices/eu deleted, empty (REST/10.0.0.9); prices/eu created (test)",
-			"?actor=Dash":                              "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard)",
-			"?q=odd":                                   "orders #2 dead-lettered · Looked odd (the dashboard)",
-			"?q=10.0.0.7":                              "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7)",
-			"?scope=all&kind=locks":                    "orders #1 locked (worker-1)",
-			"?scope=all&path=orders&kind=ends":         "orders one message purged (API/10.0.0.4); orders one completed (worker-1)",
-			"?until=2000-01-01T00:00:30":               "prices/eu created (test); prices created (test); reply created (test); orders created (test); the server started · epoch 1 ()",
-			"?from=2000-01-01T00:01&kind=dead-letters": "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard)",
-			"?from=nonsense&scope=nonsense&kind=ends":  "orders one message purged (API/10.0.0.4)",
-			"?q=nobody":                                "",
+			"?scope=system":                             "reply deleted itself, empty (); the server started · epoch 1 ()",
+			"?scope=audit&group=ends":                   "orders one message purged (API/10.0.0.4)",
+			"?scope=audit&group=server":                 "",
+			"?scope=system&group=locks":                 "",
+			"?group=server":                             "the server started · epoch 1 ()",
+			"?path=PRICES&group=entities":               "prices/eu deleted, empty (REST/10.0.0.9); prices deleted, empty (REST/10.0.0.9); prices/eu created (test); prices created (test)",
+			"?path=prices/Subscriptions/eu":             "prices/eu deleted, empty (REST/10.0.0.9); prices/eu created (test)",
+			"?actor=Dash":                               "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard)",
+			"?q=odd":                                    "orders #2 dead-lettered · Looked odd (the dashboard)",
+			"?q=10.0.0.7":                               "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7)",
+			"?scope=all&group=locks":                    "orders #1 locked (worker-1)",
+			"?scope=all&path=orders&group=ends":         "orders one message purged (API/10.0.0.4); orders one completed (worker-1)",
+			"?until=2000-01-01T00:00:30":                "prices/eu created (test); prices created (test); reply created (test); orders created (test); the server started · epoch 1 ()",
+			"?from=2000-01-01T00:01&group=dead-letters": "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard)",
+			"?from=nonsense&scope=nonsense&group=ends":  "orders one message purged (API/10.0.0.4)",
+			"?q=nobody":                                 "",
 		} {
 			m := as[page.Activity](w, at+query)
 			w.said(query, done(m), want)
@@ -81,7 +81,7 @@ func TestActivity(t *testing.T) {
 		if len(m.Sieve.Wrong) != 2 || m.Sieve.Path != "//" {
 			t.Errorf("what cannot be read is answered with %+v", m.Sieve)
 		}
-		if m := as[page.Activity](w, at+"?scope=all&kind=ends"); m.Deeds[0].Says[0].Href != "" || m.Deeds[1].Says[1].Href == "" || !m.Deeds[0].Audited || m.Deeds[1].Audited || !m.Audited {
+		if m := as[page.Activity](w, at+"?scope=all&group=ends"); m.Deeds[0].Says[0].Href != "" || m.Deeds[1].Says[1].Href == "" || !m.Deeds[0].Audited || m.Deeds[1].Audited || !m.Audited {
 			t.Errorf("the lines are %+v", m.Deeds)
 		}
 		w.said("the lede", text(m.Lede), "What operators did, and what happened to the server. Remembered for 7d at most.")
@@ -200,7 +200,7 @@ func TestActivityOfHostileNames(t *testing.T) {
 		}
 		w.sound("/n/default/activity")
 		w.sound("/n/default/activity?q=" + url.QueryEscape(`"><script>`))
-		m := as[page.Activity](w, "/n/default/activity?kind=ends")
+		m := as[page.Activity](w, "/n/default/activity?group=ends")
 		w.said("the lines", done(m), "orders {{.To}} deleted (<b onclick=\"x\">); orders \x00<script> deleted (<b onclick=\"x\">)")
 	})
 }

@@ -87,7 +87,7 @@ func TestLifeHasItsGaps(t *testing.T) {
 		gap(3)
 		w.said("the life", told(as[page.Message](w, url).Life),
 			"Stored (as #1 · by test); 12 events of this time were not remembered; some may be of this message; Locked (by worker-1); Completed (by worker-1)")
-		w.said("activity", done(as[page.Activity](w, "/n/default/activity?kind=server")),
+		w.said("activity", done(as[page.Activity](w, "/n/default/activity?group=server")),
 			"3 events were not remembered (); 12 events were not remembered (); one event was not remembered (); the server started · epoch 1 ()")
 	})
 }
@@ -361,7 +361,7 @@ func TestLedgerSurvivesAReopening(t *testing.T) {
 			t.Errorf("the ledger is %+v", s)
 		}
 		w.said("the life", told(as[page.Message](w, url).Life), "Stored (as #1 · by test); Ready in reply")
-		w.said("activity", done(as[page.Activity](w, "/n/default/activity?kind=server")), "the store was opened again · the line went dead (); the server started · epoch 1 ()")
+		w.said("activity", done(as[page.Activity](w, "/n/default/activity?group=server")), "the store was opened again · the line went dead (); the server started · epoch 1 ()")
 		keys := map[string]bool{}
 		for _, d := range as[page.Activity](w, "/n/default/activity?scope=all").Deeds {
 			if keys[d.Key] {

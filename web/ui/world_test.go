@@ -36,7 +36,7 @@ type world struct {
 
 // breakable is a store that refuses to write when told to.
 type breakable struct {
-	engine.Store
+	*memory.Store
 	broken atomic.Bool
 }
 
@@ -50,30 +50,47 @@ func (s *breakable) Commit(ctx context.Context, b *engine.Batch) error {
 func within(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		logger := slog.New(slog.DiscardHandler)
-		limits := engine.DefaultLimits()
-		limits.MinAutoDelete = time.Second
 		w := &world{T: t, store: &breakable{Store: new(memory.Store)}, cookies: map[string]*http.Cookie{}, remote: "127.0.0.1:50000"}
-		var err error
-		w.b, err = broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return w.store, nil },
-			broker.Options{Logger: logger, Limits: &limits})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.pages = show.Start(w.b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", Logger: logger})
-		e := echo.New()
-		d := ui.New(ui.Options{Broker: w.b, Pages: w.pages, Logger: logger})
-		d.Mount(e.Group(""))
-		e.HTTPErrorHandler = d.Error
-		w.door = e
-		defer func() {
-			w.pages.Close()
-			if err := w.b.Close(); err != nil {
-				t.Error(err)
-			}
-		}()
+		w.start()
+		defer func() { w.stop() }()
 		f(w)
 	})
+}
+
+func (w *world) start() {
+	w.Helper()
+	logger := slog.New(slog.DiscardHandler)
+	limits := engine.DefaultLimits()
+	limits.MinAutoDelete = time.Second
+	var err error
+	w.b, err = broker.Open(w.Context(), func(context.Context) (engine.Store, error) { return w.store, nil },
+		broker.Options{Logger: logger, Limits: &limits})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.pages = show.Start(w.b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Logger: logger})
+	e := echo.New()
+	d := ui.New(ui.Options{Broker: w.b, Pages: w.pages, Logger: logger})
+	d.Mount(e.Group(""))
+	e.HTTPErrorHandler = d.Error
+	w.door = e
+}
+
+func (w *world) stop() {
+	w.Helper()
+	w.pages.Close()
+	if err := w.b.Close(); err != nil {
+		w.Error(err)
+	}
+}
+
+// restart ends the process and starts the next one on the same store. The
+// browser keeps its cookies, but its forms have to be loaded again.
+func (w *world) restart() {
+	w.Helper()
+	w.stop()
+	w.store = &breakable{Store: w.store.Reopen()}
+	w.start()
 }
 
 // pass lets time pass, and everybody do what is due.
@@ -93,6 +110,7 @@ func (w *world) must(err error) {
 type answer struct {
 	*goquery.Document
 	t      *testing.T
+	header http.Header
 	status int
 	to     string // of a redirect
 	text   string
@@ -112,7 +130,7 @@ func (w *world) do(r *http.Request) answer {
 			delete(w.cookies, c.Name)
 		}
 	}
-	a := answer{t: w.T, status: res.StatusCode, to: res.Header.Get("Location"), text: rec.Body.String()}
+	a := answer{t: w.T, header: res.Header, status: res.StatusCode, to: res.Header.Get("Location"), text: rec.Body.String()}
 	var err error
 	a.Document, err = goquery.NewDocumentFromReader(strings.NewReader(a.text))
 	w.must(err)
