@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -14,7 +15,7 @@ func (d *database) Apply(ctx context.Context, in collection, changes []change) e
 		some := changes[:fitting(changes)]
 		changes = changes[len(some):]
 		err := d.do(ctx, "apply to", in, func(ctx context.Context, c *mongo.Collection) error {
-			if d.facts.ferret != "" {
+			if d.facts.ferret != "" && slices.ContainsFunc(some, func(ch change) bool { return !ch.insert }) {
 				return applyEach(ctx, c, some)
 			}
 			return applyBulk(ctx, c, some)
