@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -345,14 +346,15 @@ func (s *Store) applyMark(ctx context.Context, w *window) error {
 // The newest commit always stays, so that its number is never free; so do
 // fences.
 func (s *Store) trim(ctx context.Context) error {
+	most := cmp.Or(s.o.kept, keptEntries)
 	bytes := int64(0)
 	keep := 0
-	for keep < len(s.journal) && keep < keptEntries && (keep == 0 || bytes < keptBytes) {
+	for keep < len(s.journal) && keep < most && (keep == 0 || bytes < keptBytes) {
 		bytes += s.journal[len(s.journal)-1-keep].bytes
 		keep++
 	}
 	old := s.journal[:len(s.journal)-keep]
-	if len(old) == 0 || s.looked.Load() || len(old) < keptEntries/4 && bytes < keptBytes {
+	if len(old) == 0 || s.looked.Load() || len(old) < most/4 && bytes < keptBytes {
 		return nil
 	}
 	var ids, withParts []string

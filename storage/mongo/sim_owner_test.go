@@ -81,7 +81,7 @@ func (p *process) own() {
 	defer cancel()
 	o := Options{
 		Namespace: "sim", Lease: p.lease, Process: p.client.name, clock: p.client.clock,
-		weaken: p.weaken, Logger: p.logger(p.client.name),
+		weaken: p.weaken, kept: p.kept, Logger: p.logger(p.client.name),
 	}
 	if p.IntN(3) > 0 {
 		o.Standby = func(engine.Owner) {}

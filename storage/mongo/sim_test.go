@@ -47,6 +47,7 @@ type world struct {
 	weather weather
 	began   time.Time
 	lasts   time.Duration
+	kept    int                              // commits that stay in the journal
 	told    func(format string, args ...any) // nil: nobody listens
 
 	mu      sync.Mutex
@@ -157,6 +158,7 @@ func run(t *testing.T, seed uint64, p plan, told func(string, ...any)) (err erro
 		}
 		w.lasts = max(10*time.Second, time.Duration(8+r.IntN(12))*w.lease)
 		w.weather = forecast(r, w.lease)
+		w.kept = 1 + r.IntN(10)
 		err = w.play()
 	})
 	return err
@@ -209,7 +211,7 @@ func (w *world) inspect(round int) error {
 	name := fmt.Sprint("inspector ", round)
 	c := w.connect(name, weather{})
 	s, err := openOn(ctx, c, nil, Options{
-		Namespace: "sim", Lease: w.lease, weaken: w.weaken, clock: c.clock, Logger: w.logger(name),
+		Namespace: "sim", Lease: w.lease, weaken: w.weaken, kept: w.kept, clock: c.clock, Logger: w.logger(name),
 		Standby: func(engine.Owner) {},
 	})
 	if err != nil {
@@ -242,7 +244,17 @@ func (w *world) inspect(round int) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	return w.checkJournal(s)
+	if err := w.checkJournal(s); err != nil || round == 0 {
+		return err
+	}
+	// Nothing was committed since the last inspection, and that left no request
+	// under way.
+	for _, d := range w.db.some(journal, s.names.all(), 0) {
+		if !isFence(d.doc) {
+			return fmt.Errorf("%s is still in the journal", d.id)
+		}
+	}
+	return nil
 }
 
 // checkJournal looks at the journal of a namespace that was closed in good

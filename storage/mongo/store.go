@@ -54,6 +54,7 @@ type Options struct {
 
 	clock  func() time.Duration // of tests
 	weaken weaken
+	kept   int // of applied commits, in the journal; zero: keptEntries
 }
 
 // weaken switches off what protects the protocol, one by one, to show in a test
@@ -61,7 +62,6 @@ type Options struct {
 type weaken struct {
 	fence     bool // the former epoch is not closed
 	selfFence bool // the owner never thinks that its time is over
-	tombstone bool // what is dropped is deleted
 }
 
 // A Store is a namespace in a database. All methods may be called by many
