@@ -29,9 +29,11 @@ func mustCommit(t *testing.T, s *Store, b *engine.Batch) {
 	}
 }
 
-// held is how many messages Load yields, and the clock.
+// held is how many messages Load yields, and the clock. History must not have
+// what was not done.
 func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 	t.Helper()
+	there := map[engine.Key]bool{}
 	for r, err := range s.Load(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -39,8 +41,14 @@ func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 		switch r := r.(type) {
 		case engine.Message:
 			n++
+			there[r.Key] = true
 		case engine.Clock:
 			now = r.Now
+		}
+	}
+	for _, e := range past(t, s, engine.PastQuery{Audit: true}) {
+		if k := e.Message.Key; k != 0 && !there[k] {
+			t.Errorf("history has what was done to message %d, which is not there", k)
 		}
 	}
 	return n, now
@@ -101,6 +109,7 @@ func TestRefusedWrites(t *testing.T) {
 	want, writes := 10, 0
 	for i, reason := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES} {
 		b := batchOf(engine.Key(1000*(i+1)), 60)
+		b.Audit = []engine.Event{{N: uint64(i + 1), At: b.Now, Audit: true, Message: b.Messages[0]}}
 		for nth := 1; ; nth++ {
 			n := 0
 			fs.on(func(op operation) error {
@@ -134,6 +143,9 @@ func TestRefusedWrites(t *testing.T) {
 		want += 60
 		if n, now := held(t, s); n != want || now != b.Now {
 			t.Fatalf("after the disk had room: %d messages at %d; want %d at %d", n, now, want, b.Now)
+		}
+		if n := len(past(t, s, engine.PastQuery{Audit: true})); n != i+1 {
+			t.Fatalf("after the disk had room: %d events in history; want %d", n, i+1)
 		}
 	}
 	if writes < 20 {
