@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -89,7 +90,8 @@ func (s *Store) remember(ctx context.Context, past []engine.PastEvent) error {
 	return nil
 }
 
-// Past yields what is remembered, a page at a time.
+// Past yields what is remembered, a page at a time, and what operators did that
+// is committed and not applied yet.
 func (s *Store) Past(ctx context.Context, q engine.PastQuery) iter.Seq2[engine.PastEvent, error] {
 	return func(yield func(engine.PastEvent, error) bool) {
 		leave, err := s.enter(ctx)
@@ -98,8 +100,78 @@ func (s *Store) Past(ctx context.Context, q engine.PastQuery) iter.Seq2[engine.P
 			return
 		}
 		defer leave()
-		pastOf(ctx, s.s, s.names, q, yield)
+		m := merging{late: s.unappliedPast(q), left: q.Limit, yield: yield}
+		pastOf(ctx, s.s, s.names, q, m.stored)
+		m.rest()
 	}
+}
+
+// unappliedPast is what the windows have that q picks, newest first.
+func (s *Store) unappliedPast(q engine.PastQuery) (out []engine.PastEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range []*window{s.applying, s.waiting} {
+		if w == nil {
+			continue
+		}
+		for _, e := range w.audit {
+			if q.Match(e) {
+				out = append(out, e)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b engine.PastEvent) int {
+		switch {
+		case a.Place().Before(b.Place()):
+			return 1
+		case b.Place().Before(a.Place()):
+			return -1
+		default:
+			return 0
+		}
+	})
+	return out
+}
+
+// A merging yields two sequences as one, newest first. What was applied while
+// it went on is in both.
+type merging struct {
+	late  []engine.PastEvent
+	left  int // how many more; zero at first: no bound
+	ended bool
+	yield func(engine.PastEvent, error) bool
+}
+
+func (m *merging) stored(e engine.PastEvent, err error) bool {
+	if err != nil {
+		m.ended = true
+		return m.yield(e, err)
+	}
+	for len(m.late) > 0 && e.Place().Before(m.late[0].Place()) {
+		if !m.give(m.late[0]) {
+			return false
+		}
+		m.late = m.late[1:]
+	}
+	if len(m.late) > 0 && e.Place() == m.late[0].Place() {
+		m.late = m.late[1:]
+	}
+	return m.give(e)
+}
+
+func (m *merging) rest() {
+	for _, e := range m.late {
+		if m.ended || !m.give(e) {
+			return
+		}
+	}
+}
+
+func (m *merging) give(e engine.PastEvent) bool {
+	if m.left--; !m.yield(e, nil) || m.left == 0 {
+		m.ended = true
+	}
+	return !m.ended
 }
 
 // pastPage is how many documents are read at once.

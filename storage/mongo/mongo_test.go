@@ -12,18 +12,30 @@ import (
 	"mayfly/storage/storetest"
 )
 
-func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Open {
-		url := mongotest.URL(t)
-		return func(ctx context.Context) (engine.Store, error) {
-			s, err := mongo.Open(ctx, url, mongo.Options{Lease: 2 * time.Second})
-			if err != nil {
-				return nil, err
-			}
-			return s, nil
+// newPlace is a database of its own. The store's lease is short, so that a
+// crash is soon over.
+func newPlace(t *testing.T) storetest.Open {
+	url := mongotest.URL(t)
+	return func(ctx context.Context) (engine.Store, error) {
+		s, err := mongo.Open(ctx, url, mongo.Options{Lease: 2 * time.Second})
+		if err != nil {
+			return nil, err
 		}
-	})
+		return s, nil
+	}
 }
+
+// The test server makes some hundred changes a second, a real one many more.
+func size() storetest.Option {
+	if mongotest.Real() {
+		return storetest.Smaller(1)
+	}
+	return storetest.Smaller(10)
+}
+
+func TestStore(t *testing.T) { storetest.Run(t, newPlace, size()) }
+
+func TestScenarios(t *testing.T) { storetest.Scenarios(t, newPlace, size()) }
 
 func TestCrash(t *testing.T) {
 	mongotest.Server(t) // outlives the processes that are killed
