@@ -35,6 +35,8 @@ func TestBrowser(t *testing.T) {
 		{"drawer", drawerInBrowser},
 		{"choosing", choosingInBrowser},
 		{"forms", formsInBrowser},
+		{"activity", activityInBrowser},
+		{"restart", restartInBrowser},
 		{"walk", walkInBrowser},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx)) })
@@ -77,6 +79,7 @@ func chromium(t *testing.T) context.Context {
 type visit struct {
 	t      *testing.T
 	tab    context.Context
+	config Config
 	server *server
 	at     string // the dashboard's address, as the browser knows it
 
@@ -93,8 +96,9 @@ func open(t *testing.T, browser context.Context) *visit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serving(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "mayfly.db"), Limits: &limits})
-	v := &visit{t: t, server: s, at: s.Dashboard}
+	c := Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "mayfly.db"), Limits: &limits}
+	s := serving(t, c)
+	v := &visit{t: t, config: c, server: s, at: s.Dashboard}
 	tab, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	if err := chromedp.Listen(tab, v.listen); err != nil {

@@ -78,6 +78,8 @@ func (v *visit) places() []place {
 		{"send", n + "/q/orders/send"}, {"purge", n + "/q/orders/purge"}, {"resubmit-all", n + "/q/orders/resubmit"}, {"queue-gone", n + "/q/gone-1"},
 		{"topic-settings", n + "/t/prices?tab=settings"}, {"subscription-rules", n + "/t/prices/s/eu?tab=rules"}, {"temporary-settings", n + "/q/reply-c40d?tab=settings"},
 		{"temporary-queue", n + "/q/held-b2"},
+		{"activity", n + "/activity"}, {"activity-all", n + "/activity?scope=all"}, {"activity-filtered", n + "/activity?scope=all&path=orders&group=ends&actor=REST&from=2026-01-01T00:00&until=bad"},
+		{"activity-none", n + "/activity?q=nobody"},
 	}
 	for _, tab := range []string{"scheduled", "deferred", "locked", "dead-letter", "settings"} {
 		all = append(all, place{"queue-" + tab, n + "/q/orders?tab=" + tab}, place{"payments-" + tab, n + "/q/payments?tab=" + tab})
@@ -102,6 +104,12 @@ func (v *visit) places() []place {
 			all = append(all, place{"message-reschedule", at + "/reschedule"}, place{"message-cancel", at + "/cancel"})
 		}
 	}
+	v.visit(n + "/activity?scope=all&group=ends")
+	gone, ok := v.js(`document.querySelector(".did a")?.getAttribute("href")`).(string)
+	if !ok {
+		v.t.Fatal("no message is known to have left")
+	}
+	all = append(all, place{"message-gone", gone}, place{"message-unknown", n + "/m/77"})
 	v.visit(n + "/queues?q=very")
 	at := v.js(`document.querySelector("[data-list=rows] a").getAttribute("href")`).(string)
 	return append(all, place{"queue-long", at})

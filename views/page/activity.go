@@ -1,6 +1,7 @@
 package page
 
 import (
+	"maps"
 	"net/url"
 	"time"
 
@@ -107,8 +108,6 @@ func (m Activity) base() string { return m.Shell.Home + "/activity" }
 // WithFormat is the address of an export in a format.
 func WithFormat(base string, q url.Values, format string) string {
 	all := url.Values{"format": {format}}
-	for name, v := range q {
-		all[name] = v
-	}
+	maps.Copy(all, q)
 	return base + "?" + all.Encode()
 }

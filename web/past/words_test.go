@@ -27,7 +27,7 @@ func TestRead(t *testing.T) {
 		"from=2026-07-14&until=2026-07-14T10:30":   {From: day, Until: day + 10*3600_000 + 30*60_000},
 		"from=2026-07-14T12:00:00%2B02:00":         {From: day + 10*3600_000},
 		"from=2026-07-14t10:00:00.25z":             {From: day + 10*3600_000 + 250},
-		"from=2026-07-14T10:01Z":                  {From: day + 10*3600_000 + 60_000},
+		"from=2026-07-14T10:01Z":                   {From: day + 10*3600_000 + 60_000},
 		"from=2026-07-14+10:00:01":                 {From: day + 10*3600_000 + 1000},
 		"before=1784023452000-7-48271":             {Before: engine.PastPlace{At: 1784023452000, Epoch: 7, N: 48271}},
 		"scope=&group=&path=&actor=&q=&from=&x=yz": {},

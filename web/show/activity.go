@@ -3,6 +3,7 @@ package show
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"sync"
@@ -80,10 +81,7 @@ func (p *Pages) activity(ctx context.Context, at Place) (view.Page, uint64, erro
 // be named as pages show them: prices/eu. What cannot be read is left out, and
 // has an error under its name.
 func (p *Pages) Sieve(ctx context.Context, at Place) (past.Filter, map[string]error, error) {
-	q := url.Values{}
-	for name, v := range at.Query {
-		q[name] = v
-	}
+	q := maps.Clone(at.Query)
 	q.Del(past.WordMessage)
 	f, wrong := past.Read(q, p.b.Limits())
 	topic, sub, ok := cutLast(string(f.Path))
