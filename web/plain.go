@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -30,6 +31,8 @@ func ready(c echo.Context, b *broker.Broker) error {
 		return c.String(http.StatusServiceUnavailable, "the store is being opened again: "+h.Reopening+"\n")
 	case h.ReadOnly != "":
 		return c.String(http.StatusServiceUnavailable, "read-only: "+h.ReadOnly+"\n")
+	case h.Slow != 0:
+		return c.String(http.StatusOK, fmt.Sprintf("ready, but the store is slow: a write takes %s\n", h.Slow.Round(time.Millisecond)))
 	}
 	return c.String(http.StatusOK, "ready\n")
 }

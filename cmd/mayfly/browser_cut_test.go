@@ -3,112 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 )
-
-// A wire is between the browser and the program, and can be cut.
-type wire struct {
-	net.Listener
-	to  string
-	wg  sync.WaitGroup
-	mu  sync.Mutex
-	all map[net.Conn]struct{}
-	cut chan struct{} // closed when the wire is whole; new connections wait for that
-}
-
-// lay puts a wire before the program, and has the visit go through it.
-func (v *visit) lay() *wire {
-	v.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	w := &wire{Listener: l, to: strings.TrimPrefix(v.server.Dashboard, "http://"), all: map[net.Conn]struct{}{}, cut: make(chan struct{})}
-	close(w.cut)
-	w.wg.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			w.wg.Go(func() { w.carry(c) })
-		}
-	})
-	v.t.Cleanup(func() {
-		_ = l.Close()
-		w.sever()
-		w.mend()
-		w.wg.Wait()
-	})
-	v.at = "http://" + l.Addr().String()
-	return w
-}
-
-func (w *wire) keep(c net.Conn) (whole chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all[c] = struct{}{}
-	return w.cut
-}
-
-func (w *wire) carry(c net.Conn) {
-	defer c.Close()
-	<-w.keep(c)
-	far, err := net.Dial("tcp", w.to)
-	if err != nil {
-		return
-	}
-	defer far.Close()
-	w.keep(far)
-	there := make(chan struct{})
-	go func() { // waited for below
-		defer close(there)
-		pipe(far, c)
-	}()
-	pipe(c, far)
-	<-there
-}
-
-func pipe(to, from net.Conn) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 {
-			if _, werr := to.Write(buf[:n]); werr != nil {
-				err = werr
-			}
-		}
-		if err != nil {
-			_, _ = to.Close(), from.Close()
-			return
-		}
-	}
-}
-
-// sever breaks every connection off, and keeps new ones waiting.
-func (w *wire) sever() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.cut = make(chan struct{})
-	for c := range w.all {
-		_ = c.Close()
-		delete(w.all, c)
-	}
-}
-
-func (w *wire) mend() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	close(w.cut)
-}
 
 // cutInBrowser: what happens while the connection is away is there when it is
 // back, once.
 func cutInBrowser(t *testing.T, v *visit) {
-	w := v.lay()
+	w := lay(t, strings.TrimPrefix(v.server.Dashboard, "http://"))
+	v.at = "http://" + w.Addr().String()
 	v.create("queue", "steady", `{"DeadLetteringOnMessageExpiration":true,"DefaultMessageTimeToLive":"PT1H"}`)
 	send := func(id string, ttl int) {
 		v.send("steady", fmt.Sprintf(`{"Label":%q,"TimeToLive":%d}`, id, ttl), "x")

@@ -35,6 +35,8 @@ var imports = []rule{
 	{"storage/memory/...", []string{"engine/..."}, "a driver remembers what the engine decided and knows no other driver"},
 	{"storage/sqlite/...", []string{"engine/..."}, "a driver remembers what the engine decided and knows no other driver"},
 	{"storage/mongo/...", []string{"engine/..."}, "a driver remembers what the engine decided and knows no other driver"},
+	{"storage/archive/...", []string{"engine/..."}, "a backup is of records, whatever kind of store they were in"},
+	{"storage/inspect/...", []string{"engine/...", "storage/archive/..."}, "what is sound is a question to the rules, not to a driver"},
 	{"storage/storetest/...", []string{"engine/..."}, "a conformance suite that knew a driver would bend to it"},
 
 	{"static/...", nil, "files and their URLs, nothing of the product"},

@@ -53,8 +53,14 @@ func (o *output) String() string {
 // share starts the program on a shelf. The end of the test stops it.
 func share(t *testing.T, on *shelf, c Config) *standing {
 	t.Helper()
-	c.HTTP, c.Admin, c.Store = "127.0.0.1:0", "127.0.0.1:0", "mongodb://me:secret@db.example/shop"
-	c.open = on.open
+	c.Store, c.open = "mongodb://me:secret@db.example/shop", on.open
+	return stand(t, c)
+}
+
+// stand starts the program; c needs a store. The end of the test stops it.
+func stand(t *testing.T, c Config) *standing {
+	t.Helper()
+	c.HTTP, c.Admin = "127.0.0.1:0", "127.0.0.1:0"
 	s := &standing{t: t, news: make(chan Ready, 64), ended: make(chan error, 1)}
 	c.Ready = func(r Ready) { s.news <- r }
 	var ctx context.Context

@@ -61,12 +61,14 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -154,7 +156,7 @@ func (d *door) state(ctx context.Context, p engine.Path) (s engine.EntityState, 
 
 // Health is the answer of GET /health.
 type Health struct {
-	Status    string `json:"status"` // "ok", "read-only", "reopening" or "stopped"
+	Status    string `json:"status"` // "ok", "slow", "read-only", "reopening" or "stopped"
 	Reason    string `json:"reason,omitempty"`
 	Namespace string `json:"namespace"`
 	Epoch     uint64 `json:"epoch"`
@@ -168,6 +170,8 @@ func (d *door) health(c echo.Context) error {
 		out.Status, out.Reason = "reopening", h.Reopening
 	case h.ReadOnly != "":
 		out.Status, out.Reason = "read-only", h.ReadOnly
+	case h.Slow != 0:
+		out.Status, out.Reason = "slow", fmt.Sprintf("a write takes %s", h.Slow.Round(time.Millisecond))
 	}
 	select {
 	case <-d.broker.Done():
