@@ -64,6 +64,7 @@ var testsMay = []string{
 	"storage/memory/...",          // doors and broker are tested on a real store, the one without a disk
 	"storage/storetest/...",       // drivers run the suite; others borrow its faulty and slow stores
 	"storage/mongo/mongotest/...", // a server for whoever opens a store on one
+	"storage/inspect/...",         // whether what a test made is sound
 	"engine/enginetest/...",       // scenarios and generators
 }
 

@@ -1,0 +1,240 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/archive"
+	"mayfly/storage/inspect"
+	"mayfly/storage/memory"
+	"mayfly/storage/storetest"
+)
+
+func served(t *testing.T, s engine.Store) (*broker.Broker, error) {
+	t.Helper()
+	return broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return s, nil },
+		broker.Options{Logger: slog.New(slog.DiscardHandler)})
+}
+
+// TestInterrupted breaks a restore off at every commit and every staged body,
+// before or after it was done. Each time nobody serves, copies or trusts the
+// half; and to restore once more makes it whole.
+func TestInterrupted(t *testing.T) {
+	from := random(t, drawer(t), 5)
+	want, file := held(t, from), backup(t, from)
+	calls := 0
+	try := func(plan func(int) storetest.Fault) (*memory.Store, error) {
+		s := new(memory.Store)
+		f := &storetest.Faulty{Store: s}
+		f.Plan(plan)
+		_, err := checked(t, file).Restore(t.Context(), faulty{f, s})
+		return s.Reopen(), err
+	}
+	if _, err := try(func(n int) storetest.Fault { calls = n; return storetest.None }); err != nil || calls < 10 {
+		t.Fatal(calls, err)
+	}
+	for _, fault := range []storetest.Fault{storetest.Before, storetest.After} {
+		for at := 1; at <= calls; at++ {
+			s, err := try(func(n int) storetest.Fault {
+				if n == at {
+					return fault
+				}
+				return storetest.None
+			})
+			if !errors.Is(err, storetest.ErrFault) {
+				t.Fatalf("call %d: %v", at, err)
+			}
+			switch {
+			case at == 1 && fault == storetest.Before: // nothing was done
+				s = restore(t, file, s)
+			case at == calls && fault == storetest.After: // all was done
+			default:
+				s = halfIsNothing(t, at, s)
+				done, err := checked(t, file).Restore(t.Context(), s)
+				if err != nil || !done.Cleared {
+					t.Fatalf("once more after call %d: %+v, %v", at, done, err)
+				}
+				s = s.Reopen()
+			}
+			differ(t, "restored", want, held(t, s))
+		}
+	}
+}
+
+// faulty has a history beside what Faulty passes on.
+type faulty struct {
+	*storetest.Faulty
+	engine.History
+}
+
+// halfIsNothing returns the store as it is opened the next time.
+func halfIsNothing(t *testing.T, at int, s *memory.Store) *memory.Store {
+	t.Helper()
+	if _, err := archive.Write(t.Context(), io.Discard, s, archive.Header{}); !errors.Is(err, engine.ErrUnfinished) {
+		t.Errorf("after call %d it is copied: %v", at, err)
+	}
+	if r, err := inspect.Store(t.Context(), s); err != nil || !slices.Contains(r.Wrong, "A backup was not restored to its end here: restore it once more.") {
+		t.Errorf("after call %d it is sound: %+v, %v", at, r, err)
+	}
+	if _, err := served(t, s); !errors.Is(err, engine.ErrUnfinished) {
+		t.Errorf("after call %d it is served: %v", at, err)
+	}
+	return s.Reopen()
+}
+
+// TestFileChanges gives another file to the second reading.
+func TestFileChanges(t *testing.T) {
+	for name, other := range map[string][]byte{
+		"another backup": backup(t, random(t, drawer(t), 3)),
+		"an empty one":   backup(t, new(memory.Store)),
+		"none":           nil,
+	} {
+		file := &exchanged{Reader: bytes.NewReader(backup(t, random(t, drawer(t), 3)))}
+		c, err := archive.Check(t.Context(), file, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Reader = bytes.NewReader(other)
+		s := new(memory.Store)
+		if _, err := c.Restore(t.Context(), s); err == nil {
+			t.Errorf("%s is restored", name)
+		}
+		if _, err := served(t, s.Reopen()); !errors.Is(err, engine.ErrUnfinished) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type exchanged struct{ *bytes.Reader }
+
+// TestBrokerGoesOn restores what a broker of the fourth epoch left into a store
+// of the first, and has another broker send, copy and receive there. Were
+// identities kept, it would give some of them again.
+func TestBrokerGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old := new(memory.Store).Reopen().Reopen().Reopen()
+		b := &world{T: t}
+		b.open(old)
+		b.create(engine.Queue, "orders")
+		b.create(engine.Topic, "prices")
+		b.create(engine.Subscription, "prices/Subscriptions/a")
+		b.create(engine.Subscription, "prices/Subscriptions/b")
+		b.send("orders", "1", "2", "3")
+		b.send("prices", "4")
+		locked := b.receive("orders", 1, engine.PeekLock)
+		old = b.close()
+
+		b.open(restore(t, backup(t, old), new(memory.Store)))
+		if b.Epoch() != 2 {
+			t.Errorf("epoch %d", b.Epoch())
+		}
+		b.send("orders", "5", "6")
+		b.send("prices", "7")
+		b.create(engine.Queue, "new")
+		b.send("new", "8")
+		// The lock holds on, though its token is of no use.
+		if got := b.texts("orders", engine.ReceiveAndDelete); got != "2 3 5 6" {
+			t.Errorf("received are %s", got)
+		}
+		errs, err := b.Settle(t.Context(), engine.Settlement{Token: locked[0].Message.Token(), Path: "orders"})
+		if err != nil || !errors.Is(errs[0], engine.ErrLockLost) {
+			t.Errorf("%v, %v", errs, err)
+		}
+		time.Sleep(61 * time.Second)
+		for path, want := range map[engine.Path]string{"orders": "1", "prices/Subscriptions/a": "4 7", "prices/Subscriptions/b": "4 7", "new": "8"} {
+			if got := b.texts(path, engine.PeekLock); got != want {
+				t.Errorf("%s: received are %s, want %s", path, got, want)
+			}
+		}
+		s := b.close()
+		if r, err := inspect.Store(t.Context(), s); err != nil || !r.Sound() || r.Messages != 6 || r.Queues != 2 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		// What happened before and after is one history.
+		var kinds []string
+		for e, err := range s.Past(t.Context(), engine.PastQuery{Path: "orders"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, e.Kind.String()[:1])
+		}
+		slices.Reverse(kinds)
+		if got := strings.Join(kinds, ""); !strings.HasPrefix(got, "esssl"+"ss"+"rrrr") {
+			t.Errorf("orders saw %s", got)
+		}
+	})
+}
+
+// world is a broker with what the test needs to talk to it.
+type world struct {
+	*testing.T
+	*broker.Broker
+	s *memory.Store
+}
+
+func (w *world) open(s *memory.Store) {
+	w.Helper()
+	b, err := served(w.T, s)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Broker, w.s = b, s
+}
+
+// close returns the store as it is opened the next time.
+func (w *world) close() *memory.Store {
+	w.Helper()
+	if err := w.Broker.Close(); err != nil {
+		w.Fatal(err)
+	}
+	return w.s.Reopen()
+}
+
+func (w *world) create(kind engine.EntityKind, p engine.Path) {
+	w.Helper()
+	if _, err := w.Create(w.Context(), kind, p, engine.Config{}, "test"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) send(to engine.Path, texts ...string) {
+	w.Helper()
+	for _, text := range texts {
+		if _, err := w.Send(w.Context(), to, []broker.Outgoing{{Body: []byte(text)}}, "test"); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *world) receive(from engine.Path, most int, mode engine.Mode) []broker.Received {
+	w.Helper()
+	got, err := w.Receive(w.Context(), broker.Receive{Path: from, Max: most, Mode: mode})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return got
+}
+
+func (w *world) texts(from engine.Path, mode engine.Mode) string {
+	w.Helper()
+	var texts []string
+	for _, m := range w.receive(from, 10, mode) {
+		text, err := io.ReadAll(m.Body)
+		if err != nil {
+			w.Fatal(err)
+		}
+		m.Body.Close()
+		texts = append(texts, string(text))
+	}
+	return strings.Join(texts, " ")
+}

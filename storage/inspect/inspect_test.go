@@ -1,0 +1,186 @@
+package inspect_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+	"mayfly/storage/archive"
+	"mayfly/storage/inspect"
+)
+
+// source is what tests make up.
+type source struct {
+	records []engine.Record
+	bodies  map[engine.Key]string
+	events  int
+	err     error // after everything else
+}
+
+func (s source) Load(context.Context) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		for _, r := range s.records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s source) Body(_ context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	b, ok := s.bodies[k]
+	if !ok {
+		return nil, engine.ErrMessageNotFound
+	}
+	return text{strings.NewReader(b), b == "bad"}, nil
+}
+
+type text struct {
+	io.ReadSeeker
+	bad bool
+}
+
+func (t text) Read(p []byte) (int, error) {
+	if t.bad {
+		return 0, errors.New("a bad sector")
+	}
+	return t.ReadSeeker.Read(p)
+}
+
+func (text) Close() error { return nil }
+
+func (s source) Past(context.Context, engine.PastQuery) iter.Seq2[engine.PastEvent, error] {
+	return func(yield func(engine.PastEvent, error) bool) {
+		for range s.events {
+			if !yield(engine.PastEvent{}, nil) {
+				return
+			}
+		}
+		if s.err != nil {
+			yield(engine.PastEvent{}, s.err)
+		}
+	}
+}
+
+func content(k engine.Key, n int64) engine.StoredContent {
+	return engine.StoredContent{Key: k, Content: engine.Content{MessageID: "m", BodySize: n}.Pack()}
+}
+
+// sound is a namespace with everything in it.
+func sound() source {
+	return source{
+		records: []engine.Record{
+			engine.Clock{Now: 1000},
+			engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "Orders"},
+			engine.Entity{ID: 3, Kind: engine.Topic, Path: "prices"},
+			engine.Entity{ID: 4, DeadLetterID: 5, Kind: engine.Subscription, Path: "prices/Subscriptions/eu"},
+			engine.Rule{Subscription: 4, Name: "$Default"},
+			engine.Meter{Holder: 1, NextSeq: 9, LastUsed: 5}, engine.Meter{Holder: 3, NextSeq: 2}, engine.Meter{Holder: 4, NextSeq: 2},
+			content(10, 5), content(11, 0), content(12, 5), content(13, 7),
+			engine.Message{Key: 10, Content: 10, Holder: 1, Seq: 1, ExpiresAt: 2000, LockedUntil: 1500, Nonce: 1},
+			engine.Message{Key: 11, Content: 11, Holder: 2, Seq: 2, Extra: &engine.Extra{DeadLettered: true, Properties: value.Properties{{Name: "x"}}}},
+			engine.Message{Key: 12, Content: 12, Holder: 4, Seq: 1, State: engine.Deferred},
+			engine.Message{Key: 14, Content: 12, Holder: 3, Seq: 1, State: engine.Scheduled, ScheduledFor: 4000},
+		},
+		bodies: map[engine.Key]string{10: "hello", 12: "world"}, // nobody refers to 13
+		events: 3,
+	}
+}
+
+func TestSound(t *testing.T) {
+	r, err := inspect.Store(t.Context(), sound())
+	want := archive.Counts{Queues: 1, Topics: 1, Subscriptions: 1, Rules: 1, Meters: 3, Contents: 4, Bodies: 3, BodyBytes: 17, Messages: 4, Events: 3}
+	if err != nil || !r.Sound() || r.Counts != want {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := inspect.Store(t.Context(), source{}); err != nil || !r.Sound() {
+		t.Errorf("nothing: %+v, %v", r, err)
+	}
+}
+
+// TestWrong changes one thing of what is sound.
+func TestWrong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*source)
+		want   string
+	}{
+		"an entity of no kind":    {set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: 7, Path: "Orders"}), `"Orders" is of kind 7`},
+		"a restore, half-way":     {set(1, engine.Entity{ID: 1, Kind: engine.Unfinished, Path: "x"}), "A backup was not restored to its end here"},
+		"an entity without name":  {set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue}), `Entity 1 is called ""`},
+		"a queue of a topic":      {set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "prices/subscriptions/x"}), "is called so, and is a queue"},
+		"a queue without letters": {set(1, engine.Entity{ID: 1, Kind: engine.Queue, Path: "Orders"}), "is a queue with dead-letter queue 0"},
+		"a name twice":            {add(2, engine.Entity{ID: 6, DeadLetterID: 7, Kind: engine.Queue, Path: "ORDERS"}), `"ORDERS" is there twice`},
+		"an id twice":             {add(2, engine.Entity{ID: 6, DeadLetterID: 2, Kind: engine.Queue, Path: "x"}), "identity that another one has: 6 or 2"},
+		"its own dead letters":    {add(2, engine.Entity{ID: 6, DeadLetterID: 6, Kind: engine.Queue, Path: "x"}), "identity that another one has"},
+		"no topic":                {func(s *source) { s.records = slices.Delete(s.records, 2, 3) }, "was stored before its topic"},
+		"a rule of a queue":       {set(4, engine.Rule{Subscription: 1, Name: "r"}), `Rule "r" is of 1, which is no subscription`},
+		"a rule of no kind":       {set(4, engine.Rule{Subscription: 4, Name: "r", Filter: engine.Filter{Kind: 9}}), "has a filter of kind 9"},
+		"a rule twice":            {add(5, engine.Rule{Subscription: 4, Name: "$DEFAULT"}), `Rule "$DEFAULT" of "prices/Subscriptions/eu" is there twice`},
+		"a meter of nothing":      {set(5, engine.Meter{Holder: 99}), "A meter is of 99, which is no place"},
+		"a meter twice":           {add(6, engine.Meter{Holder: 1, NextSeq: 9}), `The meter of "Orders" is there twice`},
+		"a meter that lags":       {set(5, engine.Meter{Holder: 1, NextSeq: 2}), "#2 is not below the next number, 2"},
+		"a content twice":         {add(9, content(10, 5)), "Content 10 is there twice"},
+		"a torn content":          {set(8, engine.StoredContent{Key: 10, Content: "\x01\x05a"}), "Content 10 cannot be read: content field 1 is cut off"},
+		"a negative body":         {set(8, content(10, -1)), "Content 10 has a body of -1 bytes"},
+		"no content":              {func(s *source) { s.records = slices.Delete(s.records, 8, 9) }, `What message #1 of "Orders" says is not there: content 10`},
+		"a message of nowhere":    {set(12, engine.Message{Key: 10, Content: 10, Holder: 99, Seq: 1}), "Message 10 is at 99, which is no place"},
+		"a message twice":         {add(13, engine.Message{Key: 10, Content: 10, Holder: 1, Seq: 3}), "Message 10 is there twice"},
+		"a number twice":          {add(13, engine.Message{Key: 20, Content: 10, Holder: 1, Seq: 1}), `Number 1 of "Orders" is there twice`},
+		"number zero":             {set(12, engine.Message{Key: 10, Content: 10, Holder: 1}), `Message 10 of "Orders" has number 0`},
+		"no state":                {set(12, engine.Message{Key: 10, Content: 10, Holder: 1, Seq: 1, State: 3}), `Message #1 of "Orders" is in state 3`},
+		"dead and alive":          {set(13, engine.Message{Key: 11, Content: 11, Holder: 2, Seq: 2}), "#2 is dead-lettered: false"},
+		"active at a topic":       {set(15, engine.Message{Key: 14, Content: 12, Holder: 3, Seq: 1}), "#1 is at a topic"},
+		"no body":                 {func(s *source) { delete(s.bodies, 12) }, "Body 12 of 5 bytes is not there"},
+		"a short body":            {func(s *source) { s.bodies[12] = "worl" }, "Body 12 has 4 bytes and should have 5"},
+		"a long body":             {func(s *source) { s.bodies[12] = "world." }, "Body 12 has 6 bytes and should have 5"},
+		"a bad sector":            {func(s *source) { s.bodies[12] = "bad" }, "Body 12 cannot be read to its end: a bad sector"},
+	} {
+		s := sound()
+		tc.change(&s)
+		r, err := inspect.Store(t.Context(), s)
+		if err != nil || r.Sound() || !strings.Contains(strings.Join(r.Wrong, "\n"), tc.want) {
+			t.Errorf("%s: %q, %v; want %q", name, r.Wrong, err, tc.want)
+		}
+		for _, line := range r.Wrong {
+			if !strings.HasSuffix(line, ".") || strings.Contains(line, "\n") {
+				t.Errorf("%s: %q is no sentence", name, line)
+			}
+		}
+	}
+}
+
+func set(at int, r engine.Record) func(*source) { return func(s *source) { s.records[at] = r } }
+
+func add(at int, r engine.Record) func(*source) {
+	return func(s *source) { s.records = slices.Insert(s.records, at, r) }
+}
+
+func TestManyWrongs(t *testing.T) {
+	s := source{}
+	for k := range engine.Key(80) {
+		s.records = append(s.records, engine.Message{Key: k + 1, Holder: 1})
+	}
+	if r, err := inspect.Store(t.Context(), s); err != nil || len(r.Wrong) != 50 || r.More != 30 {
+		t.Errorf("%d and %d, %v", len(r.Wrong), r.More, err)
+	}
+}
+
+func TestReadingFails(t *testing.T) {
+	s := sound()
+	s.err = errors.New("a bad sector")
+	delete(s.bodies, 12)
+	if r, err := inspect.Store(t.Context(), s); !errors.Is(err, s.err) || len(r.Wrong) != 1 || r.Messages != 4 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	ctx, end := context.WithCancelCause(t.Context())
+	end(s.err)
+	if _, err := inspect.Store(ctx, sound()); !errors.Is(err, s.err) {
+		t.Errorf("%v", err)
+	}
+}
