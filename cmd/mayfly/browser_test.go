@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"mayfly/storage/mongo/mongotest"
 )
 
 // TestBrowser is the running program as somebody sees it in a browser. What it
@@ -39,7 +41,26 @@ func TestBrowser(t *testing.T) {
 		{"restart", restartInBrowser},
 		{"walk", walkInBrowser},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx)) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx, "sqlite:"+filepath.Join(t.TempDir(), "mayfly.db"))) })
+	}
+	t.Run("standby", func(t *testing.T) { standbyInBrowser(t, ctx) })
+}
+
+// TestBrowserOnMongoDB is what depends most on what a store does, and when, on
+// the other one.
+func TestBrowserOnMongoDB(t *testing.T) {
+	ctx := chromium(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *visit)
+	}{
+		{"life", lifeInBrowser},
+		{"cut", cutInBrowser},
+		{"temporary", temporaryInBrowser},
+		{"drawer", drawerInBrowser},
+		{"restart", restartInBrowser},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx, mongotest.URL(t))) })
 	}
 }
 
@@ -89,16 +110,23 @@ type visit struct {
 	frames int      // that came through sockets since calm
 }
 
-// open starts the program and a tab that has been nowhere yet.
-func open(t *testing.T, browser context.Context) *visit {
+// open starts the program on a store, and a tab that has been nowhere yet.
+func open(t *testing.T, browser context.Context, store string) *visit {
 	t.Helper()
 	limits, err := parseLimits([]string{"min-auto-delete=1s"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "mayfly.db"), Limits: &limits}
-	s := serving(t, c)
-	v := &visit{t: t, config: c, server: s, at: s.Dashboard}
+	c := Config{Store: store, Limits: &limits}
+	v := visitTo(t, browser, serving(t, c))
+	v.config = c
+	return v
+}
+
+// visitTo opens a tab for a program that runs.
+func visitTo(t *testing.T, browser context.Context, s *server) *visit {
+	t.Helper()
+	v := &visit{t: t, server: s, at: s.Dashboard}
 	tab, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	if err := chromedp.Listen(tab, v.listen); err != nil {
