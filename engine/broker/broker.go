@@ -31,7 +31,7 @@ type Options struct {
 
 	HistoryFor   time.Duration // how long a history keeps events; zero: a week; negative: no bound
 	HistoryBytes int64         // how much room it may take; zero: 256 MiB; negative: no bound
-	HistoryRate  int           // events a second that it is given at the most; zero: 2000; see follower
+	HistoryRate  int           // events a second that it is given at the most, of what every message does and of the rest; zero: 1000
 }
 
 func (o Options) limits() engine.Limits {

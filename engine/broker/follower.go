@@ -16,6 +16,7 @@ import (
 const (
 	gatherFor      = time.Second // how long events wait for others before they are handed over
 	gatherMost     = 1000        // events handed over at once
+	lookMost       = 4096        // events looked at in one go, while the log waits
 	forgetEvery    = time.Minute
 	triesMost      = 30              // attempts to hand over the same while the store takes other writes
 	finishPatience = 5 * time.Second // for the last hand-over, when the broker is closed
@@ -144,36 +145,35 @@ func (f *follower) full() bool {
 func (f *follower) take() (more, closed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	most := max(0, gatherMost-len(f.batch))
-	if f.tried != nil {
+	most := lookMost
+	if f.tried != nil || len(f.batch) >= gatherMost {
 		most = 0
-	}
-	events, missed, more, closed := f.b.events.take(most)
-	f.gap.add(missed)
-	for _, e := range events {
-		f.admit(e)
-	}
-	return more, closed
-}
-
-// admit is called with mu held.
-func (f *follower) admit(e engine.Event) {
-	if !wanted(e) {
-		return
 	}
 	if now := time.Now(); now.Sub(f.second) >= time.Second {
 		f.second, f.routine, f.others = now, 0, 0
+	}
+	missed, more, closed := f.b.events.take(most, f.admit)
+	f.gap.add(missed)
+	return more, closed
+}
+
+// admit puts what is wanted and not too much into the batch. Called with mu
+// held.
+func (f *follower) admit(e *engine.Event) (enough bool) {
+	if !wanted(e) {
+		return false
 	}
 	spent := &f.others
 	if routine(e.Kind) {
 		spent = &f.routine
 	}
-	if *spent >= cmp.Or(f.b.o.HistoryRate, 2000) {
+	if *spent >= cmp.Or(f.b.o.HistoryRate, 1000) {
 		f.gap.add(gap{e.N, e.At, 1})
-		return
+		return false
 	}
 	*spent++
-	f.batch = append(f.batch, remembered(e))
+	f.batch = append(f.batch, remembered(*e))
+	return len(f.batch) >= gatherMost
 }
 
 var errUnready = errors.New("the store is read-only or being opened again")
@@ -217,7 +217,7 @@ func (f *follower) skip() {
 		}
 		g.add(gap{e.N, e.At, missing})
 	}
-	g.add(f.gap) // which is younger
+	g.add(f.gap)
 	f.gap, f.batch, f.tried, f.tries = g, nil, nil, 0
 }
 

@@ -40,7 +40,7 @@ func (l *Log) append(events []engine.Event) {
 		l.last++
 		e.N = l.last
 		*l.at(e.N) = e
-		l.size += weight(e)
+		l.size += weight(&e)
 	}
 	for l.size > l.most && l.first < l.last {
 		l.evict()
@@ -55,14 +55,14 @@ func (l *Log) at(n uint64) *engine.Event { return &l.ring[n%uint64(len(l.ring))]
 // evict lets the oldest event go.
 func (l *Log) evict() {
 	e := l.at(l.first)
-	l.tail.evicted(*e)
-	l.size -= weight(*e)
+	l.tail.evicted(e)
+	l.size -= weight(e)
 	*e = engine.Event{}
 	l.first++
 }
 
 // weight is about what an event holds beyond its own fields.
-func weight(e engine.Event) int64 {
+func weight(e *engine.Event) int64 {
 	const described = 512 // an entity or a rule
 	return int64(len(e.Content)) + described*int64(len(e.Rules)+len(e.Subs))
 }

@@ -25,7 +25,7 @@ func TestLogIsBounded(t *testing.T) {
 		}
 		size := int64(0)
 		for _, e := range events {
-			size += weight(e)
+			size += weight(&e)
 		}
 		if size != l.size {
 			t.Fatalf("%d bytes are kept, and counted as %d", size, l.size)
@@ -72,18 +72,20 @@ func TestTail(t *testing.T) {
 	default:
 		t.Fatal("there are four to take")
 	}
-	events, missed, more, closed := l.take(3)
+	var numbers []uint64
+	take := func(most int) (missed gap, more, closed bool) {
+		numbers = nil
+		return l.take(most, func(e *engine.Event) bool {
+			numbers = append(numbers, e.N)
+			return len(numbers) == 3
+		})
+	}
+	missed, more, closed := take(4)
 	if want := (gap{n: 4, at: 3, count: 2}); missed != want || !more || closed {
 		t.Fatalf("missed %+v, more %v, closed %v; want %+v and more", missed, more, closed, want)
 	}
-	numbers := func() (n []uint64) {
-		for _, e := range events {
-			n = append(n, e.N)
-		}
-		return n
-	}
-	if want := []uint64{6, 7, 8}; !slices.Equal(numbers(), want) {
-		t.Fatalf("got %v", numbers())
+	if want := []uint64{6, 7, 8}; !slices.Equal(numbers, want) {
+		t.Fatalf("got %v", numbers)
 	}
 	waits := l.await(2)
 	select {
@@ -93,8 +95,23 @@ func TestTail(t *testing.T) {
 	}
 	l.close()
 	<-waits
-	if events, missed, more, closed = l.take(3); !slices.Equal(numbers(), []uint64{9}) || missed != (gap{}) || more || !closed {
-		t.Fatalf("at the end: %v, %+v, %v, %v", numbers(), missed, more, closed)
+	if missed, more, closed = take(3); !slices.Equal(numbers, []uint64{9}) || missed != (gap{}) || more || !closed {
+		t.Fatalf("at the end: %v, %+v, %v, %v", numbers, missed, more, closed)
 	}
 	<-l.await(1)
+}
+
+// A gap stands where its latest event was, in whatever order its parts are
+// found.
+func TestGap(t *testing.T) {
+	a, b := gap{n: 4, at: 40, count: 2}, gap{n: 9, at: 90, count: 5}
+	for _, parts := range [][]gap{{a, b}, {b, a}, {a, b, {}}} {
+		var g gap
+		for _, p := range parts {
+			g.add(p)
+		}
+		if want := (gap{n: 9, at: 90, count: 7}); g != want {
+			t.Errorf("%+v make %+v", parts, g)
+		}
+	}
 }

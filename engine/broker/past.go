@@ -111,7 +111,7 @@ func (f *follower) pending(store *opened, q engine.PastQuery) (out []engine.Past
 				break
 			}
 			n = e.N
-			if e.Audit && e.N > store.from || wanted(e) && e.N > taken {
+			if e.Audit && e.N > store.from || wanted(&e) && e.N > taken {
 				add(e)
 			}
 		}

@@ -1,10 +1,6 @@
 package broker
 
-import (
-	"slices"
-
-	"mayfly/engine"
-)
+import "mayfly/engine"
 
 // A tail is how far the one reader has come that hands events to the history.
 // The log counts what that reader misses: only the log knows whether what it
@@ -25,18 +21,19 @@ type gap struct {
 }
 
 func (g *gap) add(o gap) {
-	if o.count > 0 {
-		*g = gap{o.n, o.at, g.count + o.count}
+	g.count += o.count
+	if o.n > g.n {
+		g.n, g.at = o.n, o.at
 	}
 }
 
 // wanted tells whether the history is handed an event. What operators did it
 // has got already, with the batch. That a lock was renewed changes neither where
 // a message is nor what becomes of it, and a slow handler does it for hours.
-func wanted(e engine.Event) bool { return !e.Audit && e.Kind != engine.EventRenewed }
+func wanted(e *engine.Event) bool { return !e.Audit && e.Kind != engine.EventRenewed }
 
 // evicted notes that the log does not have e any more.
-func (t *tail) evicted(e engine.Event) {
+func (t *tail) evicted(e *engine.Event) {
 	if !t.on || e.N <= t.taken {
 		return
 	}
@@ -82,19 +79,22 @@ func (l *Log) await(n uint64) <-chan struct{} {
 	return done
 }
 
-// take returns the events that follow what was taken before, most of them at
-// the most, and what was missed since; more tells whether there are others by
-// now, closed whether there will be no others.
-func (l *Log) take(most int) (events []engine.Event, missed gap, more, closed bool) {
+// take shows the events that follow what was taken before, most of them at the
+// most, until see has had enough; what it sees must not be changed, and not be
+// looked at later. missed is what went before it could be taken, more whether
+// there are others by now, closed whether there will be no others.
+func (l *Log) take(most int, see func(*engine.Event) (enough bool)) (missed gap, more, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := &l.tail
 	missed, t.missed = t.missed, gap{}
-	for t.taken < l.last && len(events) < most {
+	for n := 0; n < most && t.taken < l.last; n++ {
 		t.taken++
-		events = append(events, *l.at(t.taken))
+		if see(l.at(t.taken)) {
+			break
+		}
 	}
-	return events, missed, t.taken < l.last, l.closed
+	return missed, t.taken < l.last, l.closed
 }
 
 // back returns up to most of the events before number n, newest first, and the
@@ -127,7 +127,10 @@ func remembered(e engine.Event) engine.Event {
 
 // routine tells whether an event is one of those that every message makes.
 func routine(k engine.EventKind) bool {
-	return slices.Contains([]engine.EventKind{
-		engine.EventSent, engine.EventLocked, engine.EventReleased, engine.EventCompleted, engine.EventReceived,
-	}, k)
+	switch k {
+	case engine.EventSent, engine.EventLocked, engine.EventReleased, engine.EventCompleted, engine.EventReceived:
+		return true
+	default:
+		return false
+	}
 }
