@@ -158,11 +158,31 @@ type judge struct {
 	settled map[engine.Key]uint64
 	clock   engine.Instant // of the latest hard batch that was acknowledged
 	latest  engine.Instant // of any batch
-	serial  int
+	serial  int            // of the latest batch
+	durable int            // of the latest hard one that was acknowledged
+	history []*committed   // all that remained, in order
+	glances []glance
 	wrongs  []string
+	tally   tally
 	// clocks says that nothing is expected of clocks: two may think that they own
 	// the namespace, and yet no more than one succeeds.
 	clocks bool
+}
+
+// A tally is what happened in a schedule, or in many.
+type tally struct{ owners, acknowledged, refused, doubtful, glances int }
+
+func (t *tally) add(one tally) {
+	t.owners += one.owners
+	t.acknowledged += one.acknowledged
+	t.refused += one.refused
+	t.doubtful += one.doubtful
+	t.glances += one.glances
+}
+
+func (t tally) String() string {
+	return fmt.Sprintf("%d owners, %d commits acknowledged, %d refused, %d in doubt, %d looks",
+		t.owners, t.acknowledged, t.refused, t.doubtful, t.glances)
 }
 
 func (j *judge) wrong(format string, args ...any) {
@@ -189,6 +209,8 @@ func (j *judge) loaded(epoch uint64, got truth, clock engine.Instant) {
 	for i, c := range j.log {
 		c.read, c.included = true, i < n
 	}
+	j.history = append(j.history, j.log[:n]...)
+	j.tally.owners++
 	j.base, j.epoch, j.log, j.safe, j.clock = got, epoch, nil, 0, max(j.clock, clock)
 }
 
@@ -241,7 +263,9 @@ func (j *judge) answered(c *committed, o outcome) {
 	c.outcome = o
 	switch o {
 	case pending:
+		j.tally.doubtful++
 	case acknowledged:
+		j.tally.acknowledged++
 		if c.batch.Hard && c.read && !c.included {
 			j.wrong("%v was acknowledged, and a later owner did not find it", c)
 		}
@@ -255,9 +279,11 @@ func (j *judge) answered(c *committed, o outcome) {
 		}
 		if i := slices.Index(j.log, c); i >= 0 && c.batch.Hard {
 			j.safe = i + 1
+			j.durable = max(j.durable, c.serial)
 			j.clock = max(j.clock, c.batch.Now)
 		}
 	case void:
+		j.tally.refused++
 		if c.read && c.included {
 			j.wrong("%v was refused, and a later owner found it", c)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -92,7 +93,7 @@ func (p *process) own() {
 		return
 	}
 	p.tell("%s has epoch %d", p.client.name, s.Epoch())
-	b := broker{process: p, s: s, ctx: ctx, epoch: s.Epoch(), keys: engine.NewKeys(s.Epoch())}
+	b := broker{process: p, client: p.client, s: s, ctx: ctx, epoch: s.Epoch(), keys: engine.NewKeys(s.Epoch())}
 	healthy := b.load() == nil && b.work()
 	err = s.Close()
 	p.tell("%s closes epoch %d: %v", p.client.name, s.Epoch(), err)
@@ -104,10 +105,11 @@ func (p *process) own() {
 // A broker is the state of a namespace in the hands of one owner.
 type broker struct {
 	*process
-	s     *Store
-	ctx   context.Context
-	epoch uint64
-	keys  *engine.Keys
+	client *client // of this life of the process
+	s      *Store
+	ctx    context.Context
+	epoch  uint64
+	keys   *engine.Keys
 
 	estate
 }
@@ -120,8 +122,10 @@ type estate struct {
 	bodies   map[engine.Key]bool // contents that have a body
 }
 
-// read is everything that a store remembers.
-func read(ctx context.Context, s engine.Store) (truth, estate, engine.Instant, error) {
+// read is everything that a store remembers, or a snapshot.
+func read(ctx context.Context, s interface {
+	Load(ctx context.Context) iter.Seq2[engine.Record, error]
+}) (truth, estate, engine.Instant, error) {
 	t := truth{}
 	w := estate{
 		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{},
