@@ -202,7 +202,7 @@ func TestOwnedByAnotherOnReopen(t *testing.T) {
 				w := start(t, broker.Options{})
 				w.queue("q", engine.Config{})
 				w.store.breaks(errors.New("the cable was pulled"), false)
-				w.store.gone = true
+				w.store.goes(true, nil)
 				if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrBusy) {
 					t.Fatalf("got %v", err)
 				}
@@ -211,7 +211,7 @@ func TestOwnedByAnotherOnReopen(t *testing.T) {
 				if !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "the cable was pulled") {
 					t.Fatalf("while it is opened again: %v", err)
 				}
-				w.store.gone, w.store.refusal = false, refusal
+				w.store.goes(false, refusal)
 				before := time.Now()
 				w.ended(3)
 				err = w.Close()

@@ -120,6 +120,13 @@ func (h *historian) fails(with error, kept bool) {
 	h.past.err, h.past.kept, h.past.again = with, kept, true
 }
 
+// asked is how many Remembers there were.
+func (h *historian) asked() int {
+	h.past.Lock()
+	defer h.past.Unlock()
+	return len(h.past.given)
+}
+
 func (h *historian) works() {
 	h.past.Lock()
 	defer h.past.Unlock()

@@ -135,7 +135,7 @@ func TestCloseWhileReopening(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.store.breaks(errors.New("the cable was pulled"), false)
-		w.store.gone = true
+		w.store.goes(true, nil)
 		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrBusy) {
 			t.Fatalf("got %v", err)
 		}

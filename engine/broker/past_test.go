@@ -118,12 +118,12 @@ func TestPastAcrossAReopen(t *testing.T) {
 		w.send("q", "a")
 		time.Sleep(2 * time.Second)
 		w.store.breaks(errors.New("the cable was pulled"), false)
-		w.store.gone = true
+		w.store.goes(true, nil)
 		w.refused(w.trySend())
 		synctest.Wait()
 		_, err := w.Past(t.Context(), engine.PastQuery{})
 		w.refused(err)
-		w.store.gone = false
+		w.store.goes(false, nil)
 		w.store.breaks(nil, false)
 		time.Sleep(time.Second)
 		synctest.Wait()

@@ -171,13 +171,13 @@ func TestTimeDoesNotGoBack(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.store.breaks(errors.New("the cable was pulled"), false)
-		w.store.gone = true
+		w.store.goes(true, nil)
 		w.refused(w.trySend())
 		theirs := engine.At(time.Now().Add(40 * time.Second))
 		if err := w.store.Store.Commit(t.Context(), &engine.Batch{Hard: true, Now: theirs}); err != nil {
 			t.Fatal(err)
 		}
-		w.store.gone = false
+		w.store.goes(false, nil)
 		w.store.breaks(nil, false)
 		time.Sleep(2 * time.Second)
 		if now, err := w.Now(t.Context()); err != nil || now < theirs {

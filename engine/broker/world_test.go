@@ -109,6 +109,13 @@ func (f *flaky) batches() []engine.Batch {
 	return append([]engine.Batch(nil), f.commits...)
 }
 
+// goes says whether it can be opened from now on, and why not.
+func (f *flaky) goes(gone bool, refusal error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gone, f.refusal = gone, refusal
+}
+
 // open counts, and raises the epoch.
 func (f *flaky) open() error {
 	f.mu.Lock()
