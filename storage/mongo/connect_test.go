@@ -83,6 +83,19 @@ func TestConnectToAReplicaSetWithAPassword(t *testing.T) {
 	}
 }
 
+// Servers modelled on older ones have neither hello nor sessions.
+func TestConnectToAnOlderKind(t *testing.T) {
+	f := startFake(t)
+	f.hello = slices.DeleteFunc(helloAlone(), func(e bson.E) bool { return e.Key == "logicalSessionTimeoutMinutes" || e.Key == "helloOk" })
+	f.without = "hello"
+	use(t, f.open(t))
+	for _, c := range f.commands("insert") {
+		if id, err := c.LookupErr("lsid"); err == nil {
+			t.Errorf("a command has the session %v", id)
+		}
+	}
+}
+
 func TestConnectToShards(t *testing.T) {
 	f := startFake(t)
 	f.hello = append(helloAlone(), bson.E{Key: "msg", Value: "isdbgrid"})
@@ -227,6 +240,7 @@ func TestWrongStrings(t *testing.T) {
 		"mongodb://u:s3cret@h/d?appName=%zz": {"%zz", "s3cret"},
 		"mongodb://u:s3cret@h/d?tls=1&x=a@b": {"", "s3cret"},
 		"mongodb://h/d?tlsCertificateKeyFile=/none&tlsCertificateKeyFilePassword=s3cret":                {"/none", "s3cret"},
+		"mongodb://h/d?tlsCertificateKeyFilePassword=s3cret%zz":                                         {encode, "s3cret"},
 		"mongodb://h/?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:s3cret&tls=x": {"", "s3cret"},
 		"mongodb://h/admin":                       {`the database "admin" is MongoDB's own: name another one in the connection string, or none for "mayfly"`, "\x00"},
 		"mongodb://h/a%20b":                       {`"a b" cannot be the name of a database`, "\x00"},
@@ -272,7 +286,8 @@ func TestConnectIsCancelled(t *testing.T) {
 		_, err := io.Copy(io.Discard, c)
 		return err
 	})
-	if _, _, err := connect(ctx, "mongodb://"+l.Addr().String(), slog.New(slog.DiscardHandler)); !errors.Is(err, context.Canceled) {
+	_, _, err := connect(ctx, "mongodb://"+l.Addr().String(), slog.New(slog.DiscardHandler))
+	if _, guessed := errors.AsType[*troubleError](err); guessed || !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -144,7 +144,6 @@ func (d *database) Get(ctx context.Context, in collection, id string) (doc bson.
 
 func (d *database) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
-		stopped := false
 		err := d.do(ctx, "read", in, func(ctx context.Context, c *mongo.Collection) error {
 			cursor, err := c.Find(ctx, r.filter(), r.options())
 			if err != nil {
@@ -153,13 +152,12 @@ func (d *database) Range(ctx context.Context, in collection, r span) iter.Seq2[b
 			defer closeCursor(ctx, cursor)
 			for cursor.Next(ctx) {
 				if !yield(cursor.Current, nil) {
-					stopped = true
 					return nil
 				}
 			}
 			return cursor.Err()
 		})
-		if err != nil && !stopped {
+		if err != nil {
 			yield(nil, err)
 		}
 	}

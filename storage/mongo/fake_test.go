@@ -19,9 +19,10 @@ import (
 // A fake speaks just enough of MongoDB's protocol to say what no server at hand
 // can be made to say. It answers each command by a function and remembers them.
 type fake struct {
-	host  string
-	hello bson.D
-	reply func(name string, command bson.Raw) bson.D // nil, or a nil answer: success
+	host    string
+	hello   bson.D
+	without string                                     // a command that it does not know
+	reply   func(name string, command bson.Raw) bson.D // nil, or a nil answer: success
 
 	turn sync.Mutex // held by reply: one command after another
 	mu   sync.Mutex
@@ -90,6 +91,9 @@ func nameOf(command bson.Raw) string { return command.Index(0).Key() }
 
 func (f *fake) answer(command bson.Raw) bson.D {
 	name := nameOf(command)
+	if name == f.without {
+		return bson.D{{Key: "ok", Value: 0}, {Key: "code", Value: int32(59)}, {Key: "errmsg", Value: "no such command"}}
+	}
 	if strings.EqualFold(name, "hello") || strings.EqualFold(name, "ismaster") {
 		return f.hello
 	}

@@ -97,6 +97,7 @@ const attempts = 5
 // ensure makes one index. Not ok: the server does not have its kind, does not let
 // us make it, or has one like it that is not ours.
 func (d *database) ensure(ctx context.Context, x index) (ok bool, err error) {
+	accepted := false
 	for range attempts {
 		there, err := d.lookFor(ctx, x)
 		if err != nil {
@@ -119,6 +120,7 @@ func (d *database) ensure(ctx context.Context, x index) (ok bool, err error) {
 		})
 		switch {
 		case err == nil:
+			accepted = true
 			there, err = d.lookFor(ctx, x)
 			if err != nil || there != missing {
 				return there == same, err // other: the server accepts what it does not know
@@ -131,6 +133,9 @@ func (d *database) ensure(ctx context.Context, x index) (ok bool, err error) {
 		case !has(err, 68, 86, 276): // IndexAlreadyExists, IndexKeySpecsConflict, IndexBuildAborted: somebody else is at it
 			return false, err
 		}
+	}
+	if accepted {
+		return false, nil // nor does it list it
 	}
 	return false, fmt.Errorf("make the index %s in %s: another server undoes it", x.name, x.in)
 }
