@@ -199,7 +199,7 @@ func (p *Pages) deeds(ctx context.Context, m *page.Activity, events []engine.Pas
 		return nil, err //nolint:wrapcheck // the caller asked for just this
 	}
 	for _, e := range events {
-		if e.Content == "" || !departed(e.Kind) { // the history drops those of others: the name shall not change by that
+		if e.Content == "" { // as it is until the message leaves
 			e.Content = contents[e.Message.Key]
 		}
 		m.Deeds = append(m.Deeds, p.deed(ctx, e, now))

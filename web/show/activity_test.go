@@ -190,6 +190,32 @@ func TestActivityWithoutHistory(t *testing.T) {
 	})
 }
 
+// What an operator did has words of its own where the same happens by itself.
+func TestActivityHasWordsForDeeds(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: time.Hour, LockDuration: time.Minute})
+		w.send("orders", engine.Content{Subject: "one"}, engine.Content{Subject: "later", ScheduledFor: w.now().Add(time.Minute)})
+		one, later := w.rowsOf("orders")[0].Message.Key, w.rowsOf("orders")[1].Message.Key
+		w.receive("orders")
+		w.must(w.b.BreakLock(w.Context(), one, "op"))
+		_, err := w.b.Reschedule(w.Context(), later, w.now().Add(time.Hour), "op")
+		w.must(err)
+		w.must(w.b.SendNow(w.Context(), later, "op"))
+		w.must(w.b.Pin(w.Context(), "orders", "op"))
+		w.must(w.b.Unpin(w.Context(), "orders", "op"))
+		w.must(w.b.Touch(w.Context(), "orders", "op"))
+		_, err = w.b.Update(w.Context(), "orders", engine.Config{}, "op")
+		w.must(err)
+		w.said("activity", done(as[page.Activity](w, "/n/default/activity?actor=op")),
+			"orders changed (op); orders counted as used (op); orders unpinned: deletes itself again (op); orders pinned: never deletes itself (op); "+
+				"orders later sent ahead of its time (op); orders later rescheduled (op); orders lock of one broken · delivery 1 failed (op)")
+		w.receive("orders")
+		w.pass(time.Minute)
+		w.said("what happens by itself", done(as[page.Activity](w, "/n/default/activity?scope=all&group=locks&q=orders")),
+			"orders lock of one ran out · delivery 2 failed (worker-1); orders one locked (worker-1); orders lock of one broken · delivery 1 failed (op); orders one locked (worker-1)")
+	})
+}
+
 // The history is asked for what nobody has heard of, and says so.
 func TestActivityOfHostileNames(t *testing.T) {
 	within(t, func(w *world) {

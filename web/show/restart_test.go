@@ -87,8 +87,14 @@ func TestLifeHasItsGaps(t *testing.T) {
 		gap(3)
 		w.said("the life", told(as[page.Message](w, url).Life),
 			"Stored (as #1 · by test); 12 events of this time were not remembered; some may be of this message; Locked (by worker-1); Completed (by worker-1)")
+		w.send("orders", engine.Content{Subject: "two"})
+		url = w.pages.MessageURL(w.rowsOf("orders")[0].Message.Key)
+		w.pass(2 * time.Second)
+		gap(1)
+		w.said("the life of what is there", told(as[page.Message](w, url).Life),
+			"Stored (as #2 · by test); One event of this time was not remembered; it may be of this message; Ready in orders")
 		w.said("activity", done(as[page.Activity](w, "/n/default/activity?group=server")),
-			"3 events were not remembered (); 12 events were not remembered (); one event was not remembered (); the server started · epoch 1 ()")
+			"one event was not remembered (); 3 events were not remembered (); 12 events were not remembered (); one event was not remembered (); the server started · epoch 1 ()")
 	})
 }
 
@@ -201,6 +207,32 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 		is("first")
 		w.restart()
 		is("first")
+	})
+}
+
+// Of several graves of one name the latest is shown.
+func TestTheLatestGrave(t *testing.T) {
+	within(t, func(w *world) {
+		by := func(want string) {
+			t.Helper()
+			for range 2 {
+				m := as[page.Entity](w, "/n/default/q/reply")
+				w.said("the grave", m.By, want)
+				if (m.Gone.Restore != "") != (want == "") {
+					t.Errorf("the grave is %+v", m.Gone)
+				}
+				w.restart()
+			}
+		}
+		for range 2 {
+			w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Second})
+			w.must(w.b.Delete(w.Context(), "reply", -1, "dashboard"))
+			w.pass(time.Second)
+			by("deleted by the dashboard")
+			w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Second})
+			w.pass(3 * time.Second)
+			by("")
+		}
 	})
 }
 

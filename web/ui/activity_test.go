@@ -13,6 +13,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/web/past"
+	"mayfly/web/show"
 )
 
 // deeds are the lines of a page of activity: where, what, who.
@@ -125,17 +126,18 @@ func TestActivityIsExported(t *testing.T) {
 // An export has more than a page, in pieces that nobody notices, and an end.
 func TestLongExport(t *testing.T) {
 	within(t, func(w *world) {
-		events := make([]engine.Event, 0, 3000)
+		const first, more = 1000, 700
+		events := make([]engine.Event, 0, show.MostExported+more)
 		for i := range cap(events) {
-			events = append(events, engine.Event{N: uint64(100_000 + i), At: engine.Instant(1 + i/7), Kind: engine.EventSent, Path: "orders"})
+			events = append(events, engine.Event{N: uint64(first + i), At: engine.Instant(1 + i/7), Kind: engine.EventTouched, Path: "orders", Audit: true})
 		}
 		w.must(w.store.Remember(w.Context(), events))
 		a := w.see("/n/default/activity/export?format=jsonl&scope=all&path=orders")
 		d := json.NewDecoder(strings.NewReader(a.text))
-		for i := range events {
+		for i := range show.MostExported {
 			var e past.Event
 			w.must(d.Decode(&e))
-			if want := uint64(100_000 + len(events) - 1 - i); e.N != want {
+			if want := uint64(first + len(events) - 1 - i); e.N != want {
 				t.Fatalf("line %d is event %d, want %d", i, e.N, want)
 			}
 		}
