@@ -223,3 +223,18 @@ func ExampleLockToken_String() {
 	fmt.Println(engine.LockToken{15: 1})
 	// Output: 00000000-0000-0000-0000-000000000001
 }
+
+// What is cut off is whole fields, and the rest can be read.
+func TestPackedWithin(t *testing.T) {
+	p := engine.Content{MessageID: "id", Subject: strings.Repeat("s", 300), ContentType: "text/plain", BodySize: 7}.Pack()
+	for n := range len(p) + 2 {
+		cut := p.Within(n)
+		c, err := cut.Content()
+		if err != nil || len(cut) > n || (n >= len(p)) != (cut == p) {
+			t.Fatalf("within %d: %d bytes, %v", n, len(cut), err)
+		}
+		if n == 100 && (c.Subject != "" || c.MessageID != "id" || c.ContentType != "text/plain" || c.BodySize != 7) {
+			t.Errorf("within %d it is %+v", n, c)
+		}
+	}
+}
