@@ -108,6 +108,9 @@ func (s *Store) take() *window {
 	s.applying, s.waiting = s.waiting, newWindow()
 	s.waiting.now = s.applying.now
 	for k, c := range s.applying.messages {
+		if c.first = !c.gone && !(seen{s}).message(k); c.first {
+			s.applying.messages[k] = c
+		}
 		s.notice(&s.handed, k, c.gone)
 	}
 	for k, c := range s.applying.contents {
@@ -236,7 +239,11 @@ func (s *Store) applyMessages(ctx context.Context, w *window) error {
 				return err
 			}
 		}
-		docs = append(docs, s.changeOf(s.names.key(k), c.at, c.gone, w.now, func() any { return s.messageDoc(c) }))
+		doc := s.changeOf(s.names.key(k), c.at, c.gone, w.now, func() any { return s.messageDoc(c) })
+		// A key is never given twice, so what is there of a first one is this
+		// one, from an attempt before: plain inserts are quick.
+		doc.insert = c.first
+		docs = append(docs, doc)
 	}
 	return s.put(ctx, messages, docs)
 }

@@ -49,6 +49,7 @@ type messageChange struct {
 	m       engine.Message
 	written engine.Packed // what its sender wrote; empty: the store has it
 	gone    bool
+	first   bool // there was never a document of it
 }
 
 type contentChange struct {
