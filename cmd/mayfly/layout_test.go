@@ -119,9 +119,10 @@ var clocks = []struct {
 		why:    "the instant is an argument; the rules neither ask for it nor wait for it",
 	},
 	{
-		in:    []string{"storage/..."},
-		funcs: []string{"Now", "Since", "Until"},
-		why:   "a store that reads a clock is about to decide something",
+		in:     []string{"storage/..."},
+		except: []string{"storage/mongo"}, // a lease is time; the clocks are in two files of their own
+		funcs:  []string{"Now", "Since", "Until"},
+		why:    "a store that reads a clock is about to decide something",
 	},
 	{
 		in:    []string{"views/..."},
