@@ -37,7 +37,7 @@ func Look(ctx context.Context, url string, o Options) (Snapshot, error) {
 		return nil, fmt.Errorf("%w to look at: what a server keeps in memory only that server can show", ErrURL)
 	case "sqlite":
 		if rest == "" {
-			return nil, fmt.Errorf("%w: %q names no file; write sqlite:PATH", ErrURL, url)
+			return nil, noFile(url)
 		}
 		l, err := sqlite.Look(ctx, rest, sqlite.Options{Logger: o.Logger})
 		if err != nil {
@@ -51,8 +51,21 @@ func Look(ctx context.Context, url string, o Options) (Snapshot, error) {
 		}
 		return l, nil
 	default:
-		return nil, fmt.Errorf("%w: %q is neither sqlite:PATH nor mongodb://HOST/DATABASE", ErrURL, url)
+		return nil, noStore(url)
 	}
+}
+
+func noFile(url string) error {
+	return fmt.Errorf("%w: %q names no file; write sqlite:PATH", ErrURL, url)
+}
+
+// noStore refuses a URL without showing more of it than its scheme: there may be
+// a password in it.
+func noStore(url string) error {
+	if scheme, _, ok := strings.Cut(url, ":"); ok {
+		return fmt.Errorf("%w: unknown scheme %q; write sqlite:PATH or mongodb://HOST/DATABASE", ErrURL, scheme)
+	}
+	return fmt.Errorf("%w: it has no scheme; write sqlite:PATH or mongodb://HOST/DATABASE", ErrURL)
 }
 
 // Kind is the word for the kind of store that url names: memory, sqlite or

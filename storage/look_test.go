@@ -35,9 +35,9 @@ func TestLook(t *testing.T) {
 	for url, want := range map[string]string{
 		"memory:":        "only that server can show",
 		"sqlite:":        "names no file",
-		"":               "neither sqlite:PATH nor",
-		"store.db":       "neither sqlite:PATH nor",
-		"postgres://h/d": "neither sqlite:PATH nor",
+		"":               "has no scheme",
+		"store.db":       "has no scheme",
+		"postgres://h/d": `unknown scheme "postgres"`,
 	} {
 		if _, err := storage.Look(t.Context(), url, storage.Options{}); !errors.Is(err, storage.ErrURL) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Look(%q): %v; want %q", url, err, want)

@@ -28,6 +28,10 @@ type commands struct {
 	Receive     receiveCommand     `cmd:"" help:"Take messages."`
 	Purge       purgeCommand       `cmd:"" help:"Remove messages by state, after asking."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Say whether a server answers, by the exit code."`
+	Backup      backupCommand      `cmd:"" help:"Copy a store to a file, also beside its server."`
+	Restore     restoreCommand     `cmd:"" help:"Restore a backup into an empty store."`
+	Verify      verifyCommand      `cmd:"" help:"Check a store or a backup, by reading all of it."`
+	Compact     compactCommand     `cmd:"" help:"Give room back that a store does not need any more."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }

@@ -52,6 +52,7 @@ func Check(ctx context.Context, file io.ReadSeeker, examine func(engine.Record) 
 
 // Restored is what Restore did beside what the Summary says.
 type Restored struct {
+	Begun       bool  // the store is not as it was
 	Cleared     bool  // the remains of an attempt that was interrupted
 	LeftHistory int64 // events that the store has no history for
 }
@@ -59,8 +60,7 @@ type Restored struct {
 // Restore puts the backup into a store, which must be empty but for events of
 // servers that started and stopped there. The store is to be closed and opened
 // again before it is served. After an error it is marked as half full, see the
-// package comment, unless the error is of before the first change: then it wraps
-// ErrNotEmpty or comes from reading the store.
+// package comment, if the restore had begun.
 func (c *Checked) Restore(ctx context.Context, into engine.Store) (done Restored, err error) {
 	defer func() {
 		if err != nil {
@@ -81,11 +81,12 @@ func (c *Checked) Restore(ctx context.Context, into engine.Store) (done Restored
 	if there.mark == 0 {
 		there.mark = engine.HolderID(c.ids.fresh())
 		r.b.Entities = []engine.Entity{{ID: there.mark, Kind: engine.Unfinished, Path: "a backup that is not restored to its end"}}
+		done.Begun = true // perhaps: nobody knows what a commit that failed has done
 		if err := r.flush(); err != nil {
 			return done, err
 		}
 	} else {
-		done.Cleared = true
+		done.Begun, done.Cleared = true, true
 		if err := r.clear(there); err != nil {
 			return done, err
 		}
@@ -93,8 +94,8 @@ func (c *Checked) Restore(ctx context.Context, into engine.Store) (done Restored
 	if err := r.fill(c); err != nil {
 		return done, err
 	}
-	r.b.DropHolders = []engine.HolderID{there.mark}
-	return Restored{done.Cleared, r.left}, r.flush()
+	r.b.DropHolders, done.LeftHistory = []engine.HolderID{there.mark}, r.left
+	return done, r.flush()
 }
 
 // restoring is one call of Restore.

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"mayfly/storage"
+)
+
+// compactCommand gives room back.
+type compactCommand struct {
+	storeFlags
+}
+
+// Help is what --help says below the flags.
+func (compactCommand) Help() string {
+	return "The file of a store keeps its size when messages go, and uses the room for others. This gives it back to the system. The store must be owned by no server, and there must be room for a copy of what stays, in the folder for temporary files and beside the store."
+}
+
+// Run compacts.
+func (c *compactCommand) Run(ctx context.Context, s streams) error {
+	url, err := c.url()
+	if err != nil {
+		return err
+	}
+	done, err := storage.Compact(ctx, url, storage.Options{Namespace: c.Namespace})
+	if err != nil {
+		return err //nolint:wrapcheck // a sentence
+	}
+	_, err = fmt.Fprintf(s.out, "%s takes %s now; it took %s.\n", keptIn(url), size(done.After), size(done.Before))
+	return err
+}
