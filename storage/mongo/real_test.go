@@ -21,7 +21,7 @@ import (
 //
 //	election   replica set      commits go on through a step-down of the primary, and none is lost
 //	majority   replica set      what was answered is read by a majority at once, without a session
-//	TTL        TTL indexes      the server removes what has a purgeAt in the past, and nothing else
+//	purge      TTL indexes      the server removes what has a purgeAt in the past, and nothing else
 //	indexes    MongoDB itself   every index is made
 //	shards     mongos           an _id is unique, and ranges are in order, across shards
 var realTests = []struct {
@@ -30,7 +30,7 @@ var realTests = []struct {
 }{
 	{"election", realElection},
 	{"majority", realMajority},
-	{"TTL", realTTL},
+	{"purge", realPurge},
 	{"indexes", realIndexes},
 	{"shards", realShards},
 }
@@ -123,7 +123,7 @@ func realMajority(t *testing.T, d *database, _ string) {
 	}
 }
 
-func realTTL(t *testing.T, d *database, _ string) {
+func realPurge(t *testing.T, d *database, _ string) {
 	if !ensured(t, d).ttl || d.facts.ferret != "" {
 		t.Skip("the server has no TTL indexes")
 	}

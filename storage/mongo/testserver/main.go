@@ -62,7 +62,7 @@ func run() (err error) {
 	parent := make(chan struct{})
 	go func() {
 		defer close(parent)
-		_, _ = io.Copy(io.Discard, os.Stdin) // how it ends does not matter
+		_, _ = io.Copy(io.Discard, os.Stdin) //nolint:errcheck // how it ends does not matter
 	}()
 	select {
 	case err := <-ended:
