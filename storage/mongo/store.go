@@ -136,6 +136,11 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		defer cancel()
 		return nil, errors.Join(err, db.close(parting))
 	}
+	s.tasks.Go(func() { // nothing waits for them: they are for people and for the broom
+		if _, err := db.ensureIndexes(s.life); err != nil && s.life.Err() == nil {
+			s.log.Warn("Indexes are missing; they are made at the next open.", "namespace", s.names, "err", err)
+		}
+	})
 	return s, nil
 }
 

@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"maps"
 	"strings"
 
 	"mayfly/engine"
@@ -189,24 +190,12 @@ func (w *window) over(later *window) *window {
 		if from.upTo >= out.upTo {
 			out.upTo, out.now = from.upTo, from.now
 		}
-		for k, v := range from.entities {
-			out.entities[k] = v
-		}
-		for k, v := range from.rules {
-			out.rules[k] = v
-		}
-		for k, v := range from.meters {
-			out.meters[k] = v
-		}
-		for k, v := range from.messages {
-			out.messages[k] = v
-		}
-		for k, v := range from.contents {
-			out.contents[k] = v
-		}
-		for k, v := range from.bodies {
-			out.bodies[k] = v
-		}
+		maps.Copy(out.entities, from.entities)
+		maps.Copy(out.rules, from.rules)
+		maps.Copy(out.meters, from.meters)
+		maps.Copy(out.messages, from.messages)
+		maps.Copy(out.contents, from.contents)
+		maps.Copy(out.bodies, from.bodies)
 	}
 	return out
 }
