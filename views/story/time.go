@@ -111,7 +111,11 @@ func temporary() page.Temporary {
 		Graves: []component.Grave{
 			grave("reply-91c2", "09:58:40", "10:03:51", "nothing in it"),
 			grave("reply-0b9e", "09:41:07", "10:02:19", "2 messages"),
-			grave("load-test-0713", "08:00:00", "09:44:31", "1,118 messages"),
+			func() component.Grave {
+				g := grave("load-test-0713", "08:00:00", "09:44:31", "1,118 messages")
+				g.Born, g.Died, g.Dated = g.Born.AddDate(0, 0, -1), g.Died.AddDate(0, 0, -1), true
+				return g
+			}(),
 			grave("Unzustellbarkeitsprüfwarteschlange", "09:02:00", "09:27:03", "nothing in it"),
 		},
 	}

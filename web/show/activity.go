@@ -187,10 +187,10 @@ func (p *Pages) deeds(ctx context.Context, m *page.Activity, events []engine.Pas
 			}
 		}
 		for _, e := range events {
-			if k := e.Message.Key; k != 0 {
-				if row, err := r.Message(k); err == nil {
-					contents[k] = row.Content
-				}
+			if k := e.Message.Key; e.Content != "" {
+				contents[k] = e.Content
+			} else if row, err := r.Message(k); err == nil {
+				contents[k] = row.Content
 			}
 		}
 		return nil
@@ -213,7 +213,7 @@ func (p *Pages) deed(ctx context.Context, e engine.PastEvent, now engine.Instant
 	how, n := wordsOf(line{trace: t, alike: 1})
 	door, by := doorOf(ctx, e.Actor)
 	d := page.Deed{
-		Key: tombKey(e.Epoch, e.N), At: e.At.Time(), Today: e.At.Time().Truncate(24 * time.Hour).Equal(now.Time().Truncate(24 * time.Hour)),
+		Key: tombKey(e.Epoch, e.N), At: e.At.Time(), Today: sameDay(e.At, now),
 		Icon: how.icon, Tone: how.tone, Door: door, By: by, Audited: e.Audit, Says: sentence(ctx, how, n, t, p.MessageURL(t.key)),
 	}
 	if e.Kind == engine.EventStarted && e.Reason != "" {

@@ -53,22 +53,24 @@ func TestActivity(t *testing.T) {
 			"": "prices/eu deleted, empty (REST/10.0.0.9); prices deleted, empty (REST/10.0.0.9); orders one message purged (API/10.0.0.4); " +
 				"orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard); reply deleted itself, empty (); " +
 				"prices/eu created (test); prices created (test); reply created (test); orders created (test); the server started · epoch 1 ()",
-			"?scope=system":                             "reply deleted itself, empty (); the server started · epoch 1 ()",
-			"?scope=audit&group=ends":                   "orders one message purged (API/10.0.0.4)",
-			"?scope=audit&group=server":                 "",
-			"?scope=system&group=locks":                 "",
-			"?group=server":                             "the server started · epoch 1 ()",
-			"?path=PRICES&group=entities":               "prices/eu deleted, empty (REST/10.0.0.9); prices deleted, empty (REST/10.0.0.9); prices/eu created (test); prices created (test)",
-			"?path=prices/Subscriptions/eu":             "prices/eu deleted, empty (REST/10.0.0.9); prices/eu created (test)",
-			"?actor=Dash":                               "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard)",
-			"?q=odd":                                    "orders #2 dead-lettered · Looked odd (the dashboard)",
-			"?q=10.0.0.7":                               "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7)",
-			"?scope=all&group=locks":                    "orders #1 locked (worker-1)",
-			"?scope=all&path=orders&group=ends":         "orders one message purged (API/10.0.0.4); orders one completed (worker-1)",
+			"?scope=system":                     "reply deleted itself, empty (); the server started · epoch 1 ()",
+			"?scope=audit&group=ends":           "orders one message purged (API/10.0.0.4)",
+			"?scope=audit&group=server":         "",
+			"?scope=system&group=locks":         "",
+			"?group=server":                     "the server started · epoch 1 ()",
+			"?path=PRICES&group=entities":       "prices/eu deleted, empty (REST/10.0.0.9); prices deleted, empty (REST/10.0.0.9); prices/eu created (test); prices created (test)",
+			"?path=prices/Subscriptions/eu":     "prices/eu deleted, empty (REST/10.0.0.9); prices/eu created (test)",
+			"?actor=Dash":                       "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard)",
+			"?q=odd":                            "orders #2 dead-lettered · Looked odd (the dashboard)",
+			"?q=10.0.0.7":                       "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7)",
+			"?scope=all&group=locks":            "orders #1 locked (worker-1)",
+			"?scope=all&path=orders&group=ends": "orders one message purged (API/10.0.0.4); orders one completed (worker-1)",
+			"?scope=all&path=orders": "orders one message purged (API/10.0.0.4); orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard); " +
+				"orders one completed (worker-1); orders one locked (worker-1); orders #2 arrived (test); orders one arrived (test); orders created (test)",
 			"?until=2000-01-01T00:00:30":                "prices/eu created (test); prices created (test); reply created (test); orders created (test); the server started · epoch 1 ()",
 			"?from=2000-01-01T00:01&group=dead-letters": "orders/$DLQ #3 resubmitted to orders (dashboard/10.0.0.7); orders #2 dead-lettered · Looked odd (the dashboard)",
 			"?from=nonsense&scope=nonsense&group=ends":  "orders one message purged (API/10.0.0.4)",
-			"?q=nobody":                                 "",
+			"?q=nobody": "",
 		} {
 			m := as[page.Activity](w, at+query)
 			w.said(query, done(m), want)

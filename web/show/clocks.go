@@ -7,6 +7,27 @@ import (
 	"mayfly/views/component"
 )
 
+// sameDay tells whether two instants are of one day, in UTC.
+func sameDay(a, b engine.Instant) bool {
+	const day = engine.Instant(24 * time.Hour / time.Millisecond)
+	return a/day == b/day
+}
+
+// dated has those steps of a life tell their date with which another day begins
+// than the one before, or than today.
+func dated(life []component.Entry, now engine.Instant) []component.Entry {
+	day := now
+	for i := range life {
+		at := engine.At(life[i].At)
+		if at == 0 { // the present
+			at = now
+		}
+		life[i].Dated = !life[i].Now && !sameDay(at, day)
+		day = at
+	}
+	return life
+}
+
 // ttlClock is a message's time to live.
 func ttlClock(r engine.Row, now engine.Instant) component.Clock {
 	if r.Expires == 0 {

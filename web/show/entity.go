@@ -264,7 +264,7 @@ func (p *Pages) gravePage(ctx context.Context, at Place, missing error) (view.Pa
 	m := page.Entity{
 		Shell: p.shell(ctx, at, s, Shown(g.Path)), Kind: pageKind(g.Entity.Kind), Name: g.Path.Name(),
 		Href: p.EntityURL(g.Entity.Kind, g.Path), Path: g.Path.Fold(), Status: page.Status(g.Entity.Config.Status.String()),
-		Tab: tabOf(g.Entity.Kind, page.Tab(at.Query.Get("tab"))), Gone: p.stone(ctx, g),
+		Tab: tabOf(g.Entity.Kind, page.Tab(at.Query.Get("tab"))), Gone: p.stone(ctx, g, s.now),
 	}
 	if topic, _, ok := g.Path.Subscription(); ok {
 		m.Topic, m.TopicHref = topic, p.EntityURL(engine.Topic, engine.Path(topic))

@@ -44,7 +44,7 @@ func (p *Pages) sitter(ctx context.Context, e engine.EntityState, now engine.Ins
 		uses = slices.Concat(uses, l[:min(len(l), ledgerUses-len(uses))])
 	}
 	for _, u := range slices.Backward(uses) {
-		s.Activities = append(s.Activities, component.Activity{At: u.At.Time(), What: useWord(ctx, u), Counted: u.Counted})
+		s.Activities = append(s.Activities, component.Activity{At: u.At.Time(), Dated: !sameDay(u.At, now), What: useWord(ctx, u), Counted: u.Counted})
 	}
 	if i := slices.IndexFunc(uses, func(u engine.Use) bool { return u.Counted }); i >= 0 {
 		s.Reset, s.By = uses[i].At.Time(), useWord(ctx, uses[i])

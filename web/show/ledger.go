@@ -33,11 +33,12 @@ func (r *Recent) learnLedgers(ctx context.Context, at engine.Instant) error {
 	}
 	all := map[engine.HolderID]ledger{}
 	for _, e := range entities[:min(len(entities), ledgersMost)] {
-		q := engine.PastQuery{Path: e.Path, From: e.CreatedAt, Until: at, Limit: ledgerEvents}
+		q := engine.PastQuery{Path: e.Path, From: e.CreatedAt, Until: at + 1, Limit: ledgerEvents}
 		events, err := r.b.Past(ctx, q)
 		if err != nil {
 			return err //nolint:wrapcheck // remind says what it is about
 		}
+		events = slices.DeleteFunc(events, func(e engine.PastEvent) bool { return e.At >= at && e.Epoch >= r.epoch })
 		if l := ledgerOf(e.Entity, events); len(l) > 0 {
 			all[e.ID] = l
 		}

@@ -15,7 +15,7 @@ func (p *Pages) life(ctx context.Context, m messageSight, past []trace, now engi
 	out := p.before(ctx, m, past)
 	out = append(out, p.entries(ctx, past)...)
 	out = append(out, component.Entry{Icon: "clock", Tone: component.Plenty, Title: p.present(ctx, m, now), Now: true})
-	return append(out, p.future(ctx, m, now)...)
+	return dated(append(out, p.future(ctx, m, now)...), now)
 }
 
 // before is what the message itself tells of the time before its known past

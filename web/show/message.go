@@ -224,7 +224,7 @@ func (p *Pages) endedPage(ctx context.Context, at Place) (view.Page, uint64, err
 		out.Number = int64(final.seq)
 	}
 	out.Shell = p.shell(ctx, at, s, called(c.last.Content, final.seq))
-	out.Life, out.Known = p.entries(ctx, c.past), p.known(c)
+	out.Life, out.Known = dated(p.entries(ctx, c.past), s.now), p.known(c)
 	out.Ended = p.ending(ctx, c, final, last)
 	return out, s.n, nil
 }

@@ -236,6 +236,40 @@ func TestTheLatestGrave(t *testing.T) {
 	})
 }
 
+// What was on another day says so.
+func TestOtherDays(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: 48 * time.Hour})
+		w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Hour})
+		w.send("orders", engine.Content{Subject: "one", TTL: 40 * time.Hour})
+		w.pass(26 * time.Hour)
+		w.settle(w.receive("orders"), engine.Abandon, "")
+		w.restart()
+		dated := func() (out []bool) {
+			for _, e := range as[page.Message](w, as[page.Entity](w, "/n/default/q/orders").Rows[0].Href).Life {
+				out = append(out, e.Dated)
+			}
+			return out
+		}
+		// Stored; locked, given back, now; runs out on the same day.
+		if got := dated(); !slices.Equal(got, []bool{true, true, false, false, false}) {
+			t.Errorf("dates are told at %v", got)
+		}
+		m := as[page.Temporary](w, "/n/default/temporary")
+		if a := m.Sitters[0].Activities; !a[0].Dated || a[len(a)-1].Dated || !m.Graves[0].Dated {
+			t.Errorf("the ledger is %+v, the tombstone %+v", a, m.Graves[0])
+		}
+		if d := as[page.Activity](w, "/n/default/activity").Deeds; d[0].Today != true || d[len(d)-1].Today {
+			t.Errorf("the first and the last line are %+v, %+v", d[0], d[len(d)-1])
+		}
+		for _, e := range as[page.Overview](w, "/n/default").Events {
+			if e.At.Day() == 1 {
+				t.Errorf("the ticker tells of yesterday: %+v", e)
+			}
+		}
+	})
+}
+
 // tombOf is the number in the address of a tombstone.
 func tombOf(w *world, name string) (n uint64) {
 	for _, g := range as[page.Temporary](w, "/n/default/temporary").Graves {

@@ -11,7 +11,9 @@ import (
 )
 
 const (
-	seedLines   = 400 // events among which the ticker's lines are looked for
+	seedLines = 400 // events among which the ticker's lines are looked for
+	// seedWithin is how old these are at the most: the ticker tells no dates.
+	seedWithin  = 12 * time.Hour
 	seedExpired = 1000
 )
 
@@ -68,7 +70,7 @@ func (r *Recent) learn(ctx context.Context) error {
 		return err
 	}
 	s.expired = slices.DeleteFunc(s.expired, func(e engine.PastEvent) bool { return !expired(e.Event) })
-	if s.lines, err = r.before(ctx, engine.PastQuery{Limit: seedLines}); err != nil {
+	if s.lines, err = r.before(ctx, engine.PastQuery{From: r.began.Add(-seedWithin), Limit: seedLines}); err != nil {
 		return err
 	}
 	if err := s.look(ctx, r.b); err != nil {

@@ -36,7 +36,7 @@ func (p *Pages) temporary(ctx context.Context, at Place) (view.Page, uint64, err
 		m.Sitters = append(m.Sitters, p.sitter(ctx, e, s.now))
 	}
 	for _, g := range p.recent.deletedItself() {
-		m.Graves = append(m.Graves, p.stone(ctx, g))
+		m.Graves = append(m.Graves, p.stone(ctx, g, s.now))
 	}
 	return m, s.n, nil
 }
@@ -66,9 +66,9 @@ func (p *Pages) temporaryLede(ctx context.Context, idle []engine.EntityState, al
 
 // stone is the tombstone of an entity that is no more. What deleted itself can
 // come back.
-func (p *Pages) stone(ctx context.Context, e engine.PastEvent) component.Grave {
+func (p *Pages) stone(ctx context.Context, e engine.PastEvent, now engine.Instant) component.Grave {
 	g := component.Grave{
-		Key: tombKey(e.Epoch, e.N), Name: Shown(e.Path), Born: e.Entity.CreatedAt.Time(), Died: e.At.Time(),
+		Key: tombKey(e.Epoch, e.N), Name: Shown(e.Path), Born: e.Entity.CreatedAt.Time(), Died: e.At.Time(), Dated: !sameDay(e.At, now),
 		Contents: locale.T(ctx, "grave.empty"),
 	}
 	if e.Count > 0 {
