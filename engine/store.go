@@ -12,7 +12,7 @@ import (
 // knows whether the batch was applied: the store must be reopened.
 var (
 	// ErrFenced says that another owner has taken over; nothing was applied.
-	ErrFenced = errors.New("another server owns this namespace now")
+	ErrFenced = errors.New("this server no longer owns the namespace")
 	// ErrUnwritable says that the store cannot take writes just now, a full
 	// disk for instance; nothing of the batch was applied and the same batch
 	// may be tried again.

@@ -108,14 +108,24 @@ func (b *Broker) reopen(ctx context.Context, why error) error {
 	b.softSince, b.probeAt = 0, 0
 	again := time.NewTimer(0)
 	defer again.Stop()
+	// A store that does not answer is waited for aside, so that callers are not.
+	// What load writes is the owner's again once it has ended.
+	var loading chan error
 	for {
 		select {
 		case <-ctx.Done():
+			if loading != nil && <-loading == nil {
+				return errors.Join(fmt.Errorf("the store was not needed again: %w", why), b.store.Load().Close())
+			}
 			return fmt.Errorf("the store was not opened again: %w", why)
 		case o := <-b.inbox:
 			b.finish(o, fmt.Errorf("the store is being opened again: %w: %w", engine.ErrBusy, why))
 		case <-again.C:
-			err := b.load(ctx)
+			ended := make(chan error, 1)
+			loading = ended
+			go func() { ended <- b.load(ctx) }() // waited for in this loop
+		case err := <-loading:
+			loading = nil
 			if err == nil {
 				b.announce(engine.EventReopened, why.Error())
 				b.update(func(h *Health) { h.Reopening = "" })

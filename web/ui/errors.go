@@ -90,7 +90,7 @@ func (d *Door) Error(err error, c echo.Context) {
 		f.Go = component.Link{Href: back, Label: locale.T(ctx, "ui.back")}
 	}
 	p := d.pages.Failure(ctx, at, f)
-	if err := d.write(c, code, p.Full()); err != nil {
+	if err := d.write(c, code, p.Full()); err != nil && ctx.Err() == nil { // somebody is there to miss it
 		d.log.ErrorContext(ctx, "the page of an error failed", "id", id, "err", err)
 	}
 }
