@@ -14,7 +14,7 @@ func heard(a Activity) string {
 	for _, e := range a.Events {
 		kinds = append(kinds, e.Kind)
 	}
-	return strings.Join(kinds, ", ")
+	return strings.Join(kinds, " < ")
 }
 
 func TestActivity(t *testing.T) {
@@ -26,17 +26,17 @@ func TestActivity(t *testing.T) {
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[0].LockToken+`","outcome":"complete"}`, nil)
 	w.want(200, "POST", "/purge/orders", `{"states":["active"]}`, nil)
 	for path, want := range map[string]string{
-		"/activity":                                    "purged, entity-created, started",
+		"/activity":                                    "purged < entity-created < started",
 		"/activity?scope=system":                       "started",
-		"/activity?scope=audit":                        "purged, entity-created",
-		"/activity?scope=all":                          "purged, completed, locked, sent, sent, entity-created, started",
-		"/activity?scope=all&group=ends":               "purged, completed",
-		"/activity?path=orders&q=API":                  "purged, entity-created",
+		"/activity?scope=audit":                        "purged < entity-created",
+		"/activity?scope=all":                          "purged < completed < locked < sent < sent < entity-created < started",
+		"/activity?scope=all&group=ends":               "purged < completed",
+		"/activity?path=orders&q=API":                  "purged < entity-created",
 		"/activity?path=none":                          "",
-		"/activity?message=" + got.Messages[0].Key:     "completed, locked, sent",
+		"/activity?message=" + got.Messages[0].Key:     "completed < locked < sent",
 		"/activity?from=2999-01-01&until=2999-01-02":   "",
 		"/activity?scope=all&until=2000-01-01T00:00Z":  "",
-		"/activity?scope=all&actor=127.0.0.1&count=10": "purged, completed, locked, sent, sent, entity-created",
+		"/activity?scope=all&actor=127.0.0.1&count=10": "purged < completed < locked < sent < sent < entity-created",
 	} {
 		var a Activity
 		w.want(200, "GET", path, "", &a)
@@ -56,7 +56,7 @@ func TestActivity(t *testing.T) {
 			t.Errorf("%d events, and more follow", len(a.Events))
 		}
 	}
-	if got := heard(all); got != "purged, completed, locked, sent, sent, entity-created, started" {
+	if got := heard(all); got != "purged < completed < locked < sent < sent < entity-created < started" {
 		t.Errorf("in pieces: %q", got)
 	}
 	e := all.Events[1]

@@ -176,14 +176,16 @@ func (p *Pages) find(ctx context.Context, f past.Filter) (sifted, sight, error) 
 	return sifted{found, false}, s, nil
 }
 
-// deeds fills in the lines of the page, and returns what entities there are.
+// deeds fills in the lines of the page, and returns what entities there are to
+// be offered.
 func (p *Pages) deeds(ctx context.Context, m *page.Activity, events []engine.PastEvent, now engine.Instant) (paths []string, err error) {
 	contents := map[engine.Key]engine.Packed{}
 	err = p.b.Read(ctx, func(r broker.Reader) error {
-		paths = nil
-		for _, e := range r.States(0) {
-			if paths = append(paths, Shown(e.Path)); len(paths) == pathsOffered {
-				break
+		if paths = nil; !view.IsStill(ctx) { // the form is not live
+			for _, e := range r.States(0) {
+				if paths = append(paths, Shown(e.Path)); len(paths) == pathsOffered {
+					break
+				}
 			}
 		}
 		for _, e := range events {
