@@ -25,11 +25,11 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for url, want := range map[string]string{
-		"":                      "has no scheme",
-		"store.db":              "has no scheme",
-		"memory:x":              "takes nothing",
-		"sqlite:":               "names no file",
-		"postgres://h/db":       `unknown scheme "postgres"`,
+		"":                "has no scheme",
+		"store.db":        "has no scheme",
+		"memory:x":        "takes nothing",
+		"sqlite:":         "names no file",
+		"postgres://h/db": `unknown scheme "postgres"`,
 	} {
 		_, err := storage.Open(t.Context(), url, storage.Options{})
 		if !errors.Is(err, storage.ErrURL) || !strings.Contains(err.Error(), want) {

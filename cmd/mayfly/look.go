@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"text/tabwriter"
@@ -86,7 +87,7 @@ func ending(now time.Time, m api.Message) string {
 }
 
 // healthcheckCommand asks whether the process answers, no more: a server that
-// cannot write is not helped by a restart.
+// cannot write is not helped by a restart, nor is one that stands by.
 type healthcheckCommand struct {
 	client
 }
@@ -103,7 +104,7 @@ func (c *healthcheckCommand) Run(ctx context.Context, s streams) error {
 		return s.write(raw)
 	}
 	raw, err := c.ask(ctx, http.MethodGet, "/api/v1/health", nil, nil, 0)
-	if err != nil {
+	if p, ok := errors.AsType[*api.Problem](err); err != nil && (!ok || p.Status != http.StatusServiceUnavailable) {
 		return err
 	}
 	return s.write(raw)

@@ -20,6 +20,8 @@ type shelf struct {
 	down    error         // what everybody is told who opens it
 	changed chan struct{} // closed and made anew when owner or down changes
 	opens   int
+	silent  bool // a store does not notice that it is lost before it commits
+	hangs   bool // nobody who opens it is answered
 }
 
 func newShelf() *shelf {
@@ -54,6 +56,8 @@ func (s *shelf) claim(o storage.Options) (engine.Store, engine.Owner, <-chan str
 	defer s.mu.Unlock()
 	s.opens++
 	switch {
+	case s.hangs:
+		return nil, engine.Owner{}, nil, nil
 	case s.down != nil:
 		return nil, s.owner, nil, s.down
 	case s.process != "" && s.process != o.Process:
@@ -111,6 +115,17 @@ type borrowed struct {
 	from    *shelf
 	process string
 }
+
+// Lost is closed when the namespace is, unless the shelf is silent.
+func (b *borrowed) Lost() <-chan struct{} {
+	if b.from.silent {
+		return nil
+	}
+	return b.Store.Lost()
+}
+
+// Owned is what the owner believes.
+func (b *borrowed) Owned() bool { return b.from.silent || b.Store.Owned() }
 
 // Close releases the namespace.
 func (b *borrowed) Close() error {

@@ -40,9 +40,10 @@ func dialLive(t *testing.T, base string) *socket {
 	return s
 }
 
-// ends waits for the server to close the socket.
+// ends waits for the server to close the socket, for less than it takes until a
+// hub has had enough of a browser that says nothing.
 func (s *socket) ends() error {
-	if err := s.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := s.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, s.r); err != nil && !errors.Is(err, io.EOF) {

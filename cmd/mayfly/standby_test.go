@@ -244,6 +244,39 @@ func poll(t *testing.T, r Ready) <-chan int {
 	return answered
 }
 
+// TestFencedServerSaysSoAtOnce: it need not know who owns the namespace now.
+func TestFencedServerSaysSoAtOnce(t *testing.T) {
+	on := newShelf()
+	s := share(t, on, Config{})
+	r := s.next(stateReady)
+	on.mu.Lock()
+	on.hangs = true
+	on.mu.Unlock()
+	on.seize(other)
+	eventually(t, "it stands by", func() bool {
+		code, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
+		return code == 503 && strings.Contains(text, "or to learn who does")
+	})
+	s.end()
+}
+
+// TestLostUnnoticed: a server that learns from a failed write that another one
+// owns the namespace stands by too, and does not wait for it inside the broker.
+func TestLostUnnoticed(t *testing.T) {
+	on := newShelf()
+	on.silent = true
+	s := share(t, on, Config{})
+	r := s.next(stateReady)
+	on.seize(other)
+	if code, text := request(t, http.MethodPost, r.Dashboard+"/api/v1/send/q?create=queue", `{"body":"x"}`); code != http.StatusServiceUnavailable {
+		t.Errorf("got %d %s", code, text)
+	}
+	s.next(stateStandby)
+	on.release()
+	s.next(stateReady)
+	s.end()
+}
+
 // TestOwnFormerEpochNeedsNoStandby: what a server lost to nobody is its own
 // again, and nobody is told that it stood by.
 func TestOwnFormerEpochNeedsNoStandby(t *testing.T) {
@@ -259,6 +292,24 @@ func TestOwnFormerEpochNeedsNoStandby(t *testing.T) {
 	s.end()
 	if strings.Contains(s.out.String(), "Standing by") {
 		t.Errorf("printed is %q", &s.out)
+	}
+}
+
+// TestClientsOfAStandby: the process is well; whoever wants more is told where to
+// go.
+func TestClientsOfAStandby(t *testing.T) {
+	on := newShelf()
+	on.seize(other)
+	t.Setenv("MAYFLY_SERVER", share(t, on, Config{}).next(stateStandby).Dashboard)
+	if out, complaint, code := typed(t, "", "healthcheck"); code != exitOK || out != "ok\n" {
+		t.Errorf("got %d %q %q", code, out, complaint)
+	}
+	if out, complaint, code := typed(t, "", "healthcheck", "--json"); code != exitOK || !strings.Contains(out, `"owner":"http://till-2.example:8080"`) {
+		t.Errorf("got %d %q %q", code, out, complaint)
+	}
+	const want = "mayfly: Standing by: the server at http://till-2.example:8080 owns the namespace default.\n"
+	if _, complaint, code := typed(t, "", "send", "q", "x"); code != exitFailed || complaint != want {
+		t.Errorf("got %d %q", code, complaint)
 	}
 }
 
@@ -288,11 +339,10 @@ func TestOwnerChangesWhileStandingBy(t *testing.T) {
 	s := share(t, on, Config{})
 	r := s.next(stateStandby)
 	on.seize(other)
-	for {
-		if _, text := request(t, http.MethodGet, r.Dashboard+"/readyz", ""); strings.Contains(text, other.Dashboard) {
-			break
-		}
-	}
+	eventually(t, "it names the other one", func() bool {
+		_, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
+		return strings.Contains(text, other.Dashboard)
+	})
 	s.end()
 	if strings.Count(s.out.String(), "Standing by") != 1 {
 		t.Errorf("printed is %q", &s.out)
@@ -331,11 +381,7 @@ func TestWaitsForItsStore(t *testing.T) {
 	on := newShelf()
 	on.fail(engine.ErrUnreachable)
 	s := share(t, on, Config{Wait: time.Hour})
-	for on.opened() < 2 {
-		if t.Context().Err() != nil {
-			t.Fatal("it does not try again")
-		}
-	}
+	eventually(t, "it tries again", func() bool { return on.opened() > 1 })
 	if s.out.String() != "" {
 		t.Errorf("printed is %q", &s.out)
 	}
@@ -348,12 +394,10 @@ func TestWaitsForItsStore(t *testing.T) {
 	// Once it has owned the namespace it never gives up, and says why it waits.
 	on.fail(errors.New("MongoDB does not know this user"))
 	on.seize(other)
-	for {
+	eventually(t, "it says why it waits", func() bool {
 		code, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
-		if code == 503 && strings.Contains(text, "MongoDB does not know this user") {
-			break
-		}
-	}
+		return code == 503 && strings.Contains(text, "MongoDB does not know this user")
+	})
 	if _, text := request(t, http.MethodGet, r.Dashboard+"/", ""); !strings.Contains(text, "Waiting for the database") {
 		t.Errorf("the page is %s", text)
 	}
@@ -361,6 +405,31 @@ func TestWaitsForItsStore(t *testing.T) {
 	on.fail(nil)
 	s.next(stateReady)
 	s.end()
+}
+
+// TestStoreGoneWhileStandingBy: a server that stands by does not end because it
+// cannot see the owner for a while.
+func TestStoreGoneWhileStandingBy(t *testing.T) {
+	on := newShelf()
+	on.seize(other)
+	s := share(t, on, Config{})
+	r := s.next(stateStandby)
+	on.fail(errors.New("MongoDB has no primary"))
+	eventually(t, "it says what is wrong", func() bool {
+		_, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
+		return text == "Standing by: MongoDB has no primary.\n"
+	})
+	on.fail(nil)
+	eventually(t, "it names the owner again", func() bool {
+		_, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
+		return strings.Contains(text, other.Dashboard)
+	})
+	on.release()
+	s.next(stateReady)
+	s.end()
+	if strings.Count(s.out.String(), "Standing by") != 1 {
+		t.Errorf("printed is %q", &s.out)
+	}
 }
 
 // TestLostFileIsTheEnd: a store of one process is lost for good.
