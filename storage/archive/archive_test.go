@@ -144,6 +144,24 @@ func (s source) Past(context.Context, engine.PastQuery) iter.Seq2[engine.PastEve
 
 func (s source) Epoch() uint64 { return 1 }
 
+// TestOrphans leaves behind what no message refers to.
+func TestOrphans(t *testing.T) {
+	s := new(memory.Store)
+	commit(t, s, &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q"}},
+		Contents: []engine.StoredContent{content(5, 3), content(6, 3), content(7, 70_000), content(8, 0)},
+		Bodies:   []engine.Body{{Key: 5, Bytes: []byte("its")}, {Key: 6, Bytes: []byte("own")}, {Key: 7, Bytes: make([]byte, 70_000)}},
+		Messages: []engine.Message{{Key: 6, Content: 6, Holder: 1, Seq: 1}}})
+	got := held(t, restore(t, backup(t, s), new(memory.Store)))
+	if len(got.Records) != 4 || len(got.Bodies) != 1 { // the clock, the queue, a content, a message
+		t.Errorf("there are %v", got)
+	}
+	for _, b := range got.Bodies {
+		if b != "own" {
+			t.Errorf("a body is %q", b)
+		}
+	}
+}
+
 // zeros is a body that takes no memory.
 type zeros struct{ *io.SectionReader }
 

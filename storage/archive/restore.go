@@ -20,7 +20,14 @@ type Checked struct {
 	file io.ReadSeeker
 	sum  [sha256.Size]byte
 	ids  *identities
+	used keys // contents that messages refer to
 }
+
+// keys is a set of keys that mostly follow each other, as bits.
+type keys map[engine.Key]uint64
+
+func (s keys) add(k engine.Key)      { s[k/64] |= 1 << (k % 64) }
+func (s keys) has(k engine.Key) bool { return s[k/64]&(1<<(k%64)) != 0 }
 
 // Check reads a backup from its beginning to its end. examine, unless it is
 // nil, is given every record, and can refuse the backup for what is in it.
@@ -28,12 +35,15 @@ func Check(ctx context.Context, file io.ReadSeeker, examine func(engine.Record) 
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read the backup: %w", err)
 	}
-	c := &Checked{file: file, ids: &identities{}}
+	c := &Checked{file: file, ids: &identities{}, used: keys{}}
 	meet := change(c.ids.meeting)
 	var err error
 	c.Summary, c.sum, err = read(ctx, file, Visitor{
 		Record: func(r engine.Record) error {
 			meet.record(r)
+			if m, ok := r.(engine.Message); ok {
+				c.used.add(m.Content)
+			}
 			if examine == nil {
 				return nil
 			}
@@ -58,7 +68,8 @@ type Restored struct {
 }
 
 // Restore puts the backup into a store, which must be empty but for events of
-// servers that started and stopped there. The store is to be closed and opened
+// servers that started and stopped there. Contents that no message refers to,
+// which some stores keep for a while, are left out. The store is to be closed and opened
 // again before it is served. After an error it is marked as half full, see the
 // package comment, if the restore had begun.
 func (c *Checked) Restore(ctx context.Context, into engine.Store) (done Restored, err error) {
@@ -71,7 +82,7 @@ func (c *Checked) Restore(ctx context.Context, into engine.Store) (done Restored
 		return done, err
 	}
 	r := &restoring{
-		ctx: ctx, into: into, ids: c.ids, move: c.ids.moved, written: map[engine.Key]engine.Packed{}, b: &engine.Batch{Hard: true, Now: c.Clock}, now: c.Clock,
+		ctx: ctx, into: into, move: c.ids.moved, used: c.used, written: map[engine.Key]engine.Packed{}, b: &engine.Batch{Hard: true, Now: c.Clock}, now: c.Clock,
 	}
 	r.history, _ = into.(engine.History)
 	there, err := r.look()
@@ -103,8 +114,8 @@ type restoring struct {
 	ctx     context.Context //nolint:containedctx // it lives for one call
 	into    engine.Store
 	history engine.History // nil if the store has none
-	ids     *identities
 	move    change
+	used    keys
 	written map[engine.Key]engine.Packed // contents by their new key, as much as the next server will keep
 
 	now    engine.Instant
@@ -174,6 +185,9 @@ func (r *restoring) record(rec engine.Record) error {
 		}
 		r.rank = rank(rec)
 	}
+	if c, ok := rec.(engine.StoredContent); ok && !r.used.has(c.Key) {
+		return nil
+	}
 	switch rec := r.move.record(rec).(type) {
 	case engine.Entity:
 		r.b.Entities = append(r.b.Entities, rec)
@@ -198,6 +212,9 @@ func (r *restoring) record(rec engine.Record) error {
 }
 
 func (r *restoring) body(c engine.StoredContent, body io.Reader) error {
+	if !r.used.has(c.Key) {
+		return nil
+	}
 	c.Key = r.move.key(c.Key)
 	size := c.Content.BodySize()
 	if size > staged {

@@ -30,7 +30,7 @@ func served(t *testing.T, s engine.Store) (*broker.Broker, error) {
 // before or after it was done. Each time nobody serves, copies or trusts the
 // half; and to restore once more makes it whole.
 func TestInterrupted(t *testing.T) {
-	from := random(t, drawer(t), 5)
+	from := random(t, drawer(t), 6)
 	want, file := held(t, from), backup(t, from)
 	calls := 0
 	try := func(plan func(int) storetest.Fault) (*memory.Store, error) {

@@ -232,8 +232,9 @@ func (w *writing) body(ctx context.Context, c engine.StoredContent) (err error) 
 	return nil
 }
 
-// block is how many events are in memory at once, more or less.
-const block = 512
+// block is how many events are in memory at once, more or less: few enough for
+// drivers to find them at one go.
+const block = 400
 
 // history writes events oldest first, though a source yields them the other way
 // round: it goes over them once to learn where each block begins, then over the
@@ -256,7 +257,7 @@ func (w *writing) history(ctx context.Context) error {
 			end = starts[i-1]
 		}
 		var events []engine.PastEvent
-		for e, err := range w.from.Past(ctx, engine.PastQuery{Before: end}) {
+		for e, err := range w.from.Past(ctx, engine.PastQuery{From: start.At, Before: end}) {
 			if err != nil {
 				return err
 			}
