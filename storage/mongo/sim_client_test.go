@@ -65,6 +65,8 @@ type client struct {
 	stood  time.Duration // what the clock showed when it froze
 	cut    chan struct{} // nil: connected; closed when it is again
 	deaf   bool          // what it says is heard all the same
+	delay  time.Duration // on top of all else, before a request takes effect
+	lag    time.Duration // likewise, before its answer
 }
 
 var _ server = (*client)(nil)
@@ -110,6 +112,20 @@ func (c *client) apart(for_ time.Duration, deaf bool) {
 	}
 	c.cut, c.deaf = make(chan struct{}), deaf
 	c.after(for_, func() { close(c.cut); c.cut = nil })
+}
+
+// lags lets all answers to what is sent from now on come late.
+func (c *client) lags(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lag = by
+}
+
+// delays lets all that is sent from now on take effect late.
+func (c *client) delays(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.delay = by
 }
 
 // after does something with c locked when the time has come.
@@ -178,6 +194,7 @@ func (c *client) draw(op string, in collection, id string) fate {
 	c.mu.Lock()
 	n := c.nth[key]
 	c.nth[key] = n + 1
+	delay, lag := c.delay, c.lag
 	c.mu.Unlock()
 	r := rand.New(rand.NewPCG(c.seed^hash(key), n))
 
@@ -190,6 +207,8 @@ func (c *client) draw(op string, in collection, id string) fate {
 	if happens(w.slow) {
 		f.after = upTo(r, w.most)
 	}
+	f.before += delay
+	f.after += lag
 	switch {
 	case happens(w.vanish):
 		f.vanishes, f.mute = true, true

@@ -214,6 +214,23 @@ func (j *judge) loaded(epoch uint64, got truth, clock engine.Instant) {
 	j.base, j.epoch, j.log, j.safe, j.clock = got, epoch, nil, 0, max(j.clock, clock)
 }
 
+// reloaded hears what an owner found that has loaded before and commits nothing
+// just now.
+func (j *judge) reloaded(epoch uint64, got truth) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.epoch != epoch {
+		return
+	}
+	state := maps.Clone(j.base)
+	for _, c := range j.log {
+		state.apply(c.batch)
+	}
+	if d := differ(state.visible(), got); d != "" {
+		j.wrong("epoch %d found something else when it loaded again:\n\t%s", epoch, d)
+	}
+}
+
 // match says how many of the commits since the last load are in got; negative
 // if it is none of the states that may be.
 func (j *judge) match(got truth) int {

@@ -1,46 +1,155 @@
 package mongo
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"mayfly/engine"
 )
 
+// Two processes and good weather, but for what a test does to the first owner.
+type pair struct {
+	*world
+	*testing.T
+}
+
+const pairLease = 5 * time.Second
+
+// inPair runs a test of two processes for many moments between two beats.
+func inPair(t *testing.T, test func(p pair, phase time.Duration)) {
+	t.Helper()
+	for phase := time.Duration(0); phase < pairLease/5; phase += pairLease / 40 {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{seed: uint64(phase), db: new(toy), lease: pairLease, began: time.Now(), judge: &judge{}}
+			test(pair{w, t}, phase)
+			w.settle()
+		})
+	}
+}
+
+func (p pair) open(c *client) *Store {
+	s, err := openOn(p.Context(), c, nil, Options{Lease: p.lease, clock: c.clock, Standby: func(engine.Owner) {}})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return s
+}
+
+// succeeded opens the next epoch and expects that the former owner does not
+// think that it owns. It is asked when it can be.
+func (p pair) succeeded(c *client, former *Store, circumstances ...any) {
+	next := p.open(p.connect("next", weather{}))
+	if c.hold() != nil {
+		return
+	}
+	if former.Owned() {
+		p.Errorf("epoch %d owns beside epoch %d: %v", former.Epoch(), next.Epoch(), circumstances)
+	}
+	c.kill()
+	_ = former.Close()
+	if err := next.Close(); err != nil {
+		p.Error(err)
+	}
+}
+
 // An owner that hears nothing for a while sends its beat again and again. Nobody
 // sees more in the repetitions than in the first that got through, so they must
-// not keep it longer in office. Then it is cut off, and another one takes over.
+// not keep it longer in office. Then it hears once more that all is well, if it
+// asks in that moment, and is cut off.
 func TestARepeatedBeatIsNoNewOne(t *testing.T) {
-	const lease = 5 * time.Second
-	for phase := time.Duration(0); phase < lease/5; phase += lease / 40 {
-		for deaf := lease / 10; deaf < 3*lease/4; deaf += lease / 10 {
-			synctest.Test(t, func(t *testing.T) {
-				w := &world{seed: uint64(phase + deaf), db: new(toy), lease: lease, began: time.Now(), judge: &judge{}}
-				opened := func(name string) (*Store, *client) {
-					c := w.connect(name, weather{})
-					s, err := openOn(t.Context(), c, nil, Options{Lease: lease, clock: c.clock, Standby: func(engine.Owner) {}})
-					if err != nil {
-						t.Fatal(err)
-					}
-					return s, c
-				}
-				former, c := opened("former")
-				time.Sleep(2*lease + phase)
-				c.deafen(deaf)
-				// It hears once more that all is well, if it asks in that moment.
-				time.AfterFunc(deaf+lease/20, func() { c.part(10 * lease) })
-				next, _ := opened("next")
-				if former.Owned() {
-					t.Errorf("deaf for %v from %v after a beat: it owns beside epoch %d", deaf, phase, next.Epoch())
-				}
-				c.kill()
-				_ = former.Close()
-				if err := next.Close(); err != nil {
-					t.Error(err)
-				}
-				w.settle()
-			})
-		}
+	for deaf := pairLease / 10; deaf < 3*pairLease/4; deaf += pairLease / 10 {
+		inPair(t, func(p pair, phase time.Duration) {
+			c := p.connect("former", weather{})
+			former := p.open(c)
+			time.Sleep(2*p.lease + phase)
+			c.deafen(deaf)
+			time.AfterFunc(deaf+p.lease/20, func() { c.part(10 * p.lease) })
+			p.succeeded(c, former, "deaf for", deaf, "from", phase, "after a beat")
+		})
 	}
+}
+
+// The lease runs from before the request, not from its answer.
+func TestAnAnswerIsLate(t *testing.T) {
+	for lag := pairLease / 20; lag < pairLease/2; lag += pairLease / 20 {
+		inPair(t, func(p pair, phase time.Duration) {
+			c := p.connect("former", weather{})
+			former := p.open(c)
+			time.Sleep(2*p.lease + phase)
+			c.lags(lag)
+			time.AfterFunc(p.lease/5+lag+p.lease/50, func() { c.part(10 * p.lease) })
+			p.succeeded(c, former, "late by", lag, "from", phase, "after a beat")
+		})
+	}
+}
+
+// A deafClaim hears nothing for a while from when it claims an epoch.
+type deafClaim struct {
+	*client
+	for_ time.Duration
+}
+
+func (d *deafClaim) Insert(ctx context.Context, in collection, doc bson.Raw) error {
+	if in == owners && d.for_ > 0 {
+		d.deafen(d.for_)
+		d.for_ = 0
+	}
+	return d.client.Insert(ctx, in, doc)
+}
+
+// So it does when the answer to the claim is late.
+func TestAClaimIsAnsweredLate(t *testing.T) {
+	for deaf := pairLease / 10; deaf < pairLease; deaf += pairLease / 20 {
+		inPair(t, func(p pair, phase time.Duration) {
+			c := p.connect("former", weather{})
+			c.seed += uint64(phase)
+			former, err := openOn(p.Context(), &deafClaim{c, deaf}, nil, Options{Lease: p.lease, clock: c.clock})
+			if err != nil {
+				c.kill()
+				return // it was too late
+			}
+			c.part(10 * p.lease)
+			p.succeeded(c, former, "deaf for", deaf, "when it took over")
+		})
+	}
+}
+
+// A beat that nobody saw in time, because it was long on its way, does not
+// return the namespace to its owner; even if the owner stood still meanwhile and
+// sees the answer before it sees the clock.
+func TestABeatThatCameTooLate(t *testing.T) {
+	for delay := pairLease / 2; delay < 2*pairLease; delay += pairLease / 20 {
+		inPair(t, func(p pair, phase time.Duration) {
+			c := p.connect("former", weather{})
+			former := p.open(c)
+			time.Sleep(2*p.lease + phase)
+			c.part(p.lease / 2)
+			time.Sleep(p.lease / 2)
+			c.delays(delay)
+			time.Sleep(p.lease / 10)
+			c.freeze(delay)
+			p.succeeded(c, former, "on its way for", delay)
+		})
+	}
+}
+
+// Who closes in good order keeps nobody waiting.
+func TestReleased(t *testing.T) {
+	inPair(t, func(p pair, phase time.Duration) {
+		for range 3 {
+			began := time.Now()
+			s := p.open(p.connect("somebody", weather{}))
+			if took := time.Since(began); took > p.lease/2 {
+				p.Errorf("it took %v to open what was released", took)
+			}
+			time.Sleep(phase)
+			if err := s.Close(); err != nil {
+				p.Error(err)
+			}
+		}
+	})
 }

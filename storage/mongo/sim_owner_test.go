@@ -47,13 +47,16 @@ func (p *process) sleep(most time.Duration) { time.Sleep(upTo(p.Rand, most)) }
 
 // mostTrouble is the longest that a process stands still or is cut off, in
 // leases.
-const mostTrouble = 4
+const mostTrouble = 12
 
 // trouble comes to the process some time soon: it stands still for a while, is
 // cut off, or dies.
 func (p *process) trouble(soon time.Duration) {
 	c := p.client
-	d := time.Duration(p.Float64() * mostTrouble * float64(p.lease))
+	d := time.Duration(p.Float64() * float64(4*p.lease))
+	if p.IntN(8) == 0 {
+		d *= mostTrouble / 4 // long enough for two others
+	}
 	again := upTo(p.Rand, p.lease/2)
 	what := p.IntN(10)
 	time.AfterFunc(time.Duration(p.Float64()*float64(soon)), func() {
@@ -94,6 +97,9 @@ func (p *process) own() {
 	}
 	p.tell("%s has epoch %d", p.client.name, s.Epoch())
 	b := broker{process: p, client: p.client, s: s, ctx: ctx, epoch: s.Epoch(), keys: engine.NewKeys(s.Epoch())}
+	if p.IntN(4) == 0 {
+		p.sleep(3 * time.Second) // what was replayed is being applied
+	}
 	healthy := b.load() == nil && b.work()
 	err = s.Close()
 	p.tell("%s closes epoch %d: %v", p.client.name, s.Epoch(), err)
@@ -194,10 +200,11 @@ func (b *broker) work() bool {
 		default:
 		}
 		b.act()
-		if b.IntN(8) == 0 {
-			if !b.readBody() {
-				return false
-			}
+		switch b.IntN(12) {
+		case 0:
+			b.readBody()
+		case 1:
+			b.reload()
 		}
 		if !b.commit(b.next()) {
 			return false
@@ -284,11 +291,24 @@ func bodyOf(k engine.Key) []byte {
 	return bytes.Repeat([]byte{byte(k), byte(k >> 40), byte(r.Uint32())}, 1+r.IntN(100))
 }
 
+// reload reads all again, in the middle of applying and sweeping.
+func (b *broker) reload() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*b.lease)
+	defer cancel()
+	t, _, _, err := read(ctx, b.s)
+	if err == nil {
+		err = b.client.hold()
+	}
+	if err == nil && b.s.Owned() {
+		b.judge.reloaded(b.epoch, t)
+	}
+}
+
 // readBody reads a body that must be there.
-func (b *broker) readBody() bool {
+func (b *broker) readBody() {
 	k, ok := pick(b.Rand, b.bodies)
 	if !ok || !b.bodies[k] || b.client.hold() != nil {
-		return true
+		return
 	}
 	if err := checkBody(b.ctx, b.s, k); err != nil {
 		if b.client.hold() == nil && b.s.Owned() && (errors.Is(err, engine.ErrMessageNotFound) || errors.Is(err, errOtherBody)) {
@@ -296,7 +316,6 @@ func (b *broker) readBody() bool {
 		}
 		b.tell("%s: body %d: %v", b.client.name, k, err)
 	}
-	return true
 }
 
 var errOtherBody = errors.New("the body is another one")

@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -25,7 +26,7 @@ import (
 // With -sim.schedules there are more or fewer of them than usual.
 var (
 	simSeed      = flag.Uint64("sim.seed", 0, "the only schedule of the simulation to run, step by step; zero: many")
-	simSchedules = flag.Int("sim.schedules", 0, "how many schedules the simulation runs; zero: 2,000, and 20,000 in CI")
+	simSchedules = flag.Int("sim.schedules", 0, "how many schedules the simulation runs; zero: 2,000, in CI 20,000, fewer with -race or -short")
 )
 
 // A plan is what all schedules of a test have in common.
@@ -34,6 +35,7 @@ type plan struct {
 	unguarded bool // the database does not compare versions
 	unburied  bool // the database deletes what is to have a tombstone
 	clocks    bool // clocks go ten times as fast as others, or as slow
+	enough    int  // after so many that ended wrong there are no more schedules; zero: all are run
 }
 
 // A world is one database and those who come and go on it, for a while.
@@ -143,7 +145,7 @@ func forecast(r *rand.Rand, lease time.Duration) weather {
 }
 
 // run plays one schedule and says what was wrong.
-func run(t *testing.T, seed uint64, p plan, told func(string, ...any)) (err error) {
+func run(t *testing.T, seed uint64, p plan, told func(string, ...any)) (sum tally, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the world ended: %v", r)
@@ -160,8 +162,9 @@ func run(t *testing.T, seed uint64, p plan, told func(string, ...any)) (err erro
 		w.weather = forecast(r, w.lease)
 		w.kept = 1 + r.IntN(10)
 		err = w.play()
+		sum = w.judge.tally
 	})
-	return err
+	return sum, err
 }
 
 func (w *world) play() error {
@@ -171,6 +174,10 @@ func (w *world) play() error {
 		name := string(rune('A' + i))
 		p := &process{world: w, name: name, Rand: rand.New(rand.NewPCG(w.seed, 2+uint64(i)))}
 		wg.Go(p.live)
+	}
+	if w.rnd.IntN(2) == 0 {
+		l := &looker{world: w, Rand: rand.New(rand.NewPCG(w.seed, 99))}
+		wg.Go(l.live)
 	}
 	wg.Wait()
 	if err := w.judge.verdict(); err != nil {
@@ -186,6 +193,7 @@ func (w *world) play() error {
 			w.db.purge(time.Now())
 		}
 	}
+	w.judge.compare()
 	return w.judge.verdict()
 }
 
@@ -300,14 +308,16 @@ func (w *world) checkJournal(s *Store) error {
 	return nil
 }
 
-// schedules is how many a test runs of each kind.
+// schedules is how many a test runs that usually runs a few.
 func schedules(few int) int {
-	switch {
+	switch ci := os.Getenv("CI") != ""; {
 	case *simSchedules != 0:
 		return *simSchedules
-	case testing.Short():
+	case raced && ci:
+		return few / 2
+	case raced, testing.Short():
 		return few / 10
-	case os.Getenv("CI") != "":
+	case ci:
 		return few * 10
 	default:
 		return few
@@ -315,34 +325,37 @@ func schedules(few int) int {
 }
 
 // wrong runs n schedules of a plan and counts those that ended wrong; the first
-// of them is handed to report.
+// few of them are handed to report.
 func wrong(t *testing.T, n int, p plan, report func(seed uint64, err error)) int {
-	var next, bad atomic.Uint64
-	var once sync.Mutex
-	first := 0
-	t.Run("", func(t *testing.T) {
-		for range runtime.GOMAXPROCS(0) {
-			t.Run("", func(t *testing.T) {
+	var next atomic.Uint64
+	var mu sync.Mutex // guards the rest
+	var sum tally
+	played, bad := 0, 0
+	t.Run("all", func(t *testing.T) {
+		for i := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
-				for {
-					seed := next.Add(1)
-					if seed > uint64(n) {
-						return
-					}
-					if err := run(t, seed, p, nil); err != nil {
-						bad.Add(1)
-						once.Lock()
-						if first++; first <= 10 {
-
+				for seed := next.Add(1); seed <= uint64(n); seed = next.Add(1) {
+					one, err := run(t, seed, p, nil)
+					mu.Lock()
+					sum.add(one)
+					played++
+					if err != nil {
+						if bad++; bad <= 5 {
 							report(seed, err)
 						}
-						once.Unlock()
+					}
+					over := bad == p.enough && bad > 0
+					mu.Unlock()
+					if over {
+						next.Store(uint64(n))
 					}
 				}
 			})
 		}
 	})
-	return int(bad.Load())
+	t.Logf("%d of %d schedules end wrong; %v", bad, played, sum)
+	return bad
 }
 
 // Whatever happens, what was acknowledged is there and nothing else is, and no
@@ -359,14 +372,12 @@ func TestProtocolWithWrongClocks(t *testing.T) {
 
 func protocol(t *testing.T, p plan, few int) {
 	if *simSeed != 0 {
-		if err := run(t, *simSeed, p, t.Logf); err != nil {
+		if _, err := run(t, *simSeed, p, t.Logf); err != nil {
 			t.Errorf("seed %d: %v", *simSeed, err)
 		}
 		return
 	}
-	n := schedules(few)
-	bad := wrong(t, n, p, func(seed uint64, err error) { t.Errorf("-sim.seed %d: %v", seed, err) })
-	t.Logf("%d of %d schedules end wrong", bad, n)
+	wrong(t, schedules(few), p, func(seed uint64, err error) { t.Errorf("-sim.seed %d: %v", seed, err) })
 }
 
 // Without any one of its protections the protocol goes wrong, and the
@@ -382,10 +393,11 @@ func TestProtections(t *testing.T) {
 		"tombstone":     {unburied: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := schedules(200)
-			bad := wrong(t, n, p, func(seed uint64, err error) { t.Logf("for example %d: %v", seed, err) })
-			t.Logf("%d of %d schedules end wrong", bad, n)
-			if bad == 0 {
+			n := cmp.Or(*simSchedules, 200)
+			if raced || testing.Short() {
+				n, p.enough = 1000, 1
+			}
+			if wrong(t, n, p, func(uint64, error) {}) == 0 {
 				t.Error("nobody would miss it")
 			}
 		})
