@@ -1,0 +1,349 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/storage"
+	"mayfly/storage/archive"
+	"mayfly/storage/mongo/mongotest"
+	"mayfly/web/api"
+)
+
+// A vault is a folder with stores and backups in it, and somebody at a shell.
+type vault struct {
+	*testing.T
+	dir string
+}
+
+func (s vault) at(name string) string    { return filepath.Join(s.dir, name) }
+func (s vault) store(name string) string { return "sqlite:" + s.at(name) }
+
+// does is a command that succeeds.
+func (s vault) does(want string, args ...string) {
+	s.Helper()
+	out, complaint, code := typed(s.T, "", args...)
+	if code != exitOK || !strings.Contains(out, want) || strings.Count(out, "\n") != 1 || complaint != "" {
+		s.Errorf("%q: got %d %q %q, want %q", args, code, out, complaint, want)
+	}
+}
+
+// fails is a command that does not, and says why in a sentence.
+func (s vault) fails(want string, args ...string) {
+	s.Helper()
+	out, complaint, code := typed(s.T, "", args...)
+	if code != exitFailed || !strings.Contains(complaint, want) || !strings.HasPrefix(complaint, "mayfly: ") || strings.Count(complaint, "\n") != 1 || out != "" {
+		s.Errorf("%q: got %d %q %q, want %q", args, code, out, complaint, want)
+	}
+}
+
+// fill has a server put something into a store. It is left running.
+func (s vault) fill(url string) *server {
+	s.Helper()
+	server := serving(s.T, Config{Store: url})
+	for _, args := range [][]string{
+		{"send", "orders", "hello", "--create", "--count", "3"}, {"send", "orders", "later", "--at", "1h"},
+		{"send", "orders", strings.Repeat("large", 30_000)}, {"receive", "orders", "--then", "dead-letter"},
+	} {
+		if _, complaint, code := typed(s.T, "", append(args, "--server", server.Dashboard)...); code != exitOK {
+			s.Fatalf("%q: %s", args, complaint)
+		}
+	}
+	return server
+}
+
+// TestBackupAndRestore goes all the way: a copy beside the server, checked,
+// restored, served, checked, compacted.
+func TestBackupAndRestore(t *testing.T) {
+	s := vault{t, t.TempDir()}
+	before := s.fill(s.store("shop.db"))
+	const what = ": 1 queue, 5 messages with 146 KiB of bodies"
+	s.does("shop.db is sound"+what, "verify", "--store", s.store("shop.db"))
+	s.does(" to "+s.at("shop.backup")+what, "backup", s.at("shop.backup"), "--store", s.store("shop.db"))
+	s.does("shop.backup is whole and sound"+what, "verify", s.at("shop.backup"))
+	if info, err := os.Stat(s.at("shop.backup")); err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	s.fails("is there already; --force takes its place", "backup", s.at("shop.backup"), "--store", s.store("shop.db"))
+	s.does("Wrote ", "backup", s.at("shop.backup"), "--force", "--store", s.store("shop.db"))
+	s.fails("in use by this process", "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
+	s.fails("in use by this process", "compact", "--store", s.store("shop.db"))
+	want := entity(t, before, "orders").Counts
+	if err := before.stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(`into an empty store only, and "orders" is in this one`, "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
+	s.does("into "+s.at("new.db")+what, "restore", s.at("shop.backup"), "--store", s.store("new.db"))
+	s.does("new.db is sound"+what, "verify", "--store", s.store("new.db"))
+	s.does("new.db takes ", "compact", "--store", s.store("new.db"))
+	after := serving(t, Config{Store: s.store("new.db")})
+	if got := entity(t, after, "orders").Counts; got != want || got != (api.Counts{Active: 3, Scheduled: 1, DeadLetter: 1}) {
+		t.Errorf("there are %+v of %+v", got, want)
+	}
+	s.does("Sent 1 message to orders: #6.", "send", "orders", "more", "--server", after.Dashboard)
+	out, _, _ := typed(t, "", "receive", "orders", "--max", "5", "--server", after.Dashboard)
+	if !strings.Contains(out, "hello") || !strings.Contains(out, "more") || !strings.Contains(out, "largelarge") {
+		t.Errorf("received is %.200q", out)
+	}
+	// What is left of all this are the files that were asked for.
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			t.Errorf("%s is left", e.Name())
+		}
+	}
+}
+
+func TestBackupByVariables(t *testing.T) {
+	s := vault{t, t.TempDir()}
+	if err := s.fill(s.store("shop.db")).stop(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MAYFLY_STORE", s.store("shop.db"))
+	t.Setenv("MAYFLY_NAMESPACE", "shop")
+	s.does("shop.db is sound", "verify")
+	var piped, said bytes.Buffer
+	if code := execute(t.Context(), []string{"backup", "-", "--no-history"}, nil, streams{strings.NewReader(""), &piped, &said}); code != exitOK ||
+		!strings.HasPrefix(said.String(), "Wrote ") || strings.Contains(said.String(), "event") {
+		t.Errorf("%d %q", code, &said)
+	}
+	out, complaint, code := typed(t, piped.String(), "verify", "-")
+	if code != exitOK || !strings.Contains(out, "standard input is whole and sound: 1 queue") || !strings.Contains(out, "of namespace shop, kept in sqlite, 20") {
+		t.Errorf("%d %q %q", code, out, complaint)
+	}
+}
+
+func TestBackupRefusals(t *testing.T) {
+	s := vault{t, t.TempDir()}
+	if err := s.fill(s.store("shop.db")).stop(); err != nil {
+		t.Fatal(err)
+	}
+	shop := []string{"--store", s.store("shop.db")}
+	with := func(args ...string) []string { return append(args, shop...) }
+	s.does("Wrote ", with("backup", s.at("good"))...)
+	good, err := os.ReadFile(s.at("good"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)/2] ^= 4
+	for name, text := range map[string][]byte{
+		"flipped": flipped, "torn": good[:len(good)-1], "longer": append(bytes.Clone(good), 0), "notes": []byte("not a backup"),
+		"newer": bytes.Replace(good, []byte("backup 1"), []byte("backup 2"), 1), "none": nil,
+	} {
+		if err := os.WriteFile(s.at(name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(s.at("good"), s.at("link")); err != nil {
+		t.Logf("no symbolic links here: %v", err)
+	}
+	for name, want := range map[string]string{
+		"flipped": "the backup is damaged", "torn": "cut off after", "longer": "something follows its end", "notes": "it is not a Mayfly backup",
+		"newer": "was written by a newer Mayfly", "none": "not a Mayfly backup", "absent": "the backup cannot be read", ".": "", "shop.db": "not a Mayfly backup",
+	} {
+		s.fails(want, "verify", s.at(name))
+		s.fails(want, "restore", s.at(name), "--store", s.store("untouched.db"))
+	}
+	s.fails("give its file instead of -", "restore", "-", "--store", s.store("untouched.db"))
+	s.fails("forgotten at once", "restore", s.at("good"), "--store", "memory:")
+	s.fails("is no file", with("backup", s.dir, "--force")...)
+	s.fails("is there already", with("backup", s.at("link"))...)
+	s.fails("cannot be written", with("backup", s.at("no/such/folder"))...)
+	s.fails("only that server can show", "backup", s.at("new"), "--store", "memory:")
+	s.fails("only that server can show", "verify", "--store", "memory:")
+	s.fails("nothing to compact in memory", "compact", "--store", "memory:")
+	s.fails("nothing to compact in MongoDB", "compact", "--store", "mongodb://127.0.0.1:1")
+	for _, command := range []string{"verify", "compact"} {
+		s.fails("there is no store", command, "--store", s.store("untouched.db"))
+		s.fails("not a Mayfly store", command, "--store", s.store("notes"))
+	}
+	s.fails(`unknown scheme "mongo"; `, "verify", "--store", "mongo://me:secret@host")
+	s.fails("cannot be called so", "verify", "--namespace", "a/b")
+	if _, err := os.Stat(s.at("untouched.db")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a store was made: %v", err)
+	}
+	if _, err := os.Stat(s.at("new")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a backup was made: %v", err)
+	}
+	if text, err := os.ReadFile(s.at("good")); err != nil || !bytes.Equal(text, good) {
+		t.Errorf("the backup has changed, %v", err)
+	}
+	if _, complaint, code := typed(t, "", "backup"); code != exitUsage || !strings.Contains(complaint, `mayfly backup --help`) {
+		t.Errorf("%d %q", code, complaint)
+	}
+}
+
+// TestUnsound has stores and a backup with something wrong in them.
+func TestUnsound(t *testing.T) {
+	s := vault{t, t.TempDir()}
+	open := func(name string) engine.Store {
+		store, err := storage.Open(t.Context(), s.store(name), storage.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	store := open("bad.db")
+	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Holder: 1, NextSeq: 9}},
+		Contents: []engine.StoredContent{{Key: 5, Content: engine.Content{}.Pack()}, {Key: 6, Content: engine.Content{BodySize: 7}.Pack()}},
+		Messages: []engine.Message{{Key: 5, Content: 5, Holder: 1, Seq: 1}, {Key: 6, Content: 6, Holder: 1, Seq: 2}, {Key: 7, Content: 99, Holder: 1, Seq: 3}},
+	}), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	out, complaint, code := typed(t, "", "verify", "--store", s.store("bad.db"))
+	if code != exitFailed || out != "What message #3 of \"orders\" says is not there: content 99.\nBody 6 of 7 bytes is not there.\n" ||
+		complaint != "mayfly: "+s.at("bad.db")+" is not sound: 2 things are wrong\n" {
+		t.Errorf("%d %q %q", code, out, complaint)
+	}
+	s.fails("body 6 is not in the store", "backup", s.at("bad"), "--store", s.store("bad.db"))
+
+	store = open("torn.db")
+	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Holder: 1, NextSeq: 9}},
+		Messages: []engine.Message{{Key: 7, Content: 99, Holder: 1, Seq: 3}},
+	}), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s.does("Wrote ", "backup", s.at("torn"), "--store", s.store("torn.db")) // whatever can be saved
+	out, complaint, code = typed(t, "", "verify", s.at("torn"))
+	if code != exitFailed || !strings.Contains(out, "content 99.") || !strings.Contains(complaint, "torn is not sound: 1 thing is wrong") {
+		t.Errorf("%d %q %q", code, out, complaint)
+	}
+	out, complaint, code = typed(t, "", "restore", s.at("torn"), "--store", s.store("new.db"))
+	if code != exitFailed || out != "" || !strings.Contains(complaint, "nothing was restored") || !strings.Contains(complaint, "content 99.") {
+		t.Errorf("%d %q %q", code, out, complaint)
+	}
+}
+
+// TestRestoreIsInterrupted leaves a half behind, which is neither served nor
+// copied, and restores once more.
+func TestRestoreIsInterrupted(t *testing.T) {
+	s := vault{t, t.TempDir()}
+	if err := s.fill(s.store("shop.db")).stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.does("Wrote ", "backup", s.at("good"), "--store", s.store("shop.db"))
+	f, err := os.Open(s.at("good"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c, err := archive.Check(t.Context(), f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := storage.Open(t.Context(), s.store("half.db"), storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancelCause(t.Context())
+	if _, err := c.Restore(ctx, &interrupted{Store: store, after: 3, end: func() { end(errStopped) }}); !errors.Is(err, errStopped) {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, complaint, code := typed(t, "", "verify", "--store", s.store("half.db"))
+	if code != exitFailed || !strings.Contains(out, "A backup was not restored to its end here: restore it once more.\n") {
+		t.Errorf("%d %q %q", code, out, complaint)
+	}
+	s.fails("not restored to its end here; restore it once more", "backup", s.at("copy"), "--store", s.store("half.db"))
+	err = run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Store: s.store("half.db")}, &bytes.Buffer{})
+	if !errors.Is(err, engine.ErrUnfinished) {
+		t.Errorf("it is served: %v", err)
+	}
+	out, complaint, code = typed(t, "", "restore", s.at("good"), "--store", s.store("half.db"))
+	if code != exitOK || !strings.Contains(out, "Restored ") || !strings.Contains(out, "What a restore before this one had left there was removed.\n") {
+		t.Errorf("%d %q %q", code, out, complaint)
+	}
+	s.does("half.db is sound: 1 queue, 5 messages", "verify", "--store", s.store("half.db"))
+}
+
+// interrupted ends the work after so many commits.
+type interrupted struct {
+	engine.Store
+	after int
+	end   func()
+}
+
+func (i *interrupted) Commit(ctx context.Context, b *engine.Batch) error {
+	if i.after--; i.after == 0 {
+		i.end()
+	}
+	return i.Store.Commit(ctx, b)
+}
+
+func TestStoppedBackup(t *testing.T) {
+	s := vault{t, t.TempDir()}
+	if err := s.fill(s.store("shop.db")).stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.does("Wrote ", "backup", s.at("good"), "--store", s.store("shop.db"))
+	ctx, end := context.WithCancelCause(t.Context())
+	end(errStopped)
+	for _, args := range [][]string{
+		{"backup", s.at("new"), "--store", s.store("shop.db")}, {"restore", s.at("good"), "--store", s.store("new.db")},
+		{"verify", "--store", s.store("shop.db")}, {"verify", s.at("good")}, {"compact", "--store", s.store("shop.db")},
+	} {
+		var out, complaint bytes.Buffer
+		if code := execute(ctx, args, nil, streams{strings.NewReader(""), &out, &complaint}); code != exitInterrupted || out.Len() > 0 {
+			t.Errorf("%q: %d %q %q", args, code, &out, &complaint)
+		}
+	}
+	for _, name := range []string{"new", "new.db"} {
+		if _, err := os.Stat(s.at(name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s was made: %v", name, err)
+		}
+	}
+}
+
+// TestBackupOnMongoDB takes a backup beside a server and restores it into
+// another namespace of the same database.
+func TestBackupOnMongoDB(t *testing.T) {
+	s := vault{t, t.TempDir()}
+	url := mongotest.URL(t)
+	before := s.fill(url)
+	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url)
+	s.does("Wrote ", "backup", s.at("shop.backup"), "--store", url)
+	s.fails("the namespace is owned by the server at "+before.Dashboard, "restore", s.at("shop.backup"), "--store", url)
+	s.fails("there is no namespace other", "verify", "--store", url, "--namespace", "other")
+	s.does("Restored ", "restore", s.at("shop.backup"), "--store", url, "--namespace", "other")
+	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url, "--namespace", "other")
+	s.does("Restored ", "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
+	after := serving(t, Config{Store: url, Namespace: "other"})
+	var got, want api.Messages
+	for _, w := range []struct {
+		at *server
+		to *api.Messages
+	}{{before, &want}, {after, &got}} {
+		if err := json.Unmarshal([]byte(get(t, w.at.Dashboard+path("peek", "orders")+"?from=1&count=20")), w.to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(got.Messages) != 4 || len(want.Messages) != 4 || *got.Messages[0].Body != *want.Messages[0].Body {
+		t.Errorf("there are %+v of %+v", got, want)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 999 << 10: "999 KiB", 1000 << 10: "0.977 MiB",
+		12_345_678: "11.8 MiB", 3 << 30: "3 GiB", 5 << 40: "5 TiB", 5 << 50: "5.12e+03 TiB",
+	} {
+		if got := size(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
