@@ -19,6 +19,12 @@ import (
 // ErrURL is wrapped by the errors about a URL that names no store.
 var ErrURL = errors.New("not the URL of a store")
 
+// Bounds of Options.Lease.
+const (
+	DefaultLease = mongo.DefaultLease
+	LeastLease   = mongo.LeastLease
+)
+
 // Options are what a store is opened with. Their zero value is right. All but
 // Logger are for a store that servers share, and mean nothing to the others.
 type Options struct {
@@ -28,7 +34,7 @@ type Options struct {
 	// Namespace is whose content it is. Empty: default.
 	Namespace string
 	// Lease is how long this server may be silent before others take the
-	// namespace over, from 300 ms. Zero: 5 s.
+	// namespace over, from LeastLease. Zero: DefaultLease.
 	Lease time.Duration
 	// Owner is what others tell people of this server; Epoch is filled in.
 	Owner engine.Owner

@@ -42,11 +42,7 @@ type Config struct {
 	open func(ctx context.Context, url string, o storage.Options) (engine.Store, error)
 }
 
-const (
-	defaultLease      = 5 * time.Second
-	leastLease        = 300 * time.Millisecond
-	defaultHistoryFor = 7 * 24 * time.Hour
-)
+const defaultHistoryFor = 7 * 24 * time.Hour
 
 // namespaceName is what a namespace may be called: it is part of addresses.
 var namespaceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,48}[A-Za-z0-9])?$`)
@@ -56,7 +52,7 @@ var namespaceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,48}[A-Za-z0-
 func (c *Config) complete() error {
 	c.HTTP, c.Admin = cmp.Or(c.HTTP, "127.0.0.1:8080"), cmp.Or(c.Admin, "127.0.0.1:5300")
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	c.Lease = cmp.Or(c.Lease, defaultLease)
+	c.Lease = cmp.Or(c.Lease, storage.DefaultLease)
 	c.HistoryFor = cmp.Or(c.HistoryFor, defaultHistoryFor)
 	if c.open == nil {
 		c.open = storage.Open
@@ -99,8 +95,8 @@ func (c *Config) checkSharing() error {
 	if c.Wait < 0 {
 		return fmt.Errorf("--wait is how long to try, not %s", c.Wait)
 	}
-	if c.Lease < leastLease {
-		return fmt.Errorf("--lease is at least %s, not %s", leastLease, c.Lease)
+	if c.Lease < storage.LeastLease {
+		return fmt.Errorf("--lease is at least %s, not %s", storage.LeastLease, c.Lease)
 	}
 	if c.Advertise == "" {
 		return nil

@@ -93,6 +93,9 @@ func (p *program) serve(ctx context.Context, b *broker.Broker) (fenced bool, err
 		if p.lost(b) {
 			return true, nil
 		}
+		if ctx.Err() != nil { // it was stopped before it began
+			err = nil
+		}
 		return false, errors.Join(err, p.close(b))
 	}
 	pages := openDashboard(b, p.c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
