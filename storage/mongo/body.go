@@ -39,13 +39,14 @@ func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("stage body %d: %w", k, err)
 	}
-	defer leave()
+	from := &outside{s: s, body: body, leave: leave}
+	defer func() { from.leave() }()
 	ctx, done := s.tied(ctx)
 	defer done()
 	s.mu.Lock()
 	s.staged[k] = true // so that nobody sweeps what comes
 	s.mu.Unlock()
-	l, err := s.keep(ctx, k, body)
+	l, err := s.keep(ctx, k, from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -54,6 +55,26 @@ func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	}
 	s.large[k] = l
 	return nil
+}
+
+// An outside body is one that Close does not wait for while it is read: who
+// sends it may take as long as he likes.
+type outside struct {
+	s     *Store
+	body  io.Reader
+	leave func() // what enter gave
+}
+
+func (o *outside) Read(p []byte) (int, error) {
+	o.leave()
+	o.leave = func() {}
+	n, err := o.body.Read(p)
+	leave, closed := o.s.enter(context.Background()) // it does not wait
+	if closed != nil {
+		return 0, closed
+	}
+	o.leave = leave
+	return n, err //nolint:wrapcheck // a reader passes on what it gets
 }
 
 func (s *Store) keep(ctx context.Context, k engine.Key, body io.Reader) (l largeDoc, err error) {

@@ -100,6 +100,8 @@ func (s *Store) Past(ctx context.Context, q engine.PastQuery) iter.Seq2[engine.P
 			return
 		}
 		defer leave()
+		ctx, done := s.tied(ctx)
+		defer done()
 		m := merging{late: s.unappliedPast(q), left: q.Limit, yield: yield}
 		pastOf(ctx, s.s, s.names, q, m.stored)
 		m.rest()

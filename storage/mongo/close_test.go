@@ -1,0 +1,97 @@
+package mongo
+
+import (
+	"context"
+	"io"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"mayfly/engine"
+)
+
+// closed expects that Close ends although somebody is busy with the store, and
+// before anything else happens.
+func closed(t *testing.T, s *Store) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- s.Close() }()
+	time.Sleep(time.Hour)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	default:
+		t.Error("Close has not returned after an hour")
+	}
+}
+
+// Who sends a body and stops in the middle keeps nobody from closing the store,
+// and learns that it is closed when he goes on.
+func TestCloseDoesNotWaitForSenders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := openOn(t.Context(), new(toy), nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, sender := io.Pipe()
+		staged := make(chan error, 1)
+		go func() { staged <- s.Stage(context.Background(), 7, body) }()
+		if _, err := sender.Write(make([]byte, smallBody+1)); err != nil {
+			t.Fatal(err)
+		}
+		closed(t, s)
+		if err := sender.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-staged; err == nil {
+			t.Error("a body was staged in a closed store")
+		}
+	})
+}
+
+// A mute server answers nothing that is asked of a collection.
+type mute struct {
+	server
+	in collection
+}
+
+func (m *mute) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error] {
+	if in != m.in {
+		return m.server.Range(ctx, in, r)
+	}
+	return func(yield func(bson.Raw, error) bool) {
+		<-ctx.Done()
+		yield(nil, context.Cause(ctx))
+	}
+}
+
+// Who reads the history of a database that does not answer, waits until the
+// namespace is lost, and not for ever.
+func TestPastEndsWithTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := openOn(t.Context(), &mute{new(toy), history}, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := make(chan error, 1)
+		asking, enough := context.WithCancel(context.Background())
+		defer enough()
+		go func() {
+			for _, err := range s.Past(asking, engine.PastQuery{}) {
+				read <- err
+			}
+		}()
+		synctest.Wait()
+		s.lose(engine.ErrFenced)
+		closed(t, s)
+		enough()
+		if err := <-read; err == nil {
+			t.Error("there was a history to be read")
+		}
+	})
+}
