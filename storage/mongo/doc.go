@@ -50,6 +50,7 @@
 //	large     ns/KEY                  which chunks are a longer body
 //	chunks    ns/KEY/ATTEMPT/NUMBER   1 MiB each
 //	settings  ns/applied, ns/format   how far the journal is applied; version of all this
+//	          ns/reader/TOKEN         somebody reads beside the owner (Look)
 //	history   ns/AT/EPOCH/NUMBER      events, for people (engine.History)
 //
 // # The indexes

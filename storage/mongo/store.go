@@ -109,7 +109,7 @@ type Store struct {
 	unwanted []largeDoc         // dropped while they were read
 
 	readers map[string]reader // who looks at the namespace; owned by beat
-	looked  atomic.Bool       // somebody does: nothing is deleted that it may need
+	looked  atomic.Bool       // somebody does, or may: nothing is deleted that it may need
 
 	mark    version   // what is applied; owned by apply
 	journal []entry   // applied and not trimmed, oldest first; likewise
@@ -165,6 +165,7 @@ func newStore(ctx context.Context, on server, leave func(context.Context) error,
 		holders: map[engine.HolderID]place{}, staged: map[engine.Key]bool{}, large: map[engine.Key]largeDoc{}, reading: map[engine.Key]int{},
 		pastBytes: -1,
 	}
+	s.looked.Store(true) // until it was seen who does
 	s.o.Process = cmp.Or(o.Process, s.token)
 	s.lease.clock = sinceBoot
 	if o.clock != nil {

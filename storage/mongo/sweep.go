@@ -38,18 +38,33 @@ func (s *Store) sweep() {
 		case <-s.life.Done():
 			return
 		case <-first:
-			err = s.sweepJournal(s.life)
+			if err = s.unseen(s.life); err == nil {
+				err = s.sweepJournal(s.life)
+			}
 		case <-s.toSweep:
 			err = s.sweepLarge(s.life)
 		case <-tick.C:
 			err = s.sweepTombstones(s.life)
 		case found := <-s.garbage:
-			err = s.sweepFound(s.life, found)
+			if err = s.unseen(s.life); err == nil {
+				err = s.sweepFound(s.life, found)
+			}
 		}
 		if err != nil && s.life.Err() == nil {
 			s.log.Warn("What nobody needs was not swept; it goes after the next open.", "namespace", s.names, "err", err)
 		}
 	}
+}
+
+// unseen waits until nobody looks at the namespace. Who began to under the former
+// owner may need what nobody else does.
+func (s *Store) unseen(ctx context.Context) error {
+	for s.looked.Load() {
+		if err := pause(ctx, s.lease.beatEvery()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sweepSlices deletes the documents of a span that unwanted picks.
