@@ -131,17 +131,9 @@ func (b *Broker) load(ctx context.Context) error {
 	}
 	keys := engine.NewKeys(store.Epoch())
 	ns := engine.New(engine.Options{Limits: b.limits, Keys: keys, Nonce: nonce})
-	var recorded engine.Instant
-	for r, err := range store.Load(ctx) {
-		if err == nil {
-			if c, ok := r.(engine.Clock); ok {
-				recorded = c.Now
-			}
-			err = ns.Restore(r)
-		}
-		if err != nil {
-			return errors.Join(fmt.Errorf("load the namespace: %w", err), store.Close())
-		}
+	recorded, err := restore(ctx, ns, store)
+	if err != nil { // closed no earlier: Close waits for those who read
+		return errors.Join(fmt.Errorf("load the namespace: %w", err), store.Close())
 	}
 	if b.clock == nil {
 		b.clock = newClock()
@@ -154,6 +146,22 @@ func (b *Broker) load(ctx context.Context) error {
 	b.ns = ns
 	b.store.Store(&opened{Store: store, keys: keys, epoch: store.Epoch(), from: b.events.Last()})
 	return nil
+}
+
+// restore has ns take in what the store remembers, and returns its clock.
+func restore(ctx context.Context, ns *engine.Namespace, store engine.Store) (recorded engine.Instant, err error) {
+	for r, err := range store.Load(ctx) {
+		if err != nil {
+			return recorded, err
+		}
+		if c, ok := r.(engine.Clock); ok {
+			recorded = c.Now
+		}
+		if err := ns.Restore(r); err != nil {
+			return recorded, err
+		}
+	}
+	return recorded, nil
 }
 
 // nonce is random, so that a lock token cannot be guessed from another.

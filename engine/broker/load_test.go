@@ -1,0 +1,47 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/storage/memory"
+)
+
+// reading is a store that is not to be closed by whoever receives its records.
+type reading struct {
+	engine.Store
+	t       *testing.T
+	yields  engine.Record
+	reading bool
+	closed  bool
+}
+
+func (r *reading) Load(context.Context) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		r.reading = true
+		yield(r.yields, nil)
+		r.reading = false
+	}
+}
+
+func (r *reading) Close() error {
+	if r.closed = true; r.reading {
+		r.t.Error("it is closed by whoever receives its records")
+	}
+	return nil
+}
+
+// What cannot be taken in ends the opening, and the store is closed, after it
+// was read.
+func TestLoadIsRefused(t *testing.T) {
+	s := &reading{Store: new(memory.Store), t: t, yields: engine.Entity{ID: 1, Kind: engine.Unfinished}}
+	if _, err := Open(t.Context(), func(context.Context) (engine.Store, error) { return s, nil }, Options{}); !errors.Is(err, engine.ErrUnfinished) {
+		t.Errorf("%v", err)
+	}
+	if !s.closed {
+		t.Error("the store is left open")
+	}
+}
