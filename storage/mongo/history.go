@@ -34,6 +34,11 @@ type pastDoc struct {
 	PurgeAt   *time.Time `bson:"purgeAt,omitempty"`
 }
 
+// pastGrace is how much longer than an owner the server keeps events. What the
+// server removes nobody counts, so it must not come first: the bytes that are
+// thought to be there would grow, and what is there be cut for it.
+const pastGrace = 24 * time.Hour
+
 func (s *Store) pastDoc(e engine.PastEvent) pastDoc {
 	exact := record.AppendEvent(nil, &e.Event)
 	d := pastDoc{
@@ -45,7 +50,7 @@ func (s *Store) pastDoc(e engine.PastEvent) pastDoc {
 		d.Key = strconv.FormatUint(uint64(e.Message.Key), 10)
 	}
 	if s.o.HistoryFor > 0 {
-		d.PurgeAt = date(e.At.Add(s.o.HistoryFor))
+		d.PurgeAt = date(e.At.Add(s.o.HistoryFor + pastGrace))
 	}
 	// What the plain fields and the names of all fields take, about.
 	d.Bytes = int64(len(exact)+len(d.ID)+len(d.Path)+len(d.To)+len(d.Actor)+len(d.Reason)) + 200

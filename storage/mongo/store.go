@@ -48,8 +48,8 @@ type Options struct {
 	// owner; Open then waits as long as it takes. Nil: Open does not wait for an
 	// owner that is alive, and fails with an *engine.OwnedError.
 	Standby func(engine.Owner)
-	// HistoryFor is how long the server may keep events before it deletes them by
-	// itself, a backstop of Forget; zero: for ever.
+	// HistoryFor is the age at which the owner forgets events. The server may
+	// delete by itself those that are a day older, a backstop; zero: none.
 	HistoryFor time.Duration
 
 	clock  func() time.Duration // of tests
