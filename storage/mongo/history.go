@@ -34,6 +34,10 @@ type pastDoc struct {
 	PurgeAt   *time.Time `bson:"purgeAt,omitempty"`
 }
 
+// largestEvent is what may be in one document of history. A topic that is deleted
+// may have had more rules than that: then it is told without them.
+const largestEvent = 8 << 20
+
 // pastGrace is how much longer than an owner the server keeps events. What the
 // server removes nobody counts, so it must not come first: the bytes that are
 // thought to be there would grow, and what is there be cut for it.
@@ -41,6 +45,10 @@ const pastGrace = 24 * time.Hour
 
 func (s *Store) pastDoc(e engine.PastEvent) pastDoc {
 	exact := record.AppendEvent(nil, &e.Event)
+	if len(exact) > largestEvent {
+		e.Rules, e.Subs = nil, nil
+		exact = record.AppendEvent(nil, &e.Event)
+	}
 	d := pastDoc{
 		ID: s.names.past(e.Place()), V: 1, Namespace: string(s.names), At: date(e.At), Kind: e.Kind.String(),
 		Path: text(string(e.Path)), To: text(string(e.To)), Seq: int64(e.Message.Seq), Actor: text(e.Actor), Reason: text(e.Reason),

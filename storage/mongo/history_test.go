@@ -1,12 +1,56 @@
 package mongo
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"mayfly/engine"
 )
+
+// A strict server refuses what is too large, as MongoDB does.
+type strict struct{ server }
+
+func (s strict) Apply(ctx context.Context, in collection, changes []change) error {
+	for _, c := range changes {
+		if err := fits(c.doc); err != nil {
+			return err
+		}
+	}
+	return s.server.Apply(ctx, in, changes)
+}
+
+// The largest topic that there may be can be deleted: what is told of it must not
+// stand in the way of what comes after.
+func TestAnEventThatIsTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := openOn(t.Context(), strict{new(toy)}, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := engine.Event{N: 1, At: 1, Kind: engine.EventEntityDeleted, Audit: true, Path: "topic", Rules: make([]engine.Rule, 10_000)}
+		for i := range e.Rules {
+			e.Rules[i] = engine.Rule{Subscription: 1, Action: strings.Repeat("a", 2048)}
+		}
+		if err := s.Commit(t.Context(), &engine.Batch{Hard: true, Now: 1, Audit: []engine.Event{e}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * applyEvery)
+		if s.unapplied.commits != 0 {
+			t.Error("it was not applied")
+		}
+		for e, err := range s.Past(t.Context(), engine.PastQuery{}) {
+			if err != nil || e.Path != "topic" || e.Kind != engine.EventEntityDeleted {
+				t.Errorf("what is told: %v, %v", e, err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 // The server is the backstop: whoever forgets by the clock comes first, so that
 // what is counted is there.
