@@ -181,7 +181,7 @@ type fate struct {
 	vanishes      bool          // there is no effect
 	mute          bool          // there is no answer
 	refusal       error         // instead of an effect
-	anyway        bool          // it is sent though the caller's time is up
+	anyway        bool          // it is sent, or answered, though the caller's time is up
 	rest          *rand.Rand    // for what else there is to decide
 }
 
@@ -295,7 +295,7 @@ func (c *client) change(ctx context.Context, op string, in collection, id string
 			time.AfterFunc(f.before, effect)
 		}()
 	}
-	return c.wait(ctx, answer)
+	return c.wait(ctx, answer, f)
 }
 
 // wire is nil while what the process says is heard, else closed when it is
@@ -318,7 +318,7 @@ func (c *client) hears() bool {
 
 // wait is for an answer, or the end of patience; either way the process learns
 // of it when it runs.
-func (c *client) wait(ctx context.Context, answer chan error) error {
+func (c *client) wait(ctx context.Context, answer chan error, f fate) error {
 	enough := time.NewTimer(patience)
 	defer enough.Stop()
 	var err error
@@ -333,6 +333,13 @@ func (c *client) wait(ctx context.Context, answer chan error) error {
 	}
 	if held := c.hold(); held != nil {
 		return held
+	}
+	if f.anyway {
+		// It stood still when its time was up, and finds the answer first.
+		select {
+		case err = <-answer:
+		default:
+		}
 	}
 	return err
 }
@@ -358,7 +365,7 @@ func (c *client) look(ctx context.Context, op string, in collection, id string, 
 			})
 		})
 	}
-	return f, c.wait(ctx, answer)
+	return f, c.wait(ctx, answer, f)
 }
 
 func (c *client) Insert(ctx context.Context, in collection, doc bson.Raw) error {

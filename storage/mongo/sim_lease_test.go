@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,13 +108,26 @@ func TestAClaimIsAnsweredLate(t *testing.T) {
 		inPair(t, func(p pair, phase time.Duration) {
 			c := p.connect("former", weather{})
 			c.seed += uint64(phase)
-			former, err := openOn(p.Context(), &deafClaim{c, deaf}, nil, Options{Lease: p.lease, clock: c.clock})
-			if err != nil {
-				c.kill()
-				return // it was too late
+			var former *Store
+			var err error
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				former, err = openOn(p.Context(), &deafClaim{c, deaf}, nil, Options{Lease: p.lease, clock: c.clock})
+				c.part(10 * p.lease)
+			})
+			time.Sleep(p.lease/20 + phase/10)
+			next := p.open(p.connect("next", weather{}))
+			wg.Wait()
+			if err == nil && former.Owned() {
+				p.Errorf("it owns beside epoch %d: deaf for %v when it claimed", next.Epoch(), deaf)
 			}
-			c.part(10 * p.lease)
-			p.succeeded(c, former, "deaf for", deaf, "when it took over")
+			c.kill()
+			if err == nil {
+				_ = former.Close()
+			}
+			if err := next.Close(); err != nil {
+				p.Error(err)
+			}
 		})
 	}
 }

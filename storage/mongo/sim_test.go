@@ -219,7 +219,7 @@ func (w *world) inspect(round int) error {
 	name := fmt.Sprint("inspector ", round)
 	c := w.connect(name, weather{})
 	s, err := openOn(ctx, c, nil, Options{
-		Namespace: "sim", Lease: w.lease, weaken: w.weaken, kept: w.kept, clock: c.clock, Logger: w.logger(name),
+		Namespace: "sim", Lease: DefaultLease, weaken: w.weaken, kept: w.kept, clock: c.clock, Logger: w.logger(name),
 		Standby: func(engine.Owner) {},
 	})
 	if err != nil {
@@ -234,7 +234,7 @@ func (w *world) inspect(round int) error {
 	if err := w.judge.verdict(); err != nil {
 		return err
 	}
-	time.Sleep(5 * time.Second)
+	time.Sleep(2 * readerSilence) // lookers that died are forgotten
 	again, estate, _, err := read(ctx, s)
 	if err != nil {
 		return err
