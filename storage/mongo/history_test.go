@@ -38,6 +38,7 @@ func TestAnEventThatIsTooLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * applyEvery)
+		synctest.Wait()
 		if s.unapplied.commits != 0 {
 			t.Error("it was not applied")
 		}

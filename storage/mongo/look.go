@@ -46,6 +46,9 @@ func Look(ctx context.Context, url string, o Options) (*Snapshot, error) {
 
 func lookOn(ctx context.Context, on server, leave func(context.Context) error, o Options) (*Snapshot, error) {
 	s := newStore(ctx, on, leave, o)
+	if err := s.names.check(); err != nil {
+		return nil, err
+	}
 	raw, err := on.Get(ctx, settings, s.names.setting("format"))
 	if err == nil && raw == nil {
 		return nil, fmt.Errorf("there is no namespace %s in this database", s.names)
@@ -111,6 +114,7 @@ func (l *Snapshot) load(ctx context.Context, yield func(engine.Record, error) bo
 func (s *Store) readOn(ctx context.Context, at version, w *window) (version, error) {
 	r := s.names.all()
 	r.from = s.names.entry(at) + "\x00"
+	closed := at == 0 // the epoch that at is of is over
 	for raw, err := range s.s.Range(ctx, journal, r) {
 		if err != nil {
 			return at, err
@@ -128,11 +132,13 @@ func (s *Store) readOn(ctx context.Context, at version, w *window) (version, err
 			return at, err
 		}
 		next := versionOf(epoch, n)
-		if follows := next == at+1 || epoch > at.epoch() && n == 1; !follows {
+		// Of an epoch that has no fence yet something may come that the next one
+		// has put behind it: on shards one may be read later than the other.
+		if follows := !closed && next == at+1 || closed && next == versionOf(at.epoch()+1, 1); !follows {
 			return at, fmt.Errorf("%w: %s follows commit %d of epoch %d", errGap, d.ID, at.number(), at.epoch())
 		}
-		at = next
-		if d.Fence != 0 {
+		at, closed = next, d.Fence != 0
+		if closed {
 			continue
 		}
 		b, _, err := s.batch(ctx, at, d)

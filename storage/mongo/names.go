@@ -25,6 +25,14 @@ func (v version) number() uint64 { return uint64(v) & (1<<numberBits - 1) }
 // stands for, and no two namespaces share one: a namespace's name has no slash.
 type names string
 
+// check refuses a name whose _ids could be another one's.
+func (n names) check() error {
+	if strings.Contains(string(n), "/") {
+		return fmt.Errorf("a namespace cannot be called %q: there is a slash in it", n)
+	}
+	return nil
+}
+
 // all is every _id of the namespace in a collection.
 func (n names) all() span { return within(string(n)) }
 

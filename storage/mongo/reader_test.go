@@ -61,6 +61,7 @@ func TestTheNextOwnerLeavesWhatIsLookedAt(t *testing.T) {
 			}
 		}
 		time.Sleep(3 * o.Lease)
+		synctest.Wait()
 		if n := len(db.ids(messages)); n != 1 || next.mark.epoch() != next.epoch {
 			t.Fatalf("nothing was applied: there are %d messages", n)
 		}

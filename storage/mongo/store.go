@@ -178,6 +178,9 @@ func newStore(ctx context.Context, on server, leave func(context.Context) error,
 }
 
 func (s *Store) open(ctx context.Context) error {
+	if err := s.names.check(); err != nil {
+		return err
+	}
 	if err := s.checkFormat(ctx); err != nil {
 		return err
 	}
