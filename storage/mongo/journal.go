@@ -66,20 +66,8 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 }
 
 func (s *Store) commit(ctx context.Context, b *engine.Batch) error {
-	if !s.Owned() {
-		return s.over()
-	}
-	// The deadline is checked before the request is sent; what is under way when
-	// it passes may succeed, and then it is true: the fence decides.
-	left := time.Duration(s.deadline.Load()) - s.lease.clock()
-	if s.o.weaken.selfFence {
-		left = s.lease.length
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, left, errDeadline)
-	defer cancel()
 	ctx, done := s.tied(ctx)
 	defer done()
-
 	at := versionOf(s.epoch, s.n+1)
 	e, err := s.write(ctx, at, record.AppendBatch(nil, b))
 	if err != nil {
@@ -98,13 +86,13 @@ func (s *Store) write(ctx context.Context, at version, batch []byte) (entry, err
 	e := entry{at: at, attempt: s.attempts.Add(1), bytes: int64(len(batch))}
 	for rest := batch[min(len(batch), largestEntry):]; len(rest) > 0; rest = rest[min(len(rest), largestEntry):] {
 		part := partDoc{s.names.part(at, e.attempt, e.parts), rest[:min(len(rest), largestEntry)]}
-		if _, err := s.insistOn(ctx, parts, part.ID, part); err != nil {
+		if _, err := s.insistInTime(ctx, parts, part.ID, part); err != nil {
 			return e, writeErr(err)
 		}
 		e.parts++
 	}
 	d := entryDoc{ID: s.names.entry(at), Token: s.token, Batch: batch[:min(len(batch), largestEntry)], Attempt: e.attempt, Parts: e.parts}
-	there, err := s.insistOn(ctx, journal, d.ID, d)
+	there, err := s.insistInTime(ctx, journal, d.ID, d)
 	switch {
 	case err != nil:
 		return e, writeErr(err)
@@ -113,6 +101,23 @@ func (s *Store) write(ctx context.Context, at version, batch []byte) (entry, err
 		return e, engine.ErrFenced
 	}
 	return e, nil
+}
+
+// insistInTime is insistOn until the end of the lease as it is now, so that each
+// document of a large batch has its time. The deadline is checked before the
+// request is sent; what is under way when it passes may succeed, and then it is
+// true: the fence decides.
+func (s *Store) insistInTime(ctx context.Context, in collection, id string, d any) (bson.Raw, error) {
+	if !s.Owned() {
+		return nil, s.over()
+	}
+	left := time.Duration(s.deadline.Load()) - s.lease.clock()
+	if s.o.weaken.selfFence {
+		left = s.lease.length
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, left, errDeadline)
+	defer cancel()
+	return s.insistOn(ctx, in, id, d)
 }
 
 // insistOn is insist with what is to be a document.
