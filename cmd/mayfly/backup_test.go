@@ -64,7 +64,7 @@ func (s vault) fill(url string) *server {
 func TestBackupAndRestore(t *testing.T) {
 	s := vault{t, t.TempDir()}
 	before := s.fill(s.store("shop.db"))
-	const what = ": 1 queue, 5 messages with 146 KiB of bodies"
+	const what = ": 1 queue, 5 messages with 147 KiB of bodies"
 	s.does("shop.db is sound"+what, "verify", "--store", s.store("shop.db"))
 	s.does(" to "+s.at("shop.backup")+what, "backup", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("shop.backup is whole and sound"+what, "verify", s.at("shop.backup"))
@@ -322,6 +322,9 @@ func TestBackupOnMongoDB(t *testing.T) {
 	s.does("Restored ", "restore", s.at("shop.backup"), "--store", url, "--namespace", "other")
 	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url, "--namespace", "other")
 	s.does("Restored ", "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
+	s.does("Wrote ", "backup", s.at("named.backup"), "--store", s.store("shop.db"), "--namespace", "named")
+	s.does("Restored ", "restore", s.at("named.backup"), "--store", url) // as what it was
+	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url, "--namespace", "named")
 	after := serving(t, Config{Store: url, Namespace: "other"})
 	var got, want api.Messages
 	for _, w := range []struct {

@@ -3,8 +3,10 @@ package archive
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"runtime"
 	"strings"
@@ -191,18 +193,46 @@ func TestEveryBit(t *testing.T) {
 	}
 }
 
+// packed is a file of anything, with right check sums of the whole.
+func packed(t *testing.T, frames []byte) []byte {
+	t.Helper()
+	file := bytes.NewBufferString("Mayfly backup 1\n")
+	z := gzip.NewWriter(file)
+	if _, err := z.Write(frames); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(file.Bytes())
+	return append(file.Bytes(), sum[:]...)
+}
+
+// TestEachFrameIsChecked changes a frame so that only its own check sum tells.
+func TestEachFrameIsChecked(t *testing.T) {
+	frames := func(change func([]byte)) []byte {
+		text := good[0].text
+		b := append(binary.BigEndian.AppendUint32([]byte{frameHeader}, uint32(len(text))), text...)
+		b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+		change(b)
+		trailer := []byte{frameTrailer, 0, 0, 0, 2, '{', '}'}
+		return packed(t, append(b, binary.BigEndian.AppendUint32(trailer, crc32.Checksum(trailer, castagnoli))...))
+	}
+	if _, err := all(t, frames(func([]byte) {})); err != nil {
+		t.Fatal(err)
+	}
+	n := 5 + len(good[0].text)
+	for _, at := range []int{0, 5 + 15, n - 3, n, n + 3} {
+		if _, err := all(t, frames(func(b []byte) { b[at] ^= 1 })); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the check sum of frame 1 does not match") {
+			t.Errorf("byte %d: %v", at, err)
+		}
+	}
+}
+
 // TestLengthsAreNotBelieved reads a frame that says that 60 MB follow.
 func TestLengthsAreNotBelieved(t *testing.T) {
 	frame := func(n uint32) []byte {
-		file := bytes.NewBufferString("Mayfly backup 1\n")
-		z := gzip.NewWriter(file)
-		if _, err := z.Write(append([]byte{frameHeader}, binary.BigEndian.AppendUint32(nil, n)...)); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return file.Bytes()
+		return packed(t, append([]byte{frameHeader}, binary.BigEndian.AppendUint32(nil, n)...))
 	}
 	file := frame(60 << 20)
 	var before, after runtime.MemStats
@@ -234,15 +264,15 @@ func FuzzRead(f *testing.F) {
 // FuzzFrames reads any frames, with right check sums: kind, length in two bytes
 // and text of each. What is taken for a backup can be restored or is refused.
 func FuzzFrames(f *testing.F) {
-	for _, pieces := range [][]piece{good, with(4, 7, content(7, 3), chunk(3))} {
-		var text []byte
-		for _, p := range pieces {
-			if len(p.text) < 1<<16 {
-				text = append(binary.BigEndian.AppendUint16(append(text, p.kind), uint16(len(p.text))), p.text...)
-			}
-		}
-		f.Add(text)
+	small := append(with(4, 7, content(7, 3), chunk(3))[:9], piece{frameTrailer, `{"queues":1,"meters":1,"contents":2,"bodies":1,"bodyBytes":3,"messages":1,"events":1}`})
+	if _, err := all(f, sealed(f, small...)); err != nil {
+		f.Fatal(err)
 	}
+	var text []byte
+	for _, p := range small {
+		text = append(binary.BigEndian.AppendUint16(append(text, p.kind), uint16(len(p.text))), p.text...)
+	}
+	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var pieces []piece
 		for len(text) > 3 {

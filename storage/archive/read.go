@@ -194,7 +194,7 @@ func (b *bodyReader) begin() error {
 		return io.EOF
 	case b.r.kind != frameBody:
 		return damaged("frame %d comes %d bytes before the end of a body", b.r.f.n, b.left)
-	case len(b.r.b) == 0 || int64(len(b.r.b)) != min(b.left, bodyFrame):
+	case int64(len(b.r.b)) != min(b.left, bodyFrame):
 		return damaged("frame %d has %d bytes of a body of which there are %d more", b.r.f.n, len(b.r.b), b.left)
 	}
 	b.now.Reset(b.r.b)

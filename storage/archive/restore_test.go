@@ -92,6 +92,62 @@ func halfIsNothing(t *testing.T, at int, s *memory.Store) *memory.Store {
 	return s.Reopen()
 }
 
+// TestBatches looks at what a driver is given: bounded batches, all of them
+// durable, each thing in one of them, messages with what their senders wrote, and
+// entities before what is of theirs.
+func TestBatches(t *testing.T) {
+	from := random(t, drawer(t), 200)
+	into := &looked{Store: new(memory.Store), t: t, wrote: map[engine.Key]engine.Packed{}, known: map[engine.HolderID]bool{}}
+	if _, err := checked(t, backup(t, from)).Restore(t.Context(), into); err != nil {
+		t.Fatal(err)
+	}
+	if into.batches < 8 || len(into.wrote) != 600 {
+		t.Errorf("there are %d batches, and %d contents", into.batches, len(into.wrote))
+	}
+}
+
+type looked struct {
+	engine.Store
+	t       *testing.T
+	batches int
+	wrote   map[engine.Key]engine.Packed
+	known   map[engine.HolderID]bool
+}
+
+func (l *looked) Commit(ctx context.Context, b *engine.Batch) error {
+	l.batches++
+	bytes := 0
+	for _, e := range b.Entities {
+		if e.Kind != engine.Unfinished && !l.known[0] {
+			l.t.Error("an entity comes before the mark")
+		}
+		l.known[0], l.known[e.ID], l.known[e.DeadLetterID] = true, true, true
+	}
+	for _, m := range b.Meters {
+		if !l.known[m.Holder] {
+			l.t.Errorf("a meter comes before its place %d", m.Holder)
+		}
+	}
+	for _, c := range b.Contents {
+		if _, twice := l.wrote[c.Key]; twice {
+			l.t.Errorf("content %d comes twice", c.Key)
+		}
+		l.wrote[c.Key] = c.Content
+	}
+	for _, body := range b.Bodies {
+		bytes += len(body.Bytes)
+	}
+	for i, m := range b.Messages {
+		if w, ok := l.wrote[m.Content]; !ok || len(b.Written) != len(b.Messages) || b.Written[i] != w || !l.known[m.Holder] {
+			l.t.Errorf("message %d comes without what it is of", m.Key)
+		}
+	}
+	if things := len(b.Entities) + len(b.Rules) + len(b.Meters) + len(b.Contents) + len(b.Messages); !b.Hard || bytes > 3<<20 || things > 1000 {
+		l.t.Errorf("a batch has %d things and %d bytes, hard %v", things, bytes, b.Hard)
+	}
+	return l.Store.Commit(ctx, b)
+}
+
 // TestFileChanges gives another file to the second reading.
 func TestFileChanges(t *testing.T) {
 	for name, other := range map[string][]byte{

@@ -17,8 +17,8 @@ func wasteful(t *testing.T, path string, size int) {
 	t.Helper()
 	s := filled(t, path)
 	drop := &engine.Batch{Hard: true, Now: 1784000000123}
-	for k := range engine.Key(size / 200_000) {
-		mustCommit(t, s, &engine.Batch{Hard: true, Now: 1784000000123, Bodies: []engine.Body{{Key: 1000 + k, Bytes: make([]byte, 200_000)}},
+	for k := range engine.Key(size / 300_000) {
+		mustCommit(t, s, &engine.Batch{Hard: true, Now: 1784000000123, Bodies: []engine.Body{{Key: 1000 + k, Bytes: make([]byte, 300_000)}},
 			Contents: []engine.StoredContent{{Key: 1000 + k}}})
 		drop.DropContents = append(drop.DropContents, engine.DroppedContent{Key: 1000 + k, HasBody: true})
 	}
