@@ -115,7 +115,7 @@ func (s *Store) Past(ctx context.Context, q engine.PastQuery) iter.Seq2[engine.P
 		defer leave()
 		ctx, done := s.tied(ctx)
 		defer done()
-		m := merging{late: s.unappliedPast(q), left: q.Limit, yield: yield}
+		m := merging{ctx: ctx, late: s.unappliedPast(q), left: q.Limit, yield: yield}
 		pastOf(ctx, s.s, s.names, q, m.stored)
 		m.rest()
 	}
@@ -151,6 +151,7 @@ func (s *Store) unappliedPast(q engine.PastQuery) (out []engine.PastEvent) {
 // A merging yields two sequences as one, newest first. What was applied while
 // it went on is in both.
 type merging struct {
+	ctx   context.Context //nolint:containedctx // it lives for one call
 	late  []engine.PastEvent
 	left  int // how many more; zero at first: no bound
 	ended bool
@@ -160,6 +161,9 @@ type merging struct {
 func (m *merging) stored(e engine.PastEvent, err error) bool {
 	if err != nil {
 		m.ended = true
+		if why := context.Cause(m.ctx); why != nil {
+			err = fmt.Errorf("history: %w", why)
+		}
 		return m.yield(e, err)
 	}
 	for len(m.late) > 0 && e.Place().Before(m.late[0].Place()) {
