@@ -332,6 +332,13 @@ func (j *judge) acts(epoch uint64) {
 	}
 }
 
+// failed hears of an error that nobody must see.
+func (j *judge) failed(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.wrong("%v", err)
+}
+
 // lost hears that an owner missed what must be there.
 func (j *judge) lost(epoch uint64, err error) {
 	j.mu.Lock()

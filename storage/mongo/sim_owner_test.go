@@ -93,6 +93,9 @@ func (p *process) own() {
 	s, err := openOn(ctx, p.client, nil, o)
 	if err != nil {
 		p.tell("%s: %v", p.client.name, err)
+		if errors.Is(err, errGap) && p.client.runs() && p.latestOwner() == p.client.name {
+			p.judge.failed(err)
+		}
 		return
 	}
 	p.tell("%s has epoch %d", p.client.name, s.Epoch())
@@ -106,6 +109,15 @@ func (p *process) own() {
 	if err == nil && healthy && s.over() == errClosed { //nolint:errorlint // not one that wraps it
 		p.judge.parted(s.Epoch())
 	}
+}
+
+// latestOwner is the process that has the highest epoch.
+func (w *world) latestOwner() string {
+	last := w.db.some(owners, span{from: "sim/", to: "sim0", backwards: true}, 1)
+	if len(last) == 0 {
+		return ""
+	}
+	return textIn(last[0].doc, "process")
 }
 
 // A broker is the state of a namespace in the hands of one owner.
