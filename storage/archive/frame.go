@@ -11,6 +11,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -213,7 +214,8 @@ func (f *frameReader) next() (kind byte, b []byte, err error) {
 	f.one = f.one[:0]
 	for len(f.one) < n { // no more is allocated than twice what has come
 		from := len(f.one)
-		f.one = append(f.one, make([]byte, min(n-from, max(step, from)))...)
+		more := min(n-from, max(step, from))
+		f.one = slices.Grow(f.one, more)[:from+more]
 		if _, err := io.ReadFull(f.z, f.one[from:]); err != nil {
 			return 0, nil, f.fault(err)
 		}

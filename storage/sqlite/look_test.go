@@ -42,6 +42,17 @@ func collected[T any](t *testing.T, all func(func(T, error) bool)) (got []T) {
 	return got
 }
 
+// waiting is how many messages there are.
+func waiting(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	for _, r := range collected(t, s.Load(t.Context())) {
+		if _, ok := r.(engine.Message); ok {
+			n++
+		}
+	}
+	return n
+}
+
 // lying is what lies in a folder.
 func lying(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -194,7 +205,7 @@ func TestLookWithoutAnOwner(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := held(t, openAt(t, path, Options{})); n != 0 {
+	if n := waiting(t, openAt(t, path, Options{})); n != 0 {
 		t.Errorf("%d messages are left", n)
 	}
 }
