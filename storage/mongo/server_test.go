@@ -7,20 +7,35 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// What server promises, of every server there is.
-func TestServer(t *testing.T) {
-	t.Run("toy", func(t *testing.T) {
-		testServer(t, func(*testing.T) server { return new(toy) })
-	})
+// The toy keeps the promises of server, and so does a client whose network and
+// process behave.
+func TestToy(t *testing.T) {
+	for name, test := range serverTests() {
+		t.Run(name, func(t *testing.T) {
+			test(t, new(toy))
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{db: new(toy)}
+				test(t, w.connect("somebody", weather{}))
+			})
+		})
+	}
 }
 
+// testServer tests what server promises of any of its kind.
 func testServer(t *testing.T, open func(*testing.T) server) {
-	for name, test := range map[string]func(*testing.T, server){
+	for name, test := range serverTests() {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+func serverTests() map[string]func(*testing.T, server) {
+	return map[string]func(*testing.T, server){
 		"an _id is given once":            insertOnce,
 		"of many inserts one succeeds":    insertRace,
 		"collections are apart":           insertApart,
@@ -40,8 +55,6 @@ func testServer(t *testing.T, open func(*testing.T) server) {
 		"deleted is deleted":              deleteSome,
 		"a field is cleared in its range": clearField,
 		"a context that has ended":        afterTheEnd,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 }
 
@@ -219,7 +232,9 @@ func rangeFields(t *testing.T, s server) {
 			if err := bson.Unmarshal(doc, &got); err != nil {
 				t.Fatal(err)
 			}
-			t.Run(name, func(t *testing.T) { want(t, tc.want, got) })
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("%s (-want +got)\n%s", name, d)
+			}
 		}
 	}
 }
