@@ -21,8 +21,9 @@
 // Fields may be added to headers, trailers, records and events without a new
 // version: readers skip what they do not know.
 //
-// Writing and reading take memory for one frame and 64 KiB, no matter how much
-// there is. What a reader hands on has passed its frame's check sum; that nothing
+// Writing and reading take memory for one frame and a few hundred events, no
+// matter how much there is; restoring takes it for contents too, though not for
+// bodies, as the broker does that serves them. What a reader hands on has passed its frame's check sum; that nothing
 // is missing or was added is known when it has come to the end. So Check reads a
 // file to its end before Restore reads it again.
 //
@@ -33,7 +34,8 @@
 // old one perhaps, out of which the next server would give the same identities
 // again. So they are given anew: each is moved, in the order they had, into the
 // epoch of the restore, wherever it is named: in entities, rules, meters,
-// contents, bodies, messages and history. The server that opens the store
+// contents, bodies, messages and history. Contents that no message refers to stay
+// behind. The server that opens the store
 // afterwards has a higher epoch. It follows that a lock token from before names
 // nothing after a restore: a message that was locked stays so until its
 // LockedUntil, and is free then.
