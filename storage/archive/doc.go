@@ -23,9 +23,10 @@
 //
 // Writing and reading take memory for one frame and a few hundred events, no
 // matter how much there is; restoring takes it for contents too, though not for
-// bodies, as the broker does that serves them. What a reader hands on has passed its frame's check sum; that nothing
-// is missing or was added is known when it has come to the end. So Check reads a
-// file to its end before Restore reads it again.
+// bodies, as the broker does that serves them. What a reader hands on has passed
+// its frame's check sum; that nothing is missing or was added is known when it
+// has come to the end. So Check reads a file to its end before Restore reads it
+// again.
 //
 // # Identities
 //
@@ -35,10 +36,9 @@
 // again. So they are given anew: each is moved, in the order they had, into the
 // epoch of the restore, wherever it is named: in entities, rules, meters,
 // contents, bodies, messages and history. Contents that no message refers to stay
-// behind. The server that opens the store
-// afterwards has a higher epoch. It follows that a lock token from before names
-// nothing after a restore: a message that was locked stays so until its
-// LockedUntil, and is free then.
+// behind. The server that opens the store afterwards has a higher epoch. It
+// follows that a lock token from before names nothing after a restore: a message
+// that was locked stays so until its LockedUntil, and is free then.
 //
 // Events are numbered anew as well, in their order: those of one epoch are to be
 // told apart by their number.
