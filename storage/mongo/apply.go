@@ -40,7 +40,11 @@ func (s *Store) apply() {
 		case <-s.life.Done():
 			return
 		}
-		if err := s.applyOnce(s.life); err != nil && s.life.Err() == nil {
+		err := s.applyOnce(s.life)
+		s.mu.Lock()
+		s.stuck = err
+		s.mu.Unlock()
+		if err != nil && s.life.Err() == nil {
 			s.log.Warn("What was committed was not applied; it is tried again.", "namespace", s.names, "err", err)
 		}
 	}

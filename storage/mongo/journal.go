@@ -155,15 +155,19 @@ func (s *Store) committed(at version, b *engine.Batch, e entry) {
 	}
 }
 
-// room waits until not too much is unapplied.
+// room waits until not too much is unapplied. It does not wait for what MongoDB
+// refuses: nothing more can be written until an operator has seen to that.
 func (s *Store) room(ctx context.Context) error {
 	for {
 		s.mu.Lock()
 		full := s.unapplied.commits >= mostCommits || s.unapplied.bytes >= mostUnapplied
-		more := s.applied
+		more, stuck := s.applied, s.stuck
 		s.mu.Unlock()
 		if !full {
 			return nil
+		}
+		if errors.Is(stuck, errRefused) || errors.Is(stuck, errUnwritable) {
+			return fmt.Errorf("%w: what was committed cannot be put in its place: %w", engine.ErrUnwritable, stuck)
 		}
 		wake(s.toApply)
 		select {

@@ -177,10 +177,13 @@ func (l *loader) entities() error {
 }
 
 func (l *loader) rules() error {
-	if err := l.from.each(rules, func(_ string, r engine.Record) error {
+	if err := l.from.each(rules, func(id string, r engine.Record) error {
 		v, ok := r.(engine.Rule)
 		if _, changed := l.w.rules[ruleID(v)]; !ok || changed {
 			return nil
+		}
+		if !l.claimed[v.Subscription] {
+			l.found.rules = append(l.found.rules, id)
 		}
 		return l.say(v, l.claimed[v.Subscription])
 	}); err != nil {

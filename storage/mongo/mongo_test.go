@@ -12,12 +12,11 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// newPlace is a database of its own. The store's lease is short, so that a
-// crash is soon over.
+// newPlace is a database of its own.
 func newPlace(t *testing.T) storetest.Open {
 	url := mongotest.URL(t)
 	return func(ctx context.Context) (engine.Store, error) {
-		s, err := mongo.Open(ctx, url, mongo.Options{Lease: 2 * time.Second})
+		s, err := mongo.Open(ctx, url, mongo.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +40,7 @@ func TestCrash(t *testing.T) {
 	mongotest.Server(t) // outlives the processes that are killed
 	storetest.Crash(t, 6, func(ctx context.Context, dir string) (engine.Store, error) {
 		s, err := mongo.Open(ctx, mongotest.Named(t, "crash"+filepath.Base(filepath.Dir(dir))), mongo.Options{
-			Lease: mongo.LeastLease, Standby: func(engine.Owner) {},
+			Lease: time.Second, Standby: func(engine.Owner) {},
 		})
 		if err != nil {
 			return nil, err

@@ -161,7 +161,7 @@ func (s *Store) claim(ctx context.Context, epoch uint64) (bool, error) {
 // that no attempt will mend.
 func (s *Store) insist(ctx context.Context, in collection, id string, doc bson.Raw) (there bson.Raw, err error) {
 	for doubts := 0; ; doubts++ {
-		err := s.attempt(ctx, func(ctx context.Context) error { return s.s.Insert(ctx, in, doc) })
+		err := s.attemptFor(ctx, s.lease.patience()+carrying(len(doc)), func(ctx context.Context) error { return s.s.Insert(ctx, in, doc) })
 		switch {
 		case err == nil:
 			return nil, nil
@@ -202,10 +202,17 @@ const retryPause = 50 * time.Millisecond
 
 // attempt gives one request the time that one may take.
 func (s *Store) attempt(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.lease.patience())
+	return s.attemptFor(ctx, s.lease.patience(), do)
+}
+
+func (s *Store) attemptFor(ctx context.Context, d time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	return do(ctx)
 }
+
+// carrying is what so many bytes take on a line of 2 MiB a second.
+func carrying(bytes int) time.Duration { return time.Duration(bytes) * time.Second / (2 << 20) }
 
 // beat says again and again that the owner lives, and ends the store when it
 // could not for too long (step 7).

@@ -25,18 +25,23 @@ type readerDoc struct {
 type reader struct {
 	beat  int64
 	since time.Duration // when it was seen first with this beat
+	came  time.Duration // when it was seen first
+
+	overlong bool // it has looked for too long
 }
 
 const (
 	readerBeat    = time.Second
 	readerSilence = 10 * time.Second // one that is silent for so long is gone
+	longestLook   = time.Hour        // after which one is heeded no more: what is kept for it grows
 )
 
 func (n names) reader(token string) string { return n.setting("reader/" + token) }
 
 // lookForReaders sees who looks at the namespace.
 func (s *Store) lookForReaders() {
-	ctx, cancel := context.WithTimeout(s.life, s.lease.patience())
+	// The next beat is not to wait for this.
+	ctx, cancel := context.WithTimeout(s.life, s.lease.beatEvery())
 	defer cancel()
 	seen := map[string]reader{}
 	for raw, err := range s.s.Range(ctx, settings, within(s.names.setting("reader"))) {
@@ -49,10 +54,14 @@ func (s *Store) lookForReaders() {
 		}
 		now := s.lease.clock()
 		r, known := s.readers[d.ID]
-		if !known || r.beat != d.V {
-			r = reader{d.V, now}
+		switch {
+		case !known:
+			r = reader{beat: d.V, since: now, came: now}
+		case r.beat != d.V:
+			r.beat, r.since = d.V, now
 		}
 		if now-r.since < readerSilence {
+			r.overlong = now-r.came >= longestLook
 			seen[d.ID] = r
 			continue
 		}
@@ -61,11 +70,18 @@ func (s *Store) lookForReaders() {
 		}
 	}
 	s.readers = seen
-	s.looked.Store(len(seen) > 0)
+	s.looked.Store(len(s.heeded()) > 0)
 }
 
-// heeded are the readers that the owner knows of.
-func (s *Store) heeded() []string { return slices.Sorted(maps.Keys(s.readers)) }
+// heeded are the readers that the owner keeps things for.
+func (s *Store) heeded() (ids []string) {
+	for _, id := range slices.Sorted(maps.Keys(s.readers)) {
+		if !s.readers[id].overlong {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
 
 // announce tells the owner that somebody looks, and returns when it knows or
 // when there is none alive.

@@ -100,6 +100,7 @@ type Store struct {
 		bytes   int64
 	}
 	applied  chan struct{} // closed when something was applied, and made anew
+	stuck    error         // why the last window was not applied; nil: it was
 	handed   keyset        // messages of this epoch that the collections may hold
 	kept     keyset        // contents likewise
 	holders  map[engine.HolderID]place

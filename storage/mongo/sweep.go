@@ -22,6 +22,7 @@ const (
 type sweeping struct {
 	places   []place  // of deleted entities
 	messages []string // _ids; nobody claims their holders
+	rules    []string // likewise
 	contents keyset   // what a load met, if it did: bodies of others go
 }
 
@@ -152,8 +153,13 @@ func (s *Store) sweepFound(ctx context.Context, found sweeping) error {
 			return err
 		}
 	}
-	if err := s.delete(ctx, messages, found.messages); err != nil {
-		return err
+	for _, gone := range []struct {
+		from collection
+		ids  []string
+	}{{messages, found.messages}, {rules, found.rules}} {
+		if err := s.delete(ctx, gone.from, gone.ids); err != nil {
+			return err
+		}
 	}
 	if found.contents.words == nil {
 		return nil

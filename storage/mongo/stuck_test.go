@@ -1,0 +1,95 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+)
+
+// A picky server refuses messages for good while it is told to, as one does on
+// which somebody has set a validator.
+type picky struct {
+	server
+	on atomic.Bool
+}
+
+func (p *picky) Apply(ctx context.Context, in collection, changes []change) error {
+	if in == messages && p.on.Load() {
+		return fmt.Errorf("%w: document failed validation", errRefused)
+	}
+	return p.server.Apply(ctx, in, changes)
+}
+
+// What cannot be put in its place holds up commits when there is too much of it,
+// with the reason, and no longer than that.
+func TestCommitsWaitForRoomInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		on := &picky{server: new(toy)}
+		on.on.Store(true)
+		s, err := openOn(t.Context(), on, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit := func(k engine.Key) error {
+			return s.Commit(t.Context(), &engine.Batch{Hard: true, Now: 1, Messages: []engine.Message{{Key: k, Content: k, Holder: 1}}})
+		}
+		n := engine.Key(0)
+		for n < mostCommits {
+			n++
+			if err := commit(n); err != nil {
+				t.Fatalf("commit %d: %v", n, err)
+			}
+		}
+		time.Sleep(2 * applyEvery)
+		synctest.Wait()
+		if err := commit(n + 1); !errors.Is(err, engine.ErrUnwritable) {
+			t.Errorf("one commit more: %v; want ErrUnwritable", err)
+		}
+		on.on.Store(false)
+		time.Sleep(2 * applyEvery)
+		synctest.Wait()
+		if err := commit(n + 1); err != nil {
+			t.Errorf("when it is mended: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A look that never ends is heeded for an hour.
+func TestALookIsHeededForAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		on, began := new(toy), time.Now()
+		s, err := openOn(t.Context(), on, nil, Options{clock: func() time.Duration { return time.Since(began) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		l, err := lookOn(t.Context(), on, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(longestLook / 2)
+		synctest.Wait()
+		if !s.looked.Load() {
+			t.Error("it is not heeded after half an hour")
+		}
+		time.Sleep(longestLook)
+		synctest.Wait()
+		if s.looked.Load() {
+			t.Error("it is heeded after more than an hour")
+		}
+		for _, end := range []func() error{l.Close, s.Close} {
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
