@@ -26,7 +26,7 @@ type looker struct {
 
 func (l *looker) live() {
 	for n := 0; !l.over(); n++ {
-		time.Sleep(upTo(l.Rand, 3*l.lease))
+		rest(upTo(l.Rand, 3*l.lease))
 		c := l.connect(fmt.Sprint("looker ", n), l.weather)
 		l.look(c)
 		c.kill()

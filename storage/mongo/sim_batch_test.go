@@ -1,0 +1,207 @@
+package mongo
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"mayfly/engine"
+)
+
+// pick is one of a map's keys; false if there is none.
+func pick[K ~uint64, V any](r *rand.Rand, m map[K]V) (K, bool) {
+	if len(m) == 0 {
+		return 0, false
+	}
+	return slices.Sorted(maps.Keys(m))[r.IntN(len(m))], true
+}
+
+// next is what happens next; nil if nothing does after all. Each batch has the
+// meter of the first entity, by which the judge tells one state from another.
+func (b *broker) next() *engine.Batch {
+	now := b.now()
+	batch := &engine.Batch{Now: now, Hard: b.IntN(4) > 0}
+	if len(b.entities) == 0 {
+		batch.Hard = true
+		batch.Entities = []engine.Entity{{ID: 1, DeadLetterID: 2, Path: "first", CreatedAt: now}}
+	}
+	batch.Meters = []engine.Meter{{Holder: 1, NextSeq: engine.Seq(now), LastUsed: now}}
+	for range 1 + b.IntN(3) {
+		if !b.something(batch, b.IntN(20)) {
+			return nil
+		}
+	}
+	return batch
+}
+
+// something adds one thing to a batch, unless there is nothing of the kind; it
+// is false if the store failed on the way.
+func (b *broker) something(batch *engine.Batch, what int) bool {
+	if len(b.entities) == 0 {
+		return true
+	}
+	switch {
+	case what < 8:
+		return b.send(batch)
+	case what < 13:
+		b.settle(batch)
+	case what < 17:
+		b.touch(batch)
+	case what < 18:
+		id := engine.HolderID(b.keys.Next())
+		batch.Entities = append(batch.Entities, engine.Entity{ID: id, DeadLetterID: id + 1<<30, Path: engine.Path(fmt.Sprint("q", id)), CreatedAt: batch.Now})
+		batch.Meters = append(batch.Meters, engine.Meter{Holder: id, NextSeq: 1})
+		batch.Hard = true
+	case what < 19:
+		if id, ok := pick(b.Rand, b.entities); ok && id != 1 && !concerns(batch, id) {
+			b.remove(batch, id)
+		}
+	default:
+		b.rule(batch)
+	}
+	return true
+}
+
+// remove drops an entity and its dead-letter queue, with their messages.
+func (b *broker) remove(batch *engine.Batch, id engine.HolderID) {
+	dead := b.entities[id].DeadLetterID
+	batch.DropHolders = append(batch.DropHolders, id, dead)
+	batch.Hard = true
+	for _, k := range slices.Sorted(maps.Keys(b.messages)) {
+		if m := b.messages[k]; m.Holder == id || m.Holder == dead {
+			batch.DropContents = append(batch.DropContents, engine.DroppedContent{Key: m.Content, HasBody: b.bodies[m.Content]})
+		}
+	}
+}
+
+// concerns tells whether a batch names a holder or what is in it.
+func concerns(batch *engine.Batch, id engine.HolderID) bool {
+	return len(batch.Entities) > 0 || slices.Contains(batch.DropHolders, id) || len(batch.DropMessages) > 0 || len(batch.DropRules) > 0 ||
+		len(batch.Messages) > 0 ||
+		slices.ContainsFunc(batch.Rules, func(r engine.Rule) bool { return r.Subscription == id })
+}
+
+func (b *broker) send(batch *engine.Batch) bool {
+	if len(b.messages) > 12 {
+		return true
+	}
+	id, _ := pick(b.Rand, b.entities)
+	if slices.Contains(batch.DropHolders, id) {
+		return true
+	}
+	k := b.keys.Next()
+	content := fmt.Sprintf("content of %d", k)
+	switch b.IntN(4) {
+	case 0:
+		content = bodyText + content
+		batch.Bodies = append(batch.Bodies, engine.Body{Key: k, Bytes: bodyOf(k)})
+	case 1:
+		if b.IntN(3) > 0 {
+			break
+		}
+		content = bodyText + content
+		if err := b.s.Stage(b.ctx, k, bytes.NewReader(bodyOf(k))); err != nil {
+			b.tell("%s: stage %d: %v", b.client.name, k, err)
+			return b.client.hold() == nil && b.s.Owned() // the message is not sent
+		}
+	}
+	batch.Contents = append(batch.Contents, engine.StoredContent{Key: k, Content: engine.Packed(content)})
+	batch.Messages = append(batch.Messages, engine.Message{
+		Key: k, Content: k, Holder: id, Seq: engine.Seq(batch.Now), EnqueuedSeq: engine.Seq(batch.Now), EnqueuedAt: batch.Now,
+	})
+	batch.Hard = true
+	return true
+}
+
+// free picks a message that the batch does not name yet.
+func (b *broker) free(batch *engine.Batch) (engine.Message, bool) {
+	k, ok := pick(b.Rand, b.messages)
+	m := b.messages[k]
+	return m, ok && !slices.Contains(batch.DropMessages, k) && !slices.Contains(batch.DropHolders, m.Holder) &&
+		!slices.ContainsFunc(batch.Messages, func(m engine.Message) bool { return m.Key == k })
+}
+
+func (b *broker) settle(batch *engine.Batch) {
+	if m, ok := b.free(batch); ok {
+		batch.DropMessages = append(batch.DropMessages, m.Key)
+		batch.DropContents = append(batch.DropContents, engine.DroppedContent{Key: m.Content, HasBody: b.bodies[m.Content]})
+		batch.Hard = true
+	}
+}
+
+// touch locks a message, gives it back, or makes a dead letter of it.
+func (b *broker) touch(batch *engine.Batch) {
+	m, ok := b.free(batch)
+	if !ok {
+		return
+	}
+	switch b.IntN(4) {
+	case 0:
+		m.LockedUntil, m.DeliveryCount = 0, m.DeliveryCount+1
+	case 1:
+		if dead := b.entities[m.Holder].DeadLetterID; dead != 0 {
+			m.Holder, m.Extra = dead, &engine.Extra{DeadLettered: true, Reason: "worn", DeadAt: batch.Now}
+			batch.Hard = true
+		}
+	default:
+		m.LockedUntil, m.Nonce = batch.Now+60_000, b.Uint64()
+	}
+	batch.Messages = append(batch.Messages, m)
+}
+
+func (b *broker) rule(batch *engine.Batch) {
+	id, _ := pick(b.Rand, b.entities)
+	r := engine.RuleID{Subscription: id, Name: fmt.Sprint("rule", b.IntN(3))}
+	if slices.Contains(batch.DropHolders, id) || slices.Contains(batch.DropRules, r) ||
+		slices.ContainsFunc(batch.Rules, func(other engine.Rule) bool { return other.Name == r.Name }) {
+		return
+	}
+	batch.Hard = true
+	if _, ok := b.rules[r]; ok {
+		batch.DropRules = append(batch.DropRules, r)
+		return
+	}
+	batch.Rules = append(batch.Rules, engine.Rule{Subscription: r.Subscription, Name: r.Name, CreatedAt: batch.Now})
+}
+
+// bodyText marks contents that have a body; the body is then known from the key.
+const bodyText = "with a body "
+
+func withBody(c engine.Packed) bool { return strings.HasPrefix(string(c), bodyText) }
+
+func bodyOf(k engine.Key) []byte {
+	r := rand.New(rand.NewPCG(uint64(k), 0))
+	return bytes.Repeat([]byte{byte(k), byte(k >> 40), byte(r.Uint32())}, 1+r.IntN(100))
+}
+
+func (b *broker) apply(batch *engine.Batch) {
+	for _, e := range batch.Entities {
+		b.entities[e.ID] = e
+	}
+	for _, r := range batch.Rules {
+		b.rules[engine.RuleID{Subscription: r.Subscription, Name: r.Name}] = r
+	}
+	for _, c := range batch.Contents {
+		b.bodies[c.Key] = withBody(c.Content)
+	}
+	for _, m := range batch.Messages {
+		b.messages[m.Key] = m
+	}
+	for _, k := range batch.DropMessages {
+		delete(b.messages, k)
+	}
+	for _, c := range batch.DropContents {
+		delete(b.bodies, c.Key)
+	}
+	for _, id := range batch.DropRules {
+		delete(b.rules, id)
+	}
+	for _, id := range batch.DropHolders {
+		delete(b.entities, id)
+		maps.DeleteFunc(b.messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id })
+		maps.DeleteFunc(b.rules, func(r engine.RuleID, _ engine.Rule) bool { return r.Subscription == id })
+	}
+}
