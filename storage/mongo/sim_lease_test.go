@@ -152,10 +152,10 @@ func TestABeatThatCameTooLate(t *testing.T) {
 	for delay := pairLease / 2; delay < 2*pairLease; delay += pairLease / 20 {
 		inPair(t, func(p pair, phase time.Duration) {
 			c := p.connect("former", weather{})
+			c.seed += uint64(delay)
 			former := p.open(c)
 			rival := p.rival()
 			time.Sleep(2*p.lease + phase)
-			c.seed += uint64(delay)
 			c.part(p.lease / 2)
 			time.Sleep(p.lease / 2)
 			c.delays(delay)
