@@ -123,11 +123,14 @@ func (s *Store) former(raw bson.Raw) bool {
 	return err == nil && epoch < s.epoch
 }
 
+// sweepTombstones deletes tombstones whose time is over, but for those of rules:
+// a rule can come again under its name, and a delete that is late would take it.
+// Those stay until their subscription goes, or the server removes them.
 func (s *Store) sweepTombstones(ctx context.Context) error {
 	s.mu.Lock()
 	now := s.waiting.now
 	s.mu.Unlock()
-	for _, in := range []collection{messages, entities, rules, meters} {
+	for _, in := range []collection{messages, entities, meters} {
 		r := s.names.all()
 		r.match, r.fields = bson.D{{Key: "gone", Value: true}}, []string{"purgeAt"}
 		if err := s.sweepSlices(ctx, in, r, func(raw bson.Raw) bool {
