@@ -29,6 +29,11 @@ func (b *broker) next() *engine.Batch {
 		batch.Entities = []engine.Entity{{ID: 1, DeadLetterID: 2, Path: "first", CreatedAt: now}}
 	}
 	batch.Meters = []engine.Meter{{Holder: 1, NextSeq: engine.Seq(now), LastUsed: now}}
+	if b.IntN(6) == 0 {
+		b.events++
+		batch.Hard = true
+		batch.Audit = []engine.Event{{N: b.events, Kind: engine.EventPurged, At: now, Path: "first", Actor: "somebody", Audit: true}}
+	}
 	for range 1 + b.IntN(3) {
 		if !b.something(batch, b.IntN(20)) {
 			return nil

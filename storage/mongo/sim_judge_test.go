@@ -332,6 +332,23 @@ func (j *judge) acts(epoch uint64) {
 	}
 }
 
+// past is what operators did, as far as it remained.
+func (j *judge) past() truth {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	t := truth{}
+	for _, c := range j.history {
+		for _, e := range c.batch.Audit {
+			t[eventName(engine.PastEvent{Epoch: c.epoch, Event: e})] = ""
+		}
+	}
+	return t
+}
+
+func eventName(e engine.PastEvent) string {
+	return fmt.Sprintf("event %d of epoch %d at %d by %s", e.N, e.Epoch, e.At, e.Actor)
+}
+
 // failed hears of an error that nobody must see.
 func (j *judge) failed(err error) {
 	j.mu.Lock()

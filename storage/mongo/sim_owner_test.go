@@ -127,6 +127,7 @@ type broker struct {
 	ctx    context.Context
 	epoch  uint64
 	keys   *engine.Keys
+	events uint64
 
 	estate
 }

@@ -245,6 +245,16 @@ func (w *world) inspect(round int) error {
 	if d := differ(got, again); d != "" {
 		return fmt.Errorf("a second load differs:\n\t%s", d)
 	}
+	past := truth{}
+	for e, err := range s.Past(ctx, engine.PastQuery{Audit: true}) {
+		if err != nil {
+			return err
+		}
+		past[eventName(e)] = ""
+	}
+	if d := differ(w.judge.past(), past); d != "" {
+		return fmt.Errorf("the history of what operators did:\n\t%s", d)
+	}
 	for k, there := range estate.bodies {
 		if there {
 			if err := checkBody(ctx, s, k); err != nil {
