@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -32,7 +33,11 @@ func TestChild(t *testing.T) {
 	}
 	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Store: store, Lease: lease, ReadyJSON: true}, os.Stdout); err != nil {
+	c := Config{
+		HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Store: store, Lease: lease, ReadyJSON: true,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}
+	if err := run(ctx, c, os.Stdout); err != nil {
 		t.Fatal(err)
 	}
 }

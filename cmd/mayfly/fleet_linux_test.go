@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -99,7 +102,7 @@ func (f *fleet) serving(wanted func(Ready) bool) (*child, Ready) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			f.t.Fatalf("no server takes over; there are %s", f)
+			f.fail("no server takes over")
 		}
 	}
 }
@@ -117,7 +120,7 @@ func (f *fleet) state(p *child, state string) Ready {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			f.t.Fatalf("it never was %s; there are %s", state, f)
+			f.fail("a server never was " + state)
 		}
 	}
 }
@@ -142,19 +145,28 @@ func (f *fleet) ready() {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			f.t.Fatalf("no server stands by; there are %s", f)
+			f.fail("no server stands by")
 		}
 	}
 }
 
-func (f *fleet) String() string {
+// fail is the end of a test in which nothing moves any more. What every server
+// was about is told by the server itself, on its way out.
+func (f *fleet) fail(what string) {
+	f.t.Helper()
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	var b bytes.Buffer
+	var all strings.Builder
+	children := slices.Collect(maps.Keys(f.all))
 	for p, r := range f.all {
-		fmt.Fprintf(&b, "\n%+v\n%s", r, &p.said)
+		fmt.Fprintf(&all, "\n%d: %+v", p.cmd.Process.Pid, r)
 	}
-	return b.String()
+	f.mu.Unlock()
+	for _, p := range children {
+		p.signal(syscall.SIGQUIT)
+		<-p.done
+		fmt.Fprintf(&all, "\n%d said: %s", p.cmd.Process.Pid, &p.said)
+	}
+	f.t.Fatalf("%s; there are %s", what, all.String())
 }
 
 // freeze stops a server in its tracks, and returns when it stands still.

@@ -266,12 +266,11 @@ func (l *ledger) settle(ctx context.Context, at string, d delivery) {
 	}
 }
 
-// progress lets clients do some work, and waits until they are in the middle of
-// it.
+// progress lets clients do some work, and waits until they are at it.
 func (l *ledger) progress() {
 	l.t.Helper()
 	l.mu.Lock()
-	l.allowed = known(l.sent) + 60
+	l.allowed = known(l.sent) + 50
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(l.t.Context(), fleetPatience)
 	defer cancel()
@@ -280,13 +279,13 @@ func (l *ledger) progress() {
 		defer l.mu.Unlock()
 		return known(l.sent) + known(l.settled)
 	}
-	again := time.NewTicker(10 * time.Millisecond)
+	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
-	for before := certainties(); certainties() < before+40; {
+	for before := certainties(); certainties() < before+5; {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			l.t.Fatalf("clients do not get on: %s; there are %s", l, l.f)
+			l.f.fail("clients do not get on: " + l.String())
 		}
 	}
 }

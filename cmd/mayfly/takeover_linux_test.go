@@ -39,7 +39,7 @@ func TestTakeOvers(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	f := newFleet(t, mongotest.URL(t), time.Second)
+	f := newFleet(t, mongotest.URL(t), 1500*time.Millisecond)
 	l := &ledger{t: t, f: f, sent: map[string]fact{}, settled: map[string]fact{}, by: map[string]int{}}
 	l.create()
 	stop, cancel := context.WithCancel(t.Context())
@@ -53,7 +53,6 @@ func TestTakeOvers(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	for round := range rounds {
 		f.ready()
-		l.progress()
 		who, r := f.serving(func(Ready) bool { return true })
 		way := random.IntN(len(ways))
 		if round < len(ways) {
@@ -79,6 +78,7 @@ func TestTakeOvers(t *testing.T) {
 func (l *ledger) kill(who *child, r Ready) Ready {
 	l.t.Helper()
 	held := l.hold(r)
+	l.progress()
 	who.signal(os.Kill)
 	_, after := l.f.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
 	l.counted("killed")
@@ -93,6 +93,7 @@ func (l *ledger) kill(who *child, r Ready) Ready {
 func (l *ledger) stopInOrder(who *child, r Ready) Ready {
 	l.t.Helper()
 	held := l.hold(r)
+	l.progress()
 	who.signal(syscall.SIGTERM)
 	_, after := l.f.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
 	l.counted("stopped")
@@ -112,6 +113,7 @@ func (l *ledger) stopInOrder(who *child, r Ready) Ready {
 func (l *ledger) freezeAndThaw(who *child, r Ready) Ready {
 	l.t.Helper()
 	held := l.hold(r)
+	l.progress()
 	l.f.freeze(who)
 	early := make(chan int, len(held))
 	for _, d := range held {
