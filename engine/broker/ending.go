@@ -100,7 +100,7 @@ func (b *Broker) reopen(ctx context.Context, why error) error {
 	b.update(func(h *Health) { h.Reopening, h.ReadOnly = why.Error(), "" })
 	for id, r := range b.receivers {
 		delete(b.receivers, id)
-		r.end(fmt.Errorf("%w: %w", engine.ErrBusy, why))
+		r.end(failing(why, "The store failed and is being opened again."))
 	}
 	if err := b.store.Load().Close(); err != nil {
 		b.log.Warn("closing the failed store", "err", err)
@@ -119,7 +119,7 @@ func (b *Broker) reopen(ctx context.Context, why error) error {
 			}
 			return fmt.Errorf("the store was not opened again: %w", why)
 		case o := <-b.inbox:
-			b.finish(o, fmt.Errorf("the store is being opened again: %w: %w", engine.ErrBusy, why))
+			b.finish(o, failing(why, "The store failed and is being opened again; nothing was done."))
 		case <-again.C:
 			ended := make(chan error, 1)
 			loading = ended
@@ -139,6 +139,12 @@ func (b *Broker) reopen(ctx context.Context, why error) error {
 			again.Reset(reopenEvery)
 		}
 	}
+}
+
+// failing is what callers are told while the store does not work. What it says
+// of itself is for the log and for whoever asks for the chain.
+func failing(why error, text string) error {
+	return &engine.Refusal{Kind: fmt.Errorf("%w: %w", engine.ErrBusy, why), Text: text}
 }
 
 // lostTo is engine.ErrFenced with err if err says that another server owns the

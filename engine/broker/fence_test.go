@@ -201,14 +201,15 @@ func TestOwnedByAnotherOnReopen(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
 				w.queue("q", engine.Config{})
-				w.store.breaks(errors.New("the cable was pulled"), false)
+				pulled := errors.New("the cable was pulled")
+				w.store.breaks(pulled, false)
 				w.store.goes(true, nil)
 				if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrBusy) {
 					t.Fatalf("got %v", err)
 				}
 				synctest.Wait()
 				err := w.Read(t.Context(), func(broker.Reader) error { return nil })
-				if !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "the cable was pulled") {
+				if !errors.Is(err, engine.ErrBusy) || !errors.Is(err, pulled) {
 					t.Fatalf("while it is opened again: %v", err)
 				}
 				w.store.goes(false, refusal)

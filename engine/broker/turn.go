@@ -99,7 +99,7 @@ func (b *Broker) finish(o *op, err error) {
 // abandon answers operations whose outcome nobody knows.
 func (b *Broker) abandon(ops []*op, err error) {
 	for _, o := range ops {
-		b.finish(o, fmt.Errorf("the outcome is not known: %w: %w", engine.ErrBusy, err))
+		b.finish(o, failing(err, "Whether this was done is not known: the store did not answer in time. Look before you try again."))
 	}
 }
 
