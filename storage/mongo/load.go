@@ -33,7 +33,7 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 		}
 		w := applying.over(s.waiting)
 		s.mu.Unlock()
-		l := loader{from: &streamed{ctx, s.s, s.names}, w: w, yield: yield, claimed: map[engine.HolderID]bool{}}
+		l := loader{from: &streamed{ctx, s.s, s.names}, w: w, epoch: s.epoch, yield: yield, claimed: map[engine.HolderID]bool{}}
 		met, err := l.all()
 		switch {
 		case errors.Is(err, errStop):
@@ -81,6 +81,7 @@ type loader struct {
 	w       *window
 	yield   func(engine.Record, error) bool
 	claimed map[engine.HolderID]bool // by entities that are there
+	epoch   uint64                   // of the owner that reads; zero: somebody else does
 	found   sweeping
 }
 
@@ -176,13 +177,19 @@ func (l *loader) entities() error {
 	return nil
 }
 
+// forsaken tells whether nobody will ever claim a holder. One of a later epoch
+// may have come between the reading of entities and of what is in them.
+func (l *loader) forsaken(h engine.HolderID) bool {
+	return !l.claimed[h] && uint64(h)>>40 <= l.epoch
+}
+
 func (l *loader) rules() error {
 	if err := l.from.each(rules, func(id string, r engine.Record) error {
 		v, ok := r.(engine.Rule)
 		if _, changed := l.w.rules[ruleID(v)]; !ok || changed {
 			return nil
 		}
-		if !l.claimed[v.Subscription] {
+		if l.forsaken(v.Subscription) {
 			l.found.rules = append(l.found.rules, id)
 		}
 		return l.say(v, l.claimed[v.Subscription])
@@ -261,11 +268,10 @@ func (l *loader) messages() error {
 		if _, changed := l.w.messages[m.Key]; !ok || changed {
 			return nil
 		}
-		if !l.claimed[m.Holder] {
+		if l.forsaken(m.Holder) {
 			l.found.messages = append(l.found.messages, id)
-			return nil
 		}
-		return l.say(m, true)
+		return l.say(m, l.claimed[m.Holder])
 	}); err != nil {
 		return err
 	}
