@@ -57,8 +57,8 @@ var errStop = errors.New("stop")
 // A source has the records of the collections.
 type source interface {
 	// each gives the records of a collection to do; of those that are gone the
-	// _id alone.
-	each(in collection, do func(id string, rec engine.Record) error) error
+	// head alone.
+	each(in collection, do func(d docHead, rec engine.Record) error) error
 }
 
 // streamed is a source that reads as it goes.
@@ -68,7 +68,7 @@ type streamed struct {
 	names names
 }
 
-func (f *streamed) each(in collection, do func(id string, rec engine.Record) error) error {
+func (f *streamed) each(in collection, do func(d docHead, rec engine.Record) error) error {
 	if in == contents {
 		return eachContent(f.ctx, f.s, f.names.all(), do)
 	}
@@ -107,30 +107,37 @@ func (l *loader) say(r engine.Record, wanted bool) error {
 	return nil
 }
 
-// each reads the records of a collection; of those that are gone the _id alone.
+// A docHead is what is in a document beside the record.
+type docHead struct {
+	id string
+	v  version
+}
+
+// each reads the records of a collection; of those that are gone the head alone.
 // The record is good after the next one too.
-func each(ctx context.Context, s server, in collection, r span, do func(id string, rec engine.Record) error) error {
+func each(ctx context.Context, s server, in collection, r span, do func(d docHead, rec engine.Record) error) error {
 	r.fields = loaded()
 	for raw, err := range s.Range(ctx, in, r) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", in, err)
 		}
-		id := textIn(raw, "_id")
+		v, _ := raw.Lookup("v").AsInt64OK()
+		d := docHead{textIn(raw, "_id"), version(v)}
 		if gone, _ := raw.Lookup("gone").BooleanOK(); gone {
-			if err := do(id, nil); err != nil {
+			if err := do(d, nil); err != nil {
 				return err
 			}
 			continue
 		}
 		_, exact, ok := raw.Lookup("exact").BinaryOK()
 		if !ok {
-			return fmt.Errorf("%s: %s is no record", in, id)
+			return fmt.Errorf("%s: %s is no record", in, d.id)
 		}
 		rec, err := record.Parse(exact)
 		if err != nil {
-			return fmt.Errorf("%s: %s: %w", in, id, err)
+			return fmt.Errorf("%s: %s: %w", in, d.id, err)
 		}
-		if err := do(id, rec); err != nil {
+		if err := do(d, rec); err != nil {
 			return err
 		}
 	}
@@ -142,10 +149,10 @@ func each(ctx context.Context, s server, in collection, r span, do func(id strin
 func (l *loader) entities() error {
 	var all []engine.Entity
 	var gone []engine.HolderID // a dead-letter queue can go alone
-	if err := l.from.each(entities, func(id string, r engine.Record) error {
+	if err := l.from.each(entities, func(d docHead, r engine.Record) error {
 		e, ok := r.(engine.Entity)
 		if !ok {
-			h, err := numberIn(id, 0)
+			h, err := numberIn(d.id, 0)
 			gone = append(gone, engine.HolderID(h))
 			return err
 		}
@@ -177,20 +184,21 @@ func (l *loader) entities() error {
 	return nil
 }
 
-// forsaken tells whether nobody will ever claim a holder. One of a later epoch
-// may have come between the reading of entities and of what is in them.
-func (l *loader) forsaken(h engine.HolderID) bool {
-	return !l.claimed[h] && uint64(h)>>40 <= l.epoch
+// forsaken tells whether nobody will ever claim the holder of a document. A
+// later epoch's may have come between the reading of entities and of what is in
+// them, to an owner that does not know yet that it is over.
+func (l *loader) forsaken(h engine.HolderID, v version) bool {
+	return !l.claimed[h] && v.epoch() <= l.epoch
 }
 
 func (l *loader) rules() error {
-	if err := l.from.each(rules, func(id string, r engine.Record) error {
+	if err := l.from.each(rules, func(d docHead, r engine.Record) error {
 		v, ok := r.(engine.Rule)
 		if _, changed := l.w.rules[ruleID(v)]; !ok || changed {
 			return nil
 		}
-		if l.forsaken(v.Subscription) {
-			l.found.rules = append(l.found.rules, id)
+		if l.forsaken(v.Subscription, d.v) {
+			l.found.rules = append(l.found.rules, d.id)
 		}
 		return l.say(v, l.claimed[v.Subscription])
 	}); err != nil {
@@ -205,7 +213,7 @@ func (l *loader) rules() error {
 }
 
 func (l *loader) meters() error {
-	if err := l.from.each(meters, func(_ string, r engine.Record) error {
+	if err := l.from.each(meters, func(_ docHead, r engine.Record) error {
 		v, ok := r.(engine.Meter)
 		if _, changed := l.w.meters[v.Holder]; !ok || changed {
 			return nil
@@ -223,7 +231,7 @@ func (l *loader) meters() error {
 }
 
 func (l *loader) contents() error {
-	if err := l.from.each(contents, func(_ string, r engine.Record) error {
+	if err := l.from.each(contents, func(_ docHead, r engine.Record) error {
 		c, ok := r.(engine.StoredContent)
 		if _, changed := l.w.contents[c.Key]; !ok || changed {
 			return nil
@@ -243,7 +251,7 @@ func (l *loader) contents() error {
 }
 
 // eachContent reads contents, which are no more than their bytes.
-func eachContent(ctx context.Context, s server, r span, do func(id string, rec engine.Record) error) error {
+func eachContent(ctx context.Context, s server, r span, do func(d docHead, rec engine.Record) error) error {
 	r.fields = []string{"packed"}
 	for raw, err := range s.Range(ctx, contents, r) {
 		if err != nil {
@@ -255,7 +263,7 @@ func eachContent(ctx context.Context, s server, r span, do func(id string, rec e
 			return fmt.Errorf("contents: %w", err)
 		}
 		_, packed, _ := raw.Lookup("packed").BinaryOK()
-		if err := do(id, engine.StoredContent{Key: k, Content: engine.Packed(packed)}); err != nil {
+		if err := do(docHead{id: id}, engine.StoredContent{Key: k, Content: engine.Packed(packed)}); err != nil {
 			return err
 		}
 	}
@@ -263,13 +271,13 @@ func eachContent(ctx context.Context, s server, r span, do func(id string, rec e
 }
 
 func (l *loader) messages() error {
-	if err := l.from.each(messages, func(id string, r engine.Record) error {
+	if err := l.from.each(messages, func(d docHead, r engine.Record) error {
 		m, ok := r.(engine.Message)
 		if _, changed := l.w.messages[m.Key]; !ok || changed {
 			return nil
 		}
-		if l.forsaken(m.Holder) {
-			l.found.messages = append(l.found.messages, id)
+		if l.forsaken(m.Holder, d.v) {
+			l.found.messages = append(l.found.messages, d.id)
 		}
 		return l.say(m, l.claimed[m.Holder])
 	}); err != nil {
@@ -287,7 +295,7 @@ func (l *loader) messages() error {
 func (s *Store) readHolders(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := each(ctx, s.s, entities, s.names.all(), func(_ string, r engine.Record) error {
+	if err := each(ctx, s.s, entities, s.names.all(), func(_ docHead, r engine.Record) error {
 		if e, ok := r.(engine.Entity); ok {
 			s.know(e)
 		}

@@ -178,18 +178,18 @@ func (l *Snapshot) Close() error {
 type collected map[collection][]found
 
 type found struct {
-	id  string // of what is gone
-	rec engine.Record
+	head docHead // of what is gone
+	rec  engine.Record
 }
 
 // collect reads everything there is.
 func collect(from source) (collected, error) {
 	all := collected{}
 	for _, in := range []collection{entities, rules, meters, contents, messages} {
-		if err := from.each(in, func(id string, rec engine.Record) error {
+		if err := from.each(in, func(d docHead, rec engine.Record) error {
 			f := found{rec: rec}
 			if rec == nil {
-				f.id = id
+				f.head = d
 			}
 			all[in] = append(all[in], f)
 			return nil
@@ -200,9 +200,9 @@ func collect(from source) (collected, error) {
 	return all, nil
 }
 
-func (c collected) each(in collection, do func(id string, rec engine.Record) error) error {
+func (c collected) each(in collection, do func(d docHead, rec engine.Record) error) error {
 	for _, f := range c[in] {
-		if err := do(f.id, f.rec); err != nil {
+		if err := do(f.head, f.rec); err != nil {
 			return err
 		}
 	}

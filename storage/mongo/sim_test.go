@@ -26,7 +26,7 @@ import (
 // With -sim.schedules there are more or fewer of them than usual.
 var (
 	simSeed      = flag.Uint64("sim.seed", 0, "the only schedule of the simulation to run, step by step; zero: many")
-	simSchedules = flag.Int("sim.schedules", 0, "how many schedules the simulation runs; zero: 2,000, in CI 20,000, fewer with -race or -short")
+	simSchedules = flag.Int("sim.schedules", 0, "how many schedules the simulation runs; zero: 2,000, in CI 10,000, fewer with -race or -short")
 )
 
 // A plan is what all schedules of a test have in common.
@@ -331,7 +331,7 @@ func schedules(few int) int {
 	case raced, testing.Short():
 		return few / 10
 	case ci:
-		return few * 10
+		return few * 5
 	default:
 		return few
 	}
