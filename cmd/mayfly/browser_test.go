@@ -57,7 +57,6 @@ func TestBrowserOnMongoDB(t *testing.T) {
 		{"life", lifeInBrowser},
 		{"cut", cutInBrowser},
 		{"temporary", temporaryInBrowser},
-		{"drawer", drawerInBrowser},
 		{"restart", restartInBrowser},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx, mongotest.URL(t))) })

@@ -275,6 +275,11 @@ func (s *Store) applyGone(ctx context.Context, w *window) error {
 			s.leaving = append(s.leaving, leaving{k, c.hasBody})
 		}
 	}
+	s.mu.Lock()
+	for _, c := range s.leaving {
+		s.left[c.key] = true
+	}
+	s.mu.Unlock()
 	if s.looked.Load() { // later: a reader may need them
 		return nil
 	}
@@ -282,6 +287,9 @@ func (s *Store) applyGone(ctx context.Context, w *window) error {
 		return err
 	}
 	s.leaving = nil
+	s.mu.Lock()
+	clear(s.left)
+	s.mu.Unlock()
 	return nil
 }
 

@@ -187,6 +187,9 @@ func (s *Store) bodyAtHand(k engine.Key) (io.ReadSeekCloser, bool, error) {
 			return wholeBody{bytes.NewReader(b)}, true, nil
 		}
 	}
+	if s.left[k] {
+		return nil, false, engine.ErrMessageNotFound
+	}
 	l, ok := s.large[k]
 	if !ok {
 		return nil, false, nil

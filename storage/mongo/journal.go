@@ -147,6 +147,7 @@ func (s *Store) committed(at version, b *engine.Batch, e entry) {
 	s.waiting.journal = append(s.waiting.journal, e)
 	for _, c := range b.Contents {
 		delete(s.staged, c.Key)
+		delete(s.left, c.Key)
 	}
 	s.unapplied.commits++
 	s.unapplied.bytes += e.bytes

@@ -181,20 +181,22 @@ func (s *Store) insist(ctx context.Context, in collection, id string, doc bson.R
 			err = fmt.Errorf("%s was taken and is not there", id)
 		}
 		if perr := pause(ctx, retryPause); perr != nil {
-			return nil, &doubtError{fmt.Errorf("%w: %w", perr, err)}
+			s.log.Warn("MongoDB did not take a document in time.", "namespace", s.names, "in", string(in), "id", id, "err", err)
+			return nil, &doubtError{why: perr, last: err}
 		}
 	}
 }
 
-// A doubtError is the end of a request that may have succeeded, or may yet.
-type doubtError struct{ last error }
+// A doubtError is the end of a request that may have succeeded, or may yet. It
+// says why nobody waited longer; what the driver said last is in the log.
+type doubtError struct{ why, last error }
 
-func (e *doubtError) Error() string { return "it is not known whether it was done: " + e.last.Error() }
+func (e *doubtError) Error() string { return "it is not known whether it was done: " + e.why.Error() }
 
 // Is lets nobody take the last of several errors for the answer: that of one
 // attempt says nothing of those before, nor does the loss of the namespace.
 func (e *doubtError) Is(target error) bool {
-	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(e.last, target)
+	return (target == context.Canceled || target == context.DeadlineExceeded) && (errors.Is(e.why, target) || errors.Is(e.last, target))
 }
 
 // retryPause is between two attempts at the same thing.

@@ -106,8 +106,9 @@ type Store struct {
 	holders  map[engine.HolderID]place
 	staged   map[engine.Key]bool // bodies ahead of their content
 	large    map[engine.Key]largeDoc
-	reading  map[engine.Key]int // readers of large bodies
-	unwanted []largeDoc         // dropped while they were read
+	reading  map[engine.Key]int  // readers of large bodies
+	unwanted []largeDoc          // dropped while they were read
+	left     map[engine.Key]bool // contents that are gone and not deleted yet, for somebody looks
 
 	readers map[string]reader // who looks at the namespace; owned by beat
 	looked  atomic.Bool       // somebody does, or may: nothing is deleted that it may need
@@ -164,6 +165,7 @@ func newStore(ctx context.Context, on server, leave func(context.Context) error,
 		turn: make(chan struct{}, 1), waiting: newWindow(), applied: make(chan struct{}),
 		toApply: make(chan struct{}, 1), toSweep: make(chan struct{}, 1), garbage: make(chan sweeping, 1),
 		holders: map[engine.HolderID]place{}, staged: map[engine.Key]bool{}, large: map[engine.Key]largeDoc{}, reading: map[engine.Key]int{},
+		left:      map[engine.Key]bool{},
 		pastBytes: -1,
 	}
 	s.looked.Store(true) // until it was seen who does
