@@ -51,7 +51,10 @@ func (c *restoreCommand) Run(ctx context.Context, s streams) (err error) {
 	if r := i.End(); !r.Sound() {
 		return fmt.Errorf("%s is whole, but nothing was restored, for what is in it is not sound:\n%s", c.File, wrongs(r))
 	}
-	store, err := storage.Open(ctx, url, storage.Options{Namespace: cmp.Or(c.Namespace, backup.Namespace)})
+	store, err := storage.Open(ctx, url, storage.Options{
+		Namespace: cmp.Or(c.Namespace, backup.Namespace),
+		Owner:     engine.Owner{Host: "a restore under way"}, // for servers that wait meanwhile
+	})
 	if err != nil {
 		return err //nolint:wrapcheck // a sentence
 	}
