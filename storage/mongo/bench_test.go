@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,7 +90,8 @@ func BenchmarkCommit(b *testing.B) {
 	for _, n := range []int{1, 16, 256, 1024} {
 		b.Run(fmt.Sprintf("plain/%d", n), func(b *testing.B) { plain(b, n) })
 		b.Run(fmt.Sprintf("send/%d", n), func(b *testing.B) {
-			x := openBench(b, mongotest.URL(b))
+			url := mongotest.URL(b)
+			x := openBench(b, url)
 			began, sent := time.Now(), 0
 			for b.Loop() {
 				batch, _ := x.send(n)
@@ -96,6 +99,8 @@ func BenchmarkCommit(b *testing.B) {
 				sent += n
 			}
 			rate(b, sent, began)
+			b.ReportMetric(float64(journalLength(b, url)), "journal-docs")
+			heap(b)
 		})
 		b.Run(fmt.Sprintf("life/%d", n), func(b *testing.B) {
 			x := openBench(b, mongotest.URL(b))
@@ -111,9 +116,9 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// plain inserts documents of the same size, n at a time.
-func plain(b *testing.B, n int) {
-	c, err := driver.Connect(options.Client().ApplyURI(mongotest.Server(b)))
+func connect(b *testing.B, url string) *driver.Client {
+	b.Helper()
+	c, err := driver.Connect(options.Client().ApplyURI(url))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -124,6 +129,33 @@ func plain(b *testing.B, n int) {
 			b.Error(err)
 		}
 	})
+	return c
+}
+
+// journalLength is how many documents the journal has at the end of a load.
+func journalLength(b *testing.B, at string) int64 {
+	b.Helper()
+	u, err := url.Parse(at)
+	if err != nil {
+		b.Fatal(err)
+	}
+	n, err := connect(b, at).Database(strings.TrimPrefix(u.Path, "/")).Collection("journal").CountDocuments(b.Context(), bson.D{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+func heap(b *testing.B) {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.HeapAlloc)/1e6, "heap-MB")
+}
+
+// plain inserts documents of the same size, n at a time.
+func plain(b *testing.B, n int) {
+	c := connect(b, mongotest.Server(b))
 	journal := true
 	in := c.Database(fmt.Sprintf("plain%d", rand.Uint32())).Collection("messages",
 		options.Collection().SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal}))
@@ -180,10 +212,6 @@ func BenchmarkStart(b *testing.B) {
 		}
 		b.ReportMetric(opened.Seconds(), "open-s")
 		b.ReportMetric((time.Since(began) - opened).Seconds(), "load-s")
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		b.ReportMetric(float64(m.HeapAlloc)/1e6, "heap-MB")
 		if err := s.Close(); err != nil {
 			b.Fatal(err)
 		}
