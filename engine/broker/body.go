@@ -66,8 +66,18 @@ type memoryBody struct{ *bytes.Reader }
 func (memoryBody) Close() error { return nil }
 
 // Body opens the body of a content; an absent one is empty. The caller closes
-// it. engine.ErrMessageNotFound says that the message went in the meantime.
+// it. engine.ErrMessageNotFound says that the message went in the meantime,
+// engine.ErrBusy that the store does not answer.
 func (b *Broker) Body(ctx context.Context, k engine.Key, size int64) (io.ReadSeekCloser, error) {
+	body, err := b.openBody(ctx, k, size)
+	if err != nil {
+		return nil, unread(ctx, fmt.Errorf("read a body: %w", err))
+	}
+	return body, nil
+}
+
+// openBody is Body with what the store says itself when it fails.
+func (b *Broker) openBody(ctx context.Context, k engine.Key, size int64) (io.ReadSeekCloser, error) {
 	if size == 0 {
 		return memoryBody{bytes.NewReader(nil)}, nil
 	}
@@ -75,6 +85,18 @@ func (b *Broker) Body(ctx context.Context, k engine.Key, size int64) (io.ReadSee
 		return memoryBody{bytes.NewReader(have)}, nil
 	}
 	return b.store.Load().Body(ctx, k)
+}
+
+// unread is what whoever reads from the store past the owner is told of an
+// error: it is the store's affair unless it says what is not there, or the
+// reader has left. The store may have ended the reading itself, so that a
+// cancelled context in err says nothing of the reader's.
+func unread(ctx context.Context, err error) error {
+	_, refused := errors.AsType[*engine.Refusal](err)
+	if refused || ctx.Err() != nil || errors.Is(err, engine.ErrMessageNotFound) {
+		return err
+	}
+	return failing(err, "The store does not answer; nothing was done.")
 }
 
 // An Outgoing message is one that a door hands in. Its body is given whole, or

@@ -25,8 +25,8 @@ func (b *Broker) HasHistory() bool { return b.past != nil }
 // Past is what happened, newest first, and matches q: what the history keeps
 // and what it has yet to be given. A limit of zero means 100; more than 10,000
 // is out of range. To go on, ask again with Before set to the Place of the last
-// one. It is engine.ErrNotImplemented if the store has no history. It waits for
-// the store, not for the owner.
+// one. It is engine.ErrNotImplemented if the store has no history and
+// engine.ErrBusy if it does not answer. It waits for the store, not for the owner.
 func (b *Broker) Past(ctx context.Context, q engine.PastQuery) ([]engine.PastEvent, error) {
 	switch {
 	case b.past == nil:
@@ -59,7 +59,7 @@ func (b *Broker) Past(ctx context.Context, q engine.PastQuery) ([]engine.PastEve
 	var out []engine.PastEvent
 	for e, err := range h.Past(ctx, q) {
 		if err != nil {
-			return nil, fmt.Errorf("read the history: %w", err)
+			return nil, unread(ctx, fmt.Errorf("read the history: %w", err))
 		}
 		if known[happeningOf(e)] {
 			continue

@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -163,6 +164,42 @@ func TestPastIsRefused(t *testing.T) {
 		}
 		if _, err := p.Past(t.Context(), engine.PastQuery{}); !errors.Is(err, engine.ErrClosed) {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Who reads from a store that does not answer is told so, whatever the store
+// says itself; who has left, and who asks for what is not there, is not.
+func TestReadsOfAStoreThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := startPast(t, broker.Options{CacheBytes: 1})
+		w.queue("q", engine.Config{})
+		w.send("q", "a")
+		var row engine.Row
+		err := w.Read(t.Context(), func(r broker.Reader) error {
+			rows, err := r.Browse(engine.Browse{Path: "q", Limit: 1})
+			row = rows[0]
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		for _, why := range []error{errors.New("a bad sector"), engine.ErrFenced, context.Canceled, context.DeadlineExceeded, engine.ErrMessageNotFound} {
+			h.past.blind = why
+			for _, ctx := range []context.Context{t.Context(), gone} {
+				w.store.unreadable, w.store.unreadErr = 1, why
+				_, body := w.Body(ctx, row.Message.Content, row.Content.BodySize())
+				_, past := w.Past(ctx, engine.PastQuery{})
+				for what, err := range map[string]error{"a body": body, "the past": past} {
+					r, refused := errors.AsType[*engine.Refusal](err)
+					told := refused && r.Text == "The store does not answer; nothing was done." && errors.Is(err, engine.ErrBusy)
+					if want := ctx != gone && !errors.Is(why, engine.ErrMessageNotFound); told != want || !errors.Is(err, why) {
+						t.Errorf("%s, %v, of which %v: got %v", what, why, ctx.Err(), err)
+					}
+				}
+			}
 		}
 	})
 }

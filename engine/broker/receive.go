@@ -150,7 +150,7 @@ func (b *Broker) bodyOf(ctx context.Context, d engine.Delivery) (io.ReadSeekClos
 	if d.Body != nil {
 		return memoryBody{bytes.NewReader(d.Body)}, nil
 	}
-	return b.Body(context.WithoutCancel(ctx), d.Message.Content, d.Content.BodySize())
+	return b.openBody(context.WithoutCancel(ctx), d.Message.Content, d.Content.BodySize())
 }
 
 // Fetch takes deferred messages by number, all or none (DEF-6, DEF-7).

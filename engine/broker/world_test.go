@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -36,6 +37,7 @@ type flaky struct {
 	refusal    error         // of the next opens
 	hold       chan struct{} // commits end when it is closed, nil: at once
 	unreadable int           // bodies that cannot be read, of the next
+	unreadErr  error         // what is said of them; nil: something
 	gone       bool          // it cannot be opened
 }
 
@@ -71,7 +73,7 @@ func (f *flaky) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 	defer f.mu.Unlock()
 	if f.unreadable > 0 {
 		f.unreadable--
-		return nil, errors.New("a bad sector")
+		return nil, cmp.Or(f.unreadErr, errors.New("a bad sector"))
 	}
 	return f.Store.Body(ctx, k)
 }

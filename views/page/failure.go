@@ -21,7 +21,7 @@ type Failure struct {
 	Title   string         // in a few words; empty: what the status says
 	Refused string         // what was refused, in a sentence; empty: what the status says
 	Rule    string         // by which rule; empty: none is named
-	Do      string         // what to do; empty: what the status says
+	Do      string         // what to do; empty: what the status says, if Refused does not
 	Go      component.Link // where to go from here; zero: the overview
 }
 
@@ -67,7 +67,12 @@ func (m Failure) refused(ctx context.Context) string {
 	return cmp.Or(m.Refused, locale.T(ctx, m.refusal().refused))
 }
 
+// todo is what to do, empty if what was refused says that: of a change whose
+// outcome nobody knows it would be wrong to say that it can be tried again.
 func (m Failure) todo(ctx context.Context) string {
+	if m.Do == "" && m.Refused != "" && m.refusal().title == "failure.503" {
+		return ""
+	}
 	return cmp.Or(m.Do, locale.T(ctx, m.refusal().do))
 }
 

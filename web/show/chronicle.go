@@ -12,6 +12,9 @@ const (
 	longestLife = 500
 	// gapsShown is how many gaps of the history a life can show.
 	gapsShown = 10
+	// endsRead bounds how often the history is read for what a message went
+	// with, longestLife events at a time.
+	endsRead = 20
 )
 
 // A chronicle is what is known of a message's past.
@@ -119,41 +122,58 @@ func (c chronicle) final() trace {
 }
 
 // wentWith is the event of an entity or of a purge with which a message went
-// that has no last event of its own; its kind is zero if there is none.
-func (p *Pages) wentWith(ctx context.Context, final trace) trace {
+// that has no last event of its own: the first of its place after the last that
+// is known of it, for what came later found it gone. Its kind is zero if there
+// is none.
+func (p *Pages) wentWith(ctx context.Context, final trace) (with trace) {
 	if final.key == 0 {
 		return trace{}
 	}
-	place := final.path.Entity()
-	if final.to != "" {
-		place = final.to.Entity()
+	place := final.path
+	if final.to != "" && final.kind != engine.EventCopied { // the copy went there, not the message
+		place = final.to
 	}
-	if g, ok := p.recent.grave(place); ok && g.At >= final.at {
-		t := traceOf(g.Event)
-		t.epoch = p.recent.former(g.Epoch)
-		return t
-	}
-	if !p.b.HasHistory() {
-		return trace{}
-	}
-	events, err := p.b.Past(ctx, engine.PastQuery{
-		Path: place, From: final.at, Limit: longestLife,
-		Kinds: []engine.EventKind{engine.EventEntityDeleted, engine.EventEntityAutoDeleted, engine.EventPurged},
-	})
-	if err != nil {
-		p.recent.log.WarnContext(ctx, "the end of a message cannot be read", "err", err)
-	}
-	for _, e := range slices.Backward(events) { // the first of them took it
-		if e.Kind != engine.EventPurged {
-			if _, ok := liesIn(place, e); !ok {
-				continue
-			}
-		} else if e.Path.Entity().Fold() != place.Fold() {
-			continue
-		}
+	first := func(e engine.PastEvent) {
 		t := traceOf(e.Event)
 		t.epoch = p.recent.former(e.Epoch)
-		return t
+		if with.kind == 0 || t.compare(with) < 0 {
+			with = t
+		}
 	}
-	return trace{}
+	if g, ok := p.recent.grave(place.Entity()); ok && g.At >= final.at {
+		first(g)
+	}
+	if !p.b.HasHistory() {
+		return with
+	}
+	q := engine.PastQuery{
+		Path: place.Entity(), From: final.at, Limit: longestLife,
+		Kinds: []engine.EventKind{engine.EventEntityDeleted, engine.EventEntityAutoDeleted, engine.EventPurged},
+	}
+	for range endsRead {
+		events, err := p.b.Past(ctx, q)
+		if err != nil {
+			p.recent.log.WarnContext(ctx, "the end of a message cannot be read", "err", err)
+			return with
+		}
+		for _, e := range events {
+			if took(place, e) {
+				first(e)
+			}
+		}
+		if len(events) < longestLife {
+			break
+		}
+		q.Before = events[len(events)-1].Place()
+	}
+	return with
+}
+
+// took tells whether the end of an entity, or a purge, reached what was in place.
+func took(place engine.Path, e engine.PastEvent) bool {
+	if e.Kind == engine.EventPurged {
+		return e.Path.Fold() == place.Fold() // of dead letters, or of the others
+	}
+	_, ok := liesIn(place.Entity(), e)
+	return ok
 }

@@ -224,8 +224,12 @@ func (p *Pages) endedPage(ctx context.Context, at Place) (view.Page, uint64, err
 		out.Number = int64(final.seq)
 	}
 	out.Shell = p.shell(ctx, at, s, called(c.last.Content, final.seq))
-	out.Life, out.Known = dated(p.entries(ctx, c.past), s.now), p.known(c)
-	out.Ended = p.ending(ctx, c, final, last)
+	out.Ended, out.Known = p.ending(ctx, c, final, last), p.known(c)
+	out.Life = p.entries(ctx, c.past)
+	if !departed(final.kind) && final.kind != engine.EventMoved && !out.Ended.At.IsZero() { // it has no last line of its own
+		out.Life = append(out.Life, out.Ended)
+	}
+	out.Life = dated(out.Life, s.now)
 	return out, s.n, nil
 }
 
@@ -243,7 +247,7 @@ func (p *Pages) ending(ctx context.Context, c chronicle, final trace, last engin
 	with := p.wentWith(ctx, final)
 	switch with.kind {
 	case engine.EventPurged:
-		id = "message.ended.purged"
+		id, args["Entity"] = "message.ended.purged", Shown(with.path) // maybe of dead letters only
 	case engine.EventEntityDeleted:
 		id = "message.ended.deleted"
 	case engine.EventEntityAutoDeleted:

@@ -133,6 +133,9 @@ func TestWhatAMessageWentWith(t *testing.T) {
 			} {
 				m := as[page.Message](w, url[path])
 				w.said(when, told([]component.Entry{m.Ended}), want)
+				if life := told(m.Life); !strings.HasSuffix(life, "; "+want) {
+					t.Errorf("%s the life of what was in %s is %s", when, path, life)
+				}
 				if !m.Bare || m.Ended.At.IsZero() || m.Missing {
 					t.Errorf("%s the page of what was in %s is %+v", when, path, m)
 				}
@@ -140,6 +143,46 @@ func TestWhatAMessageWentWith(t *testing.T) {
 			}
 			w.restart()
 		}
+	})
+}
+
+// What took a message first is what it went with, whatever becomes of its queue
+// later; and a purge takes dead letters or the others.
+func TestWhatTookAMessageFirst(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "pq", engine.Config{})
+		w.send("pq", engine.Content{Subject: "dead"})
+		dead := w.pages.MessageURL(w.rowsOf("pq")[0].Message.Key)
+		w.settle(w.receive("pq"), engine.DeadLetter, "bad")
+		w.send("pq", engine.Content{Subject: "active"})
+		active := w.pages.MessageURL(w.rowsOf("pq")[0].Message.Key)
+		w.pass(time.Second)
+		purge := func(path engine.Path, c engine.Class, by string) {
+			_, err := w.b.Purge(w.Context(), path, []engine.Class{c}, -1, by)
+			w.must(err)
+			w.pass(time.Second)
+		}
+		purge("pq", engine.ClassActive, "API 1")
+		w.send("pq", engine.Content{Subject: "later"})
+		purge("pq", engine.ClassActive, "API 2")
+		purge("pq/$DeadLetterQueue", engine.ClassActive, "API 3")
+		wants := func(when string) {
+			for url, want := range map[string]string{active: "Purged from pq (by API 1)", dead: "Purged from pq/$DLQ (by API 3)"} {
+				m := as[page.Message](w, url)
+				w.said(when, told([]component.Entry{m.Ended}), want)
+				if life := told(m.Life); !strings.HasSuffix(life, "; "+want) {
+					t.Errorf("%s the life is %s", when, life)
+				}
+			}
+		}
+		wants("while the queue is there")
+		w.must(w.b.Delete(w.Context(), "pq", -1, "API 4"))
+		wants("at once")
+		w.restart()
+		wants("after a restart")
+		w.create(engine.Queue, "pq", engine.Config{})
+		w.must(w.b.Delete(w.Context(), "pq", -1, "API 5"))
+		wants("after another deletion")
 	})
 }
 

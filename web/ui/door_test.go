@@ -156,6 +156,36 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
+// What was done when the store does not answer, only the broker can tell; and
+// only looking can be repeated without a thought.
+func TestStoreThatDoesNotAnswer(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		token := w.token()
+		post := func(pairs ...string) answer {
+			return w.send("/n/default/q/orders/send", url.Values{"csrf": {token}, "body": {"x"}, "repeat": {"1"}, "back": pairs})
+		}
+		w.store.mute.Store(true)
+		never := []string{"Nothing was changed", "Wait a moment"} // nobody knows
+		a := post("/n/default/q/orders")
+		a.wants(503, "Whether this was done is not known: the store did not answer in time. Look before you try again.", "Back to where you were")
+		a.lacks(append(never, "Try again")...)
+		a = post()
+		a.wants(503, "The store failed and is being opened again; nothing was done.")
+		a.lacks(append(never, "Try again")...)
+		a = w.get("/n/default/q/orders?class=active&drawer=1")
+		a.wants(503, "The store failed and is being opened again; nothing was done.", "Try again")
+		a.lacks(never...)
+		to, _ := a.Find(".failed a").Attr("href")
+		w.store.mute.Store(false)
+		w.pass(time.Minute)
+		w.see(to)
+		if n := w.state("orders").Counts.Active; n != 1 {
+			t.Errorf("%d messages in the end", n)
+		}
+	})
+}
+
 func TestWhoDidIt(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})

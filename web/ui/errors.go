@@ -88,6 +88,8 @@ func (d *Door) Error(err error, c echo.Context) {
 	f := page.Failure{Status: code, Refused: told(err)}
 	if back := d.back(c); back != "" {
 		f.Go = component.Link{Href: back, Label: locale.T(ctx, "ui.back")}
+	} else if code == http.StatusServiceUnavailable && parseErr == nil && c.Request().Method == http.MethodGet {
+		f.Go = component.Link{Href: d.pages.URL(at), Label: locale.T(ctx, "ui.again")} // looking once more does no harm
 	}
 	p := d.pages.Failure(ctx, at, f)
 	if err := d.write(c, code, p.Full()); err != nil && ctx.Err() == nil { // somebody is there to miss it

@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -34,15 +35,20 @@ type world struct {
 	remote  string
 }
 
-// breakable is a store that refuses to write when told to.
+// breakable is a store that refuses to write, or writes and does not answer,
+// when told to.
 type breakable struct {
 	*memory.Store
 	broken atomic.Bool
+	mute   atomic.Bool
 }
 
 func (s *breakable) Commit(ctx context.Context, b *engine.Batch) error {
 	if s.broken.Load() {
 		return engine.ErrUnwritable
+	}
+	if s.mute.Load() {
+		return errors.Join(s.Store.Commit(ctx, b), errors.New("no answer"))
 	}
 	return s.Store.Commit(ctx, b)
 }
@@ -63,8 +69,17 @@ func (w *world) start() {
 	limits := engine.DefaultLimits()
 	limits.MinAutoDelete = time.Second
 	var err error
-	w.b, err = broker.Open(w.Context(), func(context.Context) (engine.Store, error) { return w.store, nil },
-		broker.Options{Logger: logger, Limits: &limits})
+	opened := false
+	w.b, err = broker.Open(w.Context(), func(context.Context) (engine.Store, error) {
+		if opened && w.store.mute.Load() {
+			return nil, errors.New("no answer")
+		}
+		if opened {
+			w.store.Store = w.store.Reopen()
+		}
+		opened = true
+		return w.store, nil
+	}, broker.Options{Logger: logger, Limits: &limits})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -243,6 +258,15 @@ func (a answer) wants(status int, texts ...string) {
 	for _, s := range texts {
 		if !strings.Contains(a.Find("main").Text(), s) {
 			a.t.Errorf("the page does not say %q: %s", s, strings.Join(strings.Fields(a.Find("main").Text()), " "))
+		}
+	}
+}
+
+func (a answer) lacks(texts ...string) {
+	a.t.Helper()
+	for _, s := range texts {
+		if strings.Contains(a.Find("main").Text(), s) {
+			a.t.Errorf("the page says %q", s)
 		}
 	}
 }
