@@ -202,7 +202,7 @@ func (s *Store) applyRare(ctx context.Context, w *window) error {
 		if !c.gone && c.e.Config.DeadLetteringOnMessageExpiration {
 			// From now on the server must not remove what expires here.
 			r := s.names.all()
-			r.match = bson.D{{Key: "holder", Value: int64(c.e.ID)}}
+			r.match = bson.D{{Key: "ns", Value: string(s.names)}, {Key: "path", Value: text(string(c.e.Path))}, {Key: "holder", Value: int64(c.e.ID)}}
 			if err := s.s.Clear(ctx, messages, r, "purgeAt"); err != nil {
 				return fmt.Errorf("messages: %w", err)
 			}
