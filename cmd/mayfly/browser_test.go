@@ -56,6 +56,7 @@ func TestBrowserOnMongoDB(t *testing.T) {
 	}{
 		{"life", lifeInBrowser},
 		{"cut", cutInBrowser},
+		{"drawer", drawerInBrowser},
 		{"temporary", temporaryInBrowser},
 		{"restart", restartInBrowser},
 	} {

@@ -3,8 +3,11 @@ package show
 import (
 	"context"
 	"slices"
+	"sync"
+	"time"
 
 	"mayfly/engine"
+	"mayfly/views/view"
 )
 
 const (
@@ -23,6 +26,67 @@ type chronicle struct {
 	last   engine.Event // with which it left; its Kind is zero if it has not, as far as known
 	cut    bool         // there was more before
 	broken bool         // the history could not be read
+}
+
+// living is the chronicle of a message that is there. Its page is made anew each
+// second that somebody looks at it: the history is read once in a while, and in
+// between memory tells what is new.
+func (p *Pages) living(ctx context.Context, k engine.Key) chronicle {
+	if view.IsStill(ctx) {
+		if c, ok := p.lately.get(k); ok {
+			return c.with(p.recent.life(k))
+		}
+	}
+	c := p.chronicle(ctx, k)
+	p.lately.put(k, c)
+	return c
+}
+
+// with adds what has happened since c was read.
+func (c chronicle) with(past []trace) chronicle {
+	c.past = slices.Clone(c.past)
+	for _, t := range past {
+		if !slices.ContainsFunc(c.past, t.same) {
+			c.past = append(c.past, t)
+		}
+	}
+	slices.SortStableFunc(c.past, trace.compare)
+	return c
+}
+
+const (
+	latelyFor  = 10 * time.Second
+	latelyMost = 128 // chronicles
+)
+
+// chronicles are those that were read lately. Safe for concurrent use.
+type chronicles struct {
+	mu   sync.Mutex
+	read map[engine.Key]readChronicle
+}
+
+type readChronicle struct {
+	chronicle
+	at time.Time
+}
+
+func (l *chronicles) get(k engine.Key) (chronicle, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, ok := l.read[k]
+	return c.chronicle, ok && time.Since(c.at) < latelyFor
+}
+
+func (l *chronicles) put(k engine.Key, c chronicle) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.read) >= latelyMost { // all are soon to be read again anyway
+		clear(l.read)
+	}
+	if l.read == nil {
+		l.read = map[engine.Key]readChronicle{}
+	}
+	l.read[k] = readChronicle{c, time.Now()}
 }
 
 // chronicle puts together what the history and the memory of this process know

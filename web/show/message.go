@@ -43,7 +43,7 @@ func (p *Pages) message(ctx context.Context, at Place) (view.Page, uint64, error
 		return nil, 0, err
 	}
 	out := p.messageModel(ctx, at, m, s)
-	c := p.chronicle(ctx, at.Key)
+	c := p.living(ctx, at.Key)
 	out.Why = p.why(ctx, m, c.past, s.now)
 	out.Life, out.Known = p.life(ctx, m, c.past, s.now), p.known(c)
 	if lock := at.Query.Get("lock"); lock != "" && !out.Hold.Until.IsZero() && m.Message.Token().String() == lock {

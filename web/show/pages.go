@@ -46,6 +46,7 @@ type Pages struct {
 	morgue morgue
 	board  board
 	found  findings
+	lately chronicles
 }
 
 // Start begins to remember what happens. Close ends it.
