@@ -18,7 +18,7 @@ import (
 )
 
 // Times in which a server that answers at all has done so.
-const quick = "serverSelectionTimeoutMS=300&connectTimeoutMS=200"
+const quick = "serverSelectionTimeoutMS=3000&connectTimeoutMS=2500"
 
 // sentence is what connect says, with what the log says beside it. Nothing of it
 // may hold a secret.
@@ -194,16 +194,17 @@ func TestNotWhatIsNeeded(t *testing.T) {
 			want: "the MongoDB at HOST lets in known users only, and the connection string names none"},
 		"a secondary alone": {query: "&directConnection=true", hello: secondary,
 			want: "the MongoDB at HOST is not the primary of its replica set: take directConnection out of the connection string"},
-		"no primary": {query: "&serverSelectionTimeoutMS=100", hello: secondary,
+		"no primary": {query: "&serverSelectionTimeoutMS=1500", hello: secondary,
 			want: `the replica set "rs0" has no primary that can be reached`},
-		"another replica set": {query: "&replicaSet=rs1&serverSelectionTimeoutMS=100", hello: helloPrimary,
+		"another replica set": {query: "&replicaSet=rs1&serverSelectionTimeoutMS=1500", hello: helloPrimary,
 			want: `there is no replica set "rs1" at HOST`},
-		"no replica set": {query: "&replicaSet=rs1&serverSelectionTimeoutMS=100", hello: with(alone, "x", 1),
+		"no replica set": {query: "&replicaSet=rs1&serverSelectionTimeoutMS=1500", hello: with(alone, "x", 1),
 			want: `there is no replica set "rs1" at HOST`},
 		"something new": {hello: alone, reply: refuse(4711, "out of spare parts", "ping"),
 			want: "the MongoDB at HOST cannot be used: out of spare parts"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := startFake(t)
 			f.hello, f.reply = tc.hello(f.host), tc.reply
 			err := sentence(t, "mongodb://"+tc.user+f.host+"/?"+quick+tc.query, "s3cret")

@@ -48,6 +48,7 @@ func TestTLS(t *testing.T) {
 			"the server at HOST hangs up: it wants TLS (tls=true in the connection string), or is no MongoDB"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := sentence(t, "mongodb://u:s3cret@"+tc.at+"/?"+quick+tc.query, "s3cret").Error()
 			got, _, _ = strings.Cut(got, ": current time")
 			want(t, strings.ReplaceAll(tc.want, "HOST", tc.at), got)

@@ -57,7 +57,7 @@ func startFake(t *testing.T) *fake {
 	return f
 }
 
-func (f *fake) url() string { return "mongodb://" + f.host + "/?serverSelectionTimeoutMS=2000" }
+func (f *fake) url() string { return "mongodb://" + f.host + "/?serverSelectionTimeoutMS=10000" }
 
 func (f *fake) open(t *testing.T) *database {
 	t.Helper()
