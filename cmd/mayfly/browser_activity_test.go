@@ -90,13 +90,7 @@ func restartInBrowser(t *testing.T, v *visit) {
 
 	v.visit("/n/default/temporary")
 	v.want(isLive)
-	v.do(chromedp.Navigate("about:blank"))
-	if err := v.server.stop(); err != nil {
-		t.Fatal(err)
-	}
-	v.server = serving(t, v.config)
-	v.at = v.server.Dashboard
-
+	v.restart()
 	v.visit(m)
 	v.want(isLive)
 	v.equal(story, before)

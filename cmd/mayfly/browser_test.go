@@ -145,6 +145,25 @@ func visitTo(t *testing.T, browser context.Context, s *server) *visit {
 	return v
 }
 
+// restart ends the program and starts another one on its store. Nobody looks at
+// a page when either of them ends.
+func (v *visit) restart() {
+	v.t.Helper()
+	v.leave()
+	if err := v.server.stop(); err != nil {
+		v.t.Fatal(err)
+	}
+	v.server = serving(v.t, v.config)
+	v.at = v.server.Dashboard
+	v.t.Cleanup(v.leave)
+}
+
+// leave closes the page; the tab stays.
+func (v *visit) leave() {
+	v.t.Helper()
+	v.do(chromedp.Navigate("about:blank"))
+}
+
 func (v *visit) listen(event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
