@@ -1,6 +1,11 @@
 package engine
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"mayfly/engine/value"
+)
 
 // A HolderID is the identity of a place for messages: a queue, a topic (for
 // its scheduled messages), a subscription or a dead-letter queue. It is never
@@ -40,6 +45,7 @@ type Entity struct {
 	CreatedAt    Instant
 	UpdatedAt    Instant       // moves when the description changes (RT-1)
 	Unpinned     time.Duration // the AutoDeleteOnIdle that unpinning restores; zero: not pinned (OPS-9)
+	TransferID   HolderID      // of its transfer dead-letter queue (DLQ-3); zero in what older versions stored
 }
 
 // A Rule selects messages of a topic for a subscription (semantics §14).
@@ -72,6 +78,14 @@ func (k FilterKind) String() string {
 type Filter struct {
 	Kind FilterKind
 	Text string // SQL expression, or the correlation conditions as JSON
+	// Parameters are what @names in a SQL expression stand for (FILT-25); they
+	// are named with the @, as clients send them.
+	Parameters value.Properties
+}
+
+// Equal tells whether two filters are the same as they were given.
+func (f Filter) Equal(o Filter) bool {
+	return f.Kind == o.Kind && f.Text == o.Text && slices.Equal(f.Parameters, o.Parameters)
 }
 
 // DefaultRule is the name of the rule that a subscription is created with
@@ -89,4 +103,5 @@ type Meter struct {
 	NextSeq    Seq     // the number the next message gets
 	LastUsed   Instant // when the idle clock last went back, coarse (IDLE-17)
 	AccessedAt Instant // last send, or receiver opened; coarse (RT-2)
+	Duplicates uint64  // messages dropped as duplicates since it was created; coarse
 }

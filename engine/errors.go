@@ -21,6 +21,10 @@ var (
 	ErrOutOfRange      = errors.New("an argument is out of range")
 	ErrNotImplemented  = errors.New("the operation is not implemented")
 	ErrClosed          = errors.New("the broker is closed")
+	ErrSessionLockLost = errors.New("the session lock was lost")
+	ErrSessionLocked   = errors.New("the session cannot be locked")
+	ErrTimeout         = errors.New("the operation did not complete in time")
+	ErrTransaction     = errors.New("the transaction is over")
 	// ErrChanged says that what the caller saw is no longer so: the number it
 	// agreed to has grown by more than a tenth. Nothing was changed.
 	ErrChanged = errors.New("there is more now than was agreed to")

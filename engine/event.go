@@ -46,6 +46,15 @@ const (
 
 	EventTouched // an operator counted as use of a temporary entity
 	EventCopied  // it stays, and an operator sent a copy of it to To
+
+	EventForwarded      // moved on to To by automatic forwarding; Seq is the new number, of a topic the one there
+	EventDuplicate      // accepted and dropped: its MessageId was seen before (DUP-2)
+	EventUnmatched      // accepted and gone: no subscription selected it (FILT-6)
+	EventSessionTaken   // a receiver holds the session Session
+	EventSessionClosed  // its receiver gave it back
+	EventSessionLost    // its lock ran out or was broken
+	EventSessionState   // its state was set or cleared
+	EventTransferFailed // sent by way of Path to To, which does not take it; it is in Path's transfer dead-letter queue
 )
 
 var eventNames = [...]string{
@@ -58,6 +67,9 @@ var eventNames = [...]string{
 	EventEntityAutoDeleted: "entity-auto-deleted", EventRuleAdded: "rule-added", EventRuleRemoved: "rule-removed",
 	EventPurged: "purged", EventStarted: "started", EventStopped: "stopped", EventReadOnly: "read-only",
 	EventWritable: "writable", EventReopened: "reopened", EventGap: "gap", EventTouched: "touched", EventCopied: "copied",
+	EventForwarded: "forwarded", EventDuplicate: "duplicate", EventUnmatched: "unmatched", EventSessionTaken: "session-taken",
+	EventSessionClosed: "session-closed", EventSessionLost: "session-lost", EventSessionState: "session-state",
+	EventTransferFailed: "transfer-failed",
 }
 
 // String is the name of k; a number for a kind that a later version made.
@@ -81,6 +93,8 @@ type Event struct {
 	Reason string   // DeadLetterReason, or a word on the cause
 	Count  int64    // messages concerned by an entity's or a purge's event
 	Audit  bool     // an operator's doing, remembered with the batch that did it (§21a)
+
+	Session string // of a session's event: which
 
 	Message Message // as it was left; the zero Message for an entity's event
 	Content Packed

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -20,14 +21,23 @@ type Limits struct {
 	EntitySize             int64         // caps every entity's MaxSizeInMegabytes; zero: no cap
 	Entities               int64         // queues and topics of a namespace
 	SubscriptionsPerTopic  int64         //
-	RulesPerTopic          int64         // over all its subscriptions
+	SQLFiltersPerTopic     int64         // over all its subscriptions
+	OtherFiltersPerTopic   int64         // correlation, true and false filters, over all its subscriptions
 	FilterLength           int64         // text of a SQL filter or action
+	ActionExpressions      int64         // statements of one rule action
 	Receives               int64         // receives waiting at one entity
 	PeekCount              int64         // messages of one browse; more are not an error (PEEK-7)
 	BatchDelete            int64         // messages of one batch delete
 	NameLength             int64         // of a queue or topic
 	SubscriptionNameLength int64         // of a subscription or rule
 	UserMetadata           int64         //
+	MaxDeliveries          int64         // MaxDeliveryCount
+	SessionStates          int64         // sessions with state of one entity
+	SessionStateSize       int64         // of one session's state
+	DuplicateIDs           int64         // MessageIds remembered by one entity
+	ForwardHops            int64         // automatic forwards of one message
+	TransactionMessages    int64         // of one transaction
+	TransactionTime        time.Duration // from its first operation to its end
 	MinLock, MaxLock       time.Duration // LockDuration
 	MinTTL, MaxTTL         time.Duration // DefaultMessageTimeToLive; MaxTTL zero: no maximum
 	MinAutoDelete          time.Duration // AutoDeleteOnIdle
@@ -40,7 +50,10 @@ func DefaultLimits() Limits {
 	return Limits{
 		MessageSize: 256 << 10, BatchSize: 256 << 10, PropertySize: 32 << 10, HeaderSize: 64 << 10,
 		IDLength: 128, ReasonLength: 4096,
-		Entities: 10_000, SubscriptionsPerTopic: 2_000, RulesPerTopic: 100_000, FilterLength: 1024,
+		Entities: 10_000, SubscriptionsPerTopic: 2_000,
+		SQLFiltersPerTopic: 2_000, OtherFiltersPerTopic: 100_000, FilterLength: 1024, ActionExpressions: 32,
+		MaxDeliveries: math.MaxInt32, SessionStates: 1_000_000, SessionStateSize: 256 << 10, DuplicateIDs: 10_000_000,
+		ForwardHops: 4, TransactionMessages: 100, TransactionTime: 2 * time.Minute,
 		Receives: 5_000, PeekCount: 250, BatchDelete: 4_000,
 		NameLength: 260, SubscriptionNameLength: 50, UserMetadata: 1024,
 		MinLock: 5 * time.Second, MaxLock: 5 * time.Minute,
@@ -55,7 +68,10 @@ func (l *Limits) numbers() map[string]*int64 {
 		"message-size": &l.MessageSize, "batch-size": &l.BatchSize, "property-size": &l.PropertySize,
 		"header-size": &l.HeaderSize, "id-length": &l.IDLength, "reason-length": &l.ReasonLength,
 		"entity-size": &l.EntitySize, "entities": &l.Entities, "subscriptions-per-topic": &l.SubscriptionsPerTopic,
-		"rules-per-topic": &l.RulesPerTopic, "filter-length": &l.FilterLength, "receives": &l.Receives,
+		"sql-filters-per-topic": &l.SQLFiltersPerTopic, "other-filters-per-topic": &l.OtherFiltersPerTopic,
+		"action-expressions": &l.ActionExpressions, "max-deliveries": &l.MaxDeliveries, "session-states": &l.SessionStates,
+		"session-state-size": &l.SessionStateSize, "duplicate-ids": &l.DuplicateIDs, "forward-hops": &l.ForwardHops,
+		"transaction-messages": &l.TransactionMessages, "filter-length": &l.FilterLength, "receives": &l.Receives,
 		"peek-count": &l.PeekCount, "batch-delete": &l.BatchDelete, "name-length": &l.NameLength,
 		"subscription-name-length": &l.SubscriptionNameLength, "user-metadata": &l.UserMetadata,
 	}
@@ -64,7 +80,7 @@ func (l *Limits) numbers() map[string]*int64 {
 func (l *Limits) durations() map[string]*time.Duration {
 	return map[string]*time.Duration{
 		"min-lock": &l.MinLock, "max-lock": &l.MaxLock, "min-ttl": &l.MinTTL, "max-ttl": &l.MaxTTL,
-		"min-auto-delete": &l.MinAutoDelete, "min-duplicate-window": &l.MinDuplicateWindow, "max-duplicate-window": &l.MaxDuplicateWindow,
+		"min-auto-delete": &l.MinAutoDelete, "transaction-time": &l.TransactionTime, "min-duplicate-window": &l.MinDuplicateWindow, "max-duplicate-window": &l.MaxDuplicateWindow,
 	}
 }
 

@@ -77,6 +77,7 @@ type Message struct {
 	Extra         *Extra  // nil for most; never changed in place
 	DeliveryCount uint32  // deliveries that failed
 	State         State
+	Hops          uint8 // how often it was forwarded since it was sent (FWD-10)
 }
 
 // Extra is what few messages have. A value is immutable once a message refers
@@ -90,6 +91,8 @@ type Extra struct {
 	DeferredAt   Instant          // when it was last deferred
 	By           string           // who deferred or dead-lettered it, as far as known
 	Properties   value.Properties // application properties changed by settlements, over the sender's (SETL-2)
+	Rewritten    Packed           // what rule actions made of its content; empty: it is as sent (MSG-2)
+	Stays        bool             // in a dead-letter queue: it is not forwarded from there (FWD-6)
 }
 
 // Token is the lock token of the message's present delivery.
@@ -113,7 +116,7 @@ func (x *Extra) size() int64 {
 	if x == nil {
 		return 0
 	}
-	n := len(x.Reason) + len(x.Description) + len(x.Source)
+	n := len(x.Reason) + len(x.Description) + len(x.Source) + len(x.Rewritten)
 	if len(x.Properties) > 0 {
 		n += len(x.Properties.Append(nil))
 	}

@@ -47,8 +47,8 @@ func (ns *Namespace) admitRules(topic, sub *entity, rules ...Rule) error {
 	for _, s := range topic.subs {
 		total += len(s.rules)
 	}
-	if int64(total+len(rules)) > ns.limits.RulesPerTopic {
-		return refuseCode(ErrQuota, 40502, "The topic '%s' has %d rules and may have %d.", topic.Path, total, ns.limits.RulesPerTopic)
+	if int64(total+len(rules)) > ns.limits.OtherFiltersPerTopic {
+		return refuseCode(ErrQuota, 40502, "The topic '%s' has %d rules and may have %d.", topic.Path, total, ns.limits.OtherFiltersPerTopic)
 	}
 	return nil
 }

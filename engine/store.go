@@ -28,8 +28,9 @@ var ErrUnreachable = errors.New("the store cannot be reached")
 // called at any time, by many.
 type Store interface {
 	// Load yields everything remembered: the Clock, entities, rules and meters
-	// first, then contents, then messages. Messages of a holder that no entity
-	// claims are skipped, and contents that no message refers to may be.
+	// first, then sessions and what was seen in the order of its numbers, then
+	// contents, then messages. What belongs to a holder that no entity claims is
+	// skipped, and contents that no message refers to may be.
 	Load(ctx context.Context) iter.Seq2[Record, error]
 	// Stage keeps a large body ahead of the batch whose Content refers to it;
 	// durable on return. A staged body that no content refers to is garbage
@@ -73,14 +74,16 @@ type Owner struct {
 	Epoch     uint64
 }
 
-// A Record is one thing that Load yields: Clock, Entity, Rule, Meter,
-// StoredContent or Message.
+// A Record is one thing that Load yields: Clock, Entity, Rule, Meter, Session,
+// Seen, StoredContent or Message.
 type Record interface{ record() }
 
 func (Clock) record()         {}
 func (Entity) record()        {}
 func (Rule) record()          {}
 func (Meter) record()         {}
+func (Session) record()       {}
+func (Seen) record()          {}
 func (StoredContent) record() {}
 func (Message) record()       {}
 
@@ -101,8 +104,8 @@ type Body struct {
 
 // A Batch is what one commit remembers: values to put and identities to drop.
 // It names each identity at most once, so the order of application does not
-// matter. Dropping a holder drops its messages, meter and rules as well, at
-// once or later: Load does not show them again.
+// matter. Dropping a holder drops its messages, meter, rules, sessions and what
+// it has seen as well, at once or later: Load does not show them again.
 type Batch struct {
 	Hard bool
 	Now  Instant // becomes the Clock if Hard; else it may
@@ -110,6 +113,8 @@ type Batch struct {
 	Entities []Entity // by ID
 	Rules    []Rule   // by Subscription and folded Name
 	Meters   []Meter  // by Holder
+	Sessions []Session
+	Seen     []Seen
 	Messages []Message
 	Written  []Packed // of Messages, one by one: what the sender wrote, for stores that show it beside them
 	Contents []StoredContent
@@ -117,6 +122,8 @@ type Batch struct {
 
 	DropHolders  []HolderID // entities and dead-letter queues
 	DropRules    []RuleID
+	DropSessions []SessionID
+	DropSeen     []SeenThrough
 	DropMessages []Key
 	DropContents []DroppedContent
 
@@ -131,6 +138,42 @@ type RuleID struct {
 	Name         string
 }
 
+// A Session is what is remembered of a session: its state, which outlives its
+// messages (SES-11). A session whose state was never set, or was cleared, has
+// no such record.
+type Session struct {
+	Holder    HolderID // a queue or subscription
+	ID        string   // as the sender wrote it: case matters
+	State     string   // opaque bytes; empty is a state, too
+	ChangedAt Instant
+}
+
+// A SessionID identifies a session.
+type SessionID struct {
+	Holder HolderID
+	ID     string
+}
+
+// A Digest stands for a MessageId in the history of duplicates: the first 16
+// bytes of its SHA-256.
+type Digest [16]byte
+
+// Seen remembers the MessageIds that were accepted together at an entity with
+// duplicate detection (DUP-12). It is never changed, only dropped.
+type Seen struct {
+	Holder  HolderID // a queue or topic
+	N       uint64   // from 1, rising at its holder; identifies it there
+	At      Instant  // when they were accepted
+	Digests []Digest
+}
+
+// SeenThrough names all Seen of a holder up to a number: their window has
+// passed. A batch that has one has no Seen of that holder with such a number.
+type SeenThrough struct {
+	Holder HolderID
+	N      uint64 // inclusive
+}
+
 // DroppedContent names a content that nothing refers to any more.
 type DroppedContent struct {
 	Key     Key
@@ -139,6 +182,6 @@ type DroppedContent struct {
 
 // Empty tells whether there is nothing to remember.
 func (b *Batch) Empty() bool {
-	return len(b.Entities)+len(b.Rules)+len(b.Meters)+len(b.Messages)+len(b.Contents)+len(b.Bodies)+
+	return len(b.Entities)+len(b.Rules)+len(b.Meters)+len(b.Sessions)+len(b.Seen)+len(b.DropSessions)+len(b.DropSeen)+len(b.Messages)+len(b.Contents)+len(b.Bodies)+
 		len(b.DropHolders)+len(b.DropRules)+len(b.DropMessages)+len(b.DropContents)+len(b.Audit) == 0
 }

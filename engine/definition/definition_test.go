@@ -250,7 +250,7 @@ func TestReadRefuses(t *testing.T) {
 // Numbers of entities are limited before anything is made of them.
 func TestReadCounts(t *testing.T) {
 	l := engine.DefaultLimits()
-	l.Entities, l.SubscriptionsPerTopic, l.RulesPerTopic = 2, 1, 1
+	l.Entities, l.SubscriptionsPerTopic, l.OtherFiltersPerTopic = 2, 1, 1
 	const r = `{"Name":"r","Properties":{"FilterType":"True"}}`
 	for name, tc := range map[string]struct{ file, want string }{
 		"as many as may be": {in(`"Queues":[{"Name":"a"}],"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":[` + r + `]}]}]`), ""},

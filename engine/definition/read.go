@@ -153,8 +153,8 @@ func (r *reader) subscriptions(at string, n *node, topic engine.Path) {
 	if subs > r.limits.SubscriptionsPerTopic {
 		r.problems.add(at, "There are %d subscriptions; a topic may have %d.", subs, r.limits.SubscriptionsPerTopic)
 	}
-	if int64(rules) > r.limits.RulesPerTopic {
-		r.problems.add(at, "There are %d rules; a topic may have %d.", rules, r.limits.RulesPerTopic)
+	if int64(rules) > r.limits.OtherFiltersPerTopic {
+		r.problems.add(at, "There are %d rules; a topic may have %d.", rules, r.limits.OtherFiltersPerTopic)
 	}
 }
 

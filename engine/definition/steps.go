@@ -229,7 +229,7 @@ func (p *plan) changeRules(e Entity, is *engine.EntityState) {
 		switch {
 		case i < 0:
 			add = append(add, step(AddRule, r))
-		case is.Rules[i].Filter != r.Filter || is.Rules[i].Action != r.Action:
+		case !is.Rules[i].Filter.Equal(r.Filter) || is.Rules[i].Action != r.Action:
 			replace = append(replace, step(RemoveRule, engine.Rule{Name: is.Rules[i].Name}), step(AddRule, r))
 		}
 	}

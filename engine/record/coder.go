@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mayfly/engine"
 	"mayfly/engine/value"
 )
 
@@ -289,6 +290,30 @@ func octets(c *coder, tag uint64, v *[]byte) {
 	}
 	if c.is(tag<<1 | 1) {
 		*v = slices.Clone(c.bytes())
+	}
+}
+
+// digests are one field, sixteen bytes each.
+func digests(c *coder, tag uint64, v *[]engine.Digest) {
+	if !c.reading {
+		if f, ok := c.open(tag, len(*v) > 0); ok {
+			for _, d := range *v {
+				c.buf = append(c.buf, d[:]...)
+			}
+			c.close(f)
+		}
+		return
+	}
+	if !c.is(tag<<1 | 1) {
+		return
+	}
+	b := c.bytes()
+	if len(b)%len(engine.Digest{}) != 0 {
+		c.fail("%d bytes are no digests", len(b))
+		return
+	}
+	for d := range slices.Chunk(b, len(engine.Digest{})) {
+		*v = append(*v, engine.Digest(d))
 	}
 }
 

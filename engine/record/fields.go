@@ -22,6 +22,7 @@ func entity(c *coder, v *engine.Entity) {
 	number(c, 6, &v.CreatedAt)
 	number(c, 7, &v.UpdatedAt)
 	number(c, 8, &v.Unpinned)
+	number(c, 9, &v.TransferID)
 }
 
 func config(c *coder, v *engine.Config) {
@@ -52,6 +53,7 @@ func rule(c *coder, v *engine.Rule) {
 	text(c, 4, &v.Filter.Text)
 	text(c, 5, &v.Action)
 	number(c, 6, &v.CreatedAt)
+	properties(c, 7, &v.Filter.Parameters)
 }
 
 func meter(c *coder, v *engine.Meter) {
@@ -59,6 +61,31 @@ func meter(c *coder, v *engine.Meter) {
 	number(c, 2, &v.NextSeq)
 	number(c, 3, &v.LastUsed)
 	number(c, 4, &v.AccessedAt)
+	number(c, 5, &v.Duplicates)
+}
+
+func session(c *coder, v *engine.Session) {
+	number(c, 1, &v.Holder)
+	text(c, 2, &v.ID)
+	text(c, 3, &v.State)
+	number(c, 4, &v.ChangedAt)
+}
+
+func sessionID(c *coder, v *engine.SessionID) {
+	number(c, 1, &v.Holder)
+	text(c, 2, &v.ID)
+}
+
+func seen(c *coder, v *engine.Seen) {
+	number(c, 1, &v.Holder)
+	number(c, 2, &v.N)
+	number(c, 3, &v.At)
+	digests(c, 4, &v.Digests)
+}
+
+func seenThrough(c *coder, v *engine.SeenThrough) {
+	number(c, 1, &v.Holder)
+	number(c, 2, &v.N)
 }
 
 func content(c *coder, v *engine.StoredContent) {
@@ -85,6 +112,7 @@ func message(c *coder, v *engine.Message) {
 		extra(c, there(&v.Extra))
 		c.close(f)
 	}
+	number(c, 14, &v.Hops)
 }
 
 func extra(c *coder, v *engine.Extra) {
@@ -96,6 +124,8 @@ func extra(c *coder, v *engine.Extra) {
 	number(c, 6, &v.DeferredAt)
 	text(c, 7, &v.By)
 	properties(c, 8, &v.Properties)
+	text(c, 9, &v.Rewritten)
+	flag(c, 10, &v.Stays)
 }
 
 func body(c *coder, v *engine.Body) {
@@ -127,6 +157,10 @@ func batch(c *coder, v *engine.Batch) {
 	numbers(c, 11, &v.DropMessages)
 	list(c, 12, &v.DropContents, droppedContent)
 	list(c, 13, &v.Audit, event)
+	list(c, 14, &v.Sessions, session)
+	list(c, 15, &v.Seen, seen)
+	list(c, 16, &v.DropSessions, sessionID)
+	list(c, 17, &v.DropSeen, seenThrough)
 }
 
 func event(c *coder, v *engine.Event) {
@@ -151,4 +185,5 @@ func event(c *coder, v *engine.Event) {
 	}
 	list(c, 14, &v.Rules, rule)
 	list(c, 15, &v.Subs, entity)
+	text(c, 16, &v.Session)
 }

@@ -33,6 +33,8 @@ const (
 	kindMeter
 	kindContent
 	kindMessage
+	kindSession
+	kindSeen
 )
 
 // Append adds the bytes of a record to dst.
@@ -51,6 +53,12 @@ func Append(dst []byte, r engine.Record) []byte {
 	case engine.Meter:
 		c.kind(kindMeter)
 		meter(&c, &r)
+	case engine.Session:
+		c.kind(kindSession)
+		session(&c, &r)
+	case engine.Seen:
+		c.kind(kindSeen)
+		seen(&c, &r)
 	case engine.StoredContent:
 		c.kind(kindContent)
 		content(&c, &r)
@@ -79,6 +87,10 @@ func Parse(b []byte) (engine.Record, error) {
 		return parsed(&c, meter)
 	case kindContent:
 		return parsed(&c, content)
+	case kindSession:
+		return parsed(&c, session)
+	case kindSeen:
+		return parsed(&c, seen)
 	case kindMessage:
 		return parseMessage(b)
 	default:

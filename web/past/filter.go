@@ -58,16 +58,18 @@ func (g Group) kinds() []engine.EventKind {
 			engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventTouched,
 		}
 	case Arrivals:
-		return []engine.EventKind{engine.EventSent, engine.EventScheduled, engine.EventActivated}
+		return []engine.EventKind{engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded}
 	case Locks:
-		return []engine.EventKind{engine.EventLocked, engine.EventRenewed, engine.EventLockLost, engine.EventAbandoned, engine.EventReleased}
+		return []engine.EventKind{engine.EventLocked, engine.EventRenewed, engine.EventLockLost, engine.EventAbandoned, engine.EventReleased,
+			engine.EventSessionTaken, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState}
 	case Aside:
 		return []engine.EventKind{engine.EventDeferred, engine.EventReturned, engine.EventExtended}
 	case DeadLetters:
-		return []engine.EventKind{engine.EventDeadLettered, engine.EventMoved, engine.EventCopied}
+		return []engine.EventKind{engine.EventDeadLettered, engine.EventMoved, engine.EventCopied, engine.EventTransferFailed}
 	case Ends:
 		return []engine.EventKind{
 			engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled, engine.EventPurged,
+			engine.EventDuplicate, engine.EventUnmatched,
 		}
 	case Server:
 		return []engine.EventKind{

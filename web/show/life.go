@@ -98,7 +98,8 @@ func lifeTitle(t trace) string {
 		engine.EventDeferred: "life.deferred", engine.EventReturned: "life.returned", engine.EventCompleted: "life.completed",
 		engine.EventReceived: "life.received", engine.EventDeadLettered: "life.dead", engine.EventExpired: "life.expired",
 		engine.EventDeleted: "life.deleted", engine.EventMoved: "life.moved", engine.EventExtended: "life.extended",
-		engine.EventCopied: "life.copied",
+		engine.EventCopied: "life.copied", engine.EventForwarded: "life.forwarded", engine.EventDuplicate: "life.duplicate",
+		engine.EventUnmatched: "life.unmatched", engine.EventTransferFailed: "life.transfer.failed",
 	}[t.kind]
 }
 

@@ -46,14 +46,23 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventRuleRemoved:       {"trash", component.Plenty, "event.rule.removed"},
 	engine.EventPurged:            {"trash", component.Lost, "event.purged"},
 
-	engine.EventTouched:  {"clock", component.Plenty, "event.touched"},
-	engine.EventCopied:   {"resubmit", component.Plenty, "event.copied"},
-	engine.EventStarted:  {"check", component.Plenty, "event.started"},
-	engine.EventStopped:  {"lost", component.Low, "event.stopped"},
-	engine.EventReadOnly: {"locked", component.Lost, "event.readonly"},
-	engine.EventWritable: {"check", component.Plenty, "event.writable"},
-	engine.EventReopened: {"resubmit", component.Low, "event.reopened"},
-	engine.EventGap:      {"warn", component.Low, "event.gap"},
+	engine.EventTouched: {"clock", component.Plenty, "event.touched"},
+	engine.EventCopied:  {"resubmit", component.Plenty, "event.copied"},
+
+	engine.EventForwarded:      {"send", component.Plenty, "event.forwarded"},
+	engine.EventDuplicate:      {"lost", component.Low, "event.duplicate"},
+	engine.EventUnmatched:      {"lost", component.Low, "event.unmatched"},
+	engine.EventSessionTaken:   {"locked", component.Lock, "event.session.taken"},
+	engine.EventSessionClosed:  {"locked", component.Plenty, "event.session.closed"},
+	engine.EventSessionLost:    {"locked", component.Low, "event.session.lost"},
+	engine.EventSessionState:   {"settings", component.Plenty, "event.session.state"},
+	engine.EventTransferFailed: {"dead", component.Dead, "event.transfer.failed"},
+	engine.EventStarted:        {"check", component.Plenty, "event.started"},
+	engine.EventStopped:        {"lost", component.Low, "event.stopped"},
+	engine.EventReadOnly:       {"locked", component.Lost, "event.readonly"},
+	engine.EventWritable:       {"check", component.Plenty, "event.writable"},
+	engine.EventReopened:       {"resubmit", component.Low, "event.reopened"},
+	engine.EventGap:            {"warn", component.Low, "event.gap"},
 }
 
 // lookOf is how a trace is drawn.
