@@ -1,0 +1,14 @@
+package filter
+
+import "mayfly/engine/value"
+
+// A Message is what a filter may see and an action may change. An empty text is
+// one that is not set, which filters take for missing.
+type Message struct {
+	MessageID, CorrelationID, SessionID, ReplyTo, ReplyToSessionID, Label, To, ContentType, PartitionKey string
+
+	SequenceNumber, EnqueuedSequenceNumber int64 // zero: not known
+	EnqueuedTime                           int64 // milliseconds since 1970; zero: not known
+
+	Properties value.Properties
+}
