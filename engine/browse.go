@@ -18,7 +18,7 @@ type Row struct {
 
 func (ns *Namespace) row(h *holder, m *message) Row {
 	r := Row{
-		Message: m.Message, Content: m.content.packed, Path: h.path, Expires: h.terms.ExpiresAt(m.Message),
+		Message: m.Message, Content: m.packed(), Path: h.path, Expires: h.terms.ExpiresAt(m.Message),
 		KeepsDead: h.terms.KeepExpired, LockedBy: h.lockBy[m.Key],
 	}
 	if !h.dead {
@@ -188,11 +188,6 @@ func (e *entity) state() EntityState {
 	}
 	if e.Config.AutoDeleteOnIdle != 0 && !s.Held {
 		s.DeletesAt = s.LastUsed.Add(e.Config.AutoDeleteOnIdle)
-	}
-	for _, r := range e.rules {
-		if !r.Active() {
-			s.NotActiveYet = append(s.NotActiveYet, "rule "+r.Name)
-		}
 	}
 	return s
 }

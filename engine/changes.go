@@ -154,7 +154,7 @@ func (ns *Namespace) batch(now Instant) *Batch {
 	for _, m := range c.messages {
 		if ns.messages[m.Key] == m {
 			b.Messages = append(b.Messages, m.Message)
-			b.Written = append(b.Written, m.content.packed)
+			b.Written = append(b.Written, m.packed())
 		}
 	}
 	for k := range c.dropped {

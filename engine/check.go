@@ -72,6 +72,9 @@ func (ns *Namespace) checkFamily(e *entity) error {
 	case !slices.IsSortedFunc(e.subs, func(a, b *entity) int { return strings.Compare(a.Path.Fold(), b.Path.Fold()) }):
 		return broken(e.Path, "its subscriptions are not sorted")
 	}
+	if err := ns.checkSelector(e); err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, s := range e.subs {
 		if ns.entities[s.Path.Fold()] != s || s.topic != e {

@@ -6,15 +6,15 @@
 //	Path, Entity, Config, Message, Content   what there is, in words
 //	Judge, Idle                              what time does, decided in one place each
 //	Namespace                                the state; its methods are steps, each all or nothing
+//	selector, Rulebook, Plan                 which rules select a message, found out beforehand where that is possible
 //	insert, put, drop                        the mutators that every step uses, with before-images
 //	Attach, Credit, Match                    receivers are state, because the rules ask for them
 //	Sweep, NextDue                           what is due and nobody asks for; no rule needs it
 //	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
 //
 // Rules carry the ids of the specification (TTL-5, DEF-9). Not here: forwarding,
-// sessions, duplicate detection and transactions (§5.4, §11 to §13), and of §14
-// all filters but the true one, and actions. What asks for them is refused with
-// ErrNotImplemented and never ignored.
+// sessions, duplicate detection and transactions (§5.4, §11 to §13). What asks
+// for them is refused with ErrNotImplemented and never ignored.
 //
 // # Invariants
 //
@@ -24,6 +24,9 @@
 // INVARIANT: an entity is found by its folded path, its places by their ids,
 // and a subscription through its topic, in the order of paths; queues and topics
 // are counted.
+//
+// INVARIANT: what a topic's selector has, and the rulebook of it, follows from
+// its subscriptions' rules.
 //
 // INVARIANT: a place's terms follow from its entity's description and its
 // topic's.

@@ -23,8 +23,9 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	if err != nil {
 		return Entity{}, err
 	}
+	var plans []*planned
 	if topic != nil {
-		err = ns.admitRules(topic, nil, rules...)
+		plans, err = ns.admitRules(topic, nil, rules...)
 	} else if len(rules) > 0 {
 		err = hasNoRules(p, kind)
 	}
@@ -40,12 +41,13 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	if topic != nil {
 		e.Path = SubscriptionPath(string(topic.Path), p.Name())
 	}
-	ns.place(e, topic)
-	for _, r := range rules {
-		r.Subscription, r.CreatedAt = e.ID, now
-		e.rules = withRule(e.rules, r)
-		ns.changes.rules[r.id()] = struct{}{}
+	for _, p := range plans {
+		p.Subscription, p.CreatedAt = e.ID, now
+		e.rules = withRule(e.rules, p.Rule)
+		e.aside = append(e.aside, p.of(e))
+		ns.changes.rules[p.id()] = struct{}{}
 	}
+	ns.place(e, topic)
 	e.main.meter.LastUsed = now
 	ns.changes.markMeter(e.main)
 	ns.changes.entities[e.ID] = e
@@ -128,9 +130,15 @@ func (ns *Namespace) place(e *entity, topic *entity) {
 		at, _ := slices.BinarySearchFunc(topic.subs, e, func(a, b *entity) int { return strings.Compare(a.Path.Fold(), b.Path.Fold()) })
 		topic.subs = slices.Insert(topic.subs, at, e)
 		topic.bytes += e.bytesHeld()
+		for _, p := range e.aside {
+			topic.selector.add(p)
+		}
+		e.aside = nil
+		ns.publish(topic)
 	} else {
 		ns.topLevel++
 	}
+	ns.publish(e)
 	ns.setTerms(e)
 	for _, h := range e.holders() {
 		ns.reschedule(h)
@@ -150,7 +158,13 @@ func (ns *Namespace) unplace(e *entity) {
 	if e.topic != nil {
 		e.topic.subs = slices.DeleteFunc(e.topic.subs, func(s *entity) bool { return s == e })
 		e.topic.bytes -= e.bytesHeld()
+		for _, r := range e.rules {
+			e.aside = append(e.aside, e.topic.selector.rules[r.id()])
+			e.topic.selector.remove(r.id())
+		}
+		ns.publish(e.topic)
 	} else {
+		ns.publish(e)
 		ns.topLevel--
 	}
 }

@@ -72,9 +72,7 @@ func (k FilterKind) String() string {
 	return [...]string{"True", "False", "Correlation", "Sql"}[k]
 }
 
-// A Filter is kept as it was given. Only true filters select messages so far;
-// a subscription with another, or with an action, makes sends to its topic
-// answer not implemented.
+// A Filter is kept as it was given; the zero Filter is the true filter.
 type Filter struct {
 	Kind FilterKind
 	Text string // SQL expression, or the correlation conditions as JSON
@@ -91,11 +89,6 @@ func (f Filter) Equal(o Filter) bool {
 // DefaultRule is the name of the rule that a subscription is created with
 // (FILT-2).
 const DefaultRule = "$Default"
-
-// Active tells whether the rule is one the broker acts on.
-func (r Rule) Active() bool {
-	return r.Filter.Kind == TrueFilter && r.Action == ""
-}
 
 // A Meter is what is counted for a holder beside its messages.
 type Meter struct {

@@ -55,6 +55,7 @@ const (
 	EventSessionLost    // its lock ran out or was broken
 	EventSessionState   // its state was set or cleared
 	EventTransferFailed // sent by way of Path to To, which does not take it; it is in Path's transfer dead-letter queue
+	EventRuleReplaced   // it has another filter or action
 )
 
 var eventNames = [...]string{
@@ -69,7 +70,7 @@ var eventNames = [...]string{
 	EventWritable: "writable", EventReopened: "reopened", EventGap: "gap", EventTouched: "touched", EventCopied: "copied",
 	EventForwarded: "forwarded", EventDuplicate: "duplicate", EventUnmatched: "unmatched", EventSessionTaken: "session-taken",
 	EventSessionClosed: "session-closed", EventSessionLost: "session-lost", EventSessionState: "session-state",
-	EventTransferFailed: "transfer-failed",
+	EventTransferFailed: "transfer-failed", EventRuleReplaced: "rule-replaced",
 }
 
 // String is the name of k; a number for a kind that a later version made.

@@ -41,6 +41,15 @@ type content struct {
 
 func (m *message) size() int64 { return m.content.size + m.Extra.size() }
 
+// packed is the content of m as its receiver is to see it: what the sender wrote,
+// or what a rule's action made of it (MSG-2).
+func (m *message) packed() Packed {
+	if m.Extra != nil && m.Extra.Rewritten != "" {
+		return m.Extra.Rewritten
+	}
+	return m.content.packed
+}
+
 // ready tells whether a receiver may have m now, as far as the last look tells.
 func (m *message) ready() bool { return m.State == Active && m.LockedUntil == 0 }
 

@@ -29,6 +29,7 @@ type Options struct {
 	Limits Limits
 	Keys   *Keys         // of the store's epoch
 	Nonce  func() uint64 // random, for lock tokens
+	Rules  *Rulebook     // kept up to date for those who plan ahead; nil: nobody does
 }
 
 // A Namespace is the state of every entity and the rules of semantics. It
@@ -44,6 +45,8 @@ type Namespace struct {
 	limits Limits
 	keys   *Keys
 	nonce  func() uint64
+
+	rulebook *Rulebook
 
 	entities map[string]*entity // by folded path
 	holders  map[HolderID]*holder
@@ -69,11 +72,14 @@ type entity struct {
 	dead   *holder // nil for a topic
 	topic  *entity // nil but for a subscription
 	subs   []*entity
-	rules  []Rule // of a subscription, by folded name
-	bytes  int64  // of all holders below a root entity
-	credit int    // links with credit, here and, for a topic, at its subscriptions
+	rules  []Rule     // of a subscription, by folded name
+	aside  []*planned // of rules, while it is not in its place
+	bytes  int64      // of all holders below a root entity
+	credit int        // links with credit, here and, for a topic, at its subscriptions
 	idleAt Instant
 	ledger ledger
+
+	selector selector // of a topic: the rules of its subscriptions
 
 	attached int // links below a root entity, with credit or without
 }
@@ -85,7 +91,7 @@ func (e *entity) root() *entity { return cmp.Or(e.topic, e) }
 // New is an empty namespace; fill it with Restore.
 func New(o Options) *Namespace {
 	return &Namespace{
-		limits: o.Limits, keys: o.Keys, nonce: o.Nonce,
+		limits: o.Limits, keys: o.Keys, nonce: o.Nonce, rulebook: o.Rules,
 		entities: map[string]*entity{}, holders: map[HolderID]*holder{},
 		messages: map[Key]*message{}, links: map[LinkID]*link{},
 		changes: newChanges(),
@@ -215,7 +221,7 @@ func (ns *Namespace) meter(h *holder, next Meter) {
 func (ns *Namespace) event(kind EventKind, now Instant, m *message, h *holder, actor, reason string) *Event {
 	ns.events = append(ns.events, Event{
 		Kind: kind, At: now, Holder: h.id, Path: h.path, Actor: actor, Reason: reason,
-		Message: m.Message, Content: m.content.packed,
+		Message: m.Message, Content: m.packed(),
 	})
 	return &ns.events[len(ns.events)-1]
 }

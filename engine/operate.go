@@ -61,15 +61,15 @@ func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 	next.Seq = ns.nextSeq(to.main)
 	next.EnqueuedSeq, next.Holder = next.Seq, to.ID
 	next.Extra = nil
-	if m.Extra != nil && len(m.Extra.Properties) > 0 {
-		next.Extra = &Extra{Properties: m.Extra.Properties}
+	if x := m.Extra; x != nil && (len(x.Properties) > 0 || x.Rewritten != "") {
+		next.Extra = &Extra{Properties: x.Properties, Rewritten: x.Rewritten}
 	}
 	ns.touch(now, from.entity, "resubmit", actor)
 	ns.accessed(now, to, "send", actor)
 	switch {
 	case to.Kind == Topic:
 		next.Key = ns.keys.Next()
-		ns.fanOut(now, to, next, m.content, actor)
+		ns.fanOut(now, to, next, m.content, actor, nil)
 		if !mv.Copy {
 			ns.drop(m)
 		}
@@ -110,7 +110,7 @@ func (ns *Namespace) admitMove(m *message, from *holder, mv Move) (*entity, erro
 	if err := to.unready(); err != nil {
 		return nil, err
 	}
-	more := m.size() * to.copies()
+	more := m.size() * to.copies(&glance{packed: m.packed(), m: m.Message}, nil)
 	if !mv.Copy && to.root() == from.entity.root() {
 		more -= m.size()
 	}

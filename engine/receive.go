@@ -302,7 +302,7 @@ const maxDueInStep = 1024
 func (ns *Namespace) take(now Instant, h *holder, m *message, mode Mode, client string) Delivery {
 	m.content.pins++
 	ns.changes.note(undo{kind: undoPin, pin: m.content})
-	d := Delivery{Path: h.path, Content: m.content.packed, Expires: h.terms.ExpiresAt(m.Message), Body: ns.changes.bodies[m.content], Pin: Pin{m.content}}
+	d := Delivery{Path: h.path, Content: m.packed(), Expires: h.terms.ExpiresAt(m.Message), Body: ns.changes.bodies[m.content], Pin: Pin{m.content}}
 	if mode == ReceiveAndDelete {
 		d.Message, d.Deleted = m.Message, true
 		ns.drop(m)

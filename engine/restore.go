@@ -25,7 +25,7 @@ func (ns *Namespace) Restore(r Record) error {
 		ns.place(e, topic)
 	case Rule:
 		if h := ns.holders[r.Subscription]; h != nil {
-			h.entity.rules = withRule(h.entity.rules, r)
+			ns.restoreRule(h.entity, r)
 		}
 	case Meter:
 		if h := ns.holders[r.Holder]; h != nil {
@@ -41,6 +41,17 @@ func (ns *Namespace) Restore(r Record) error {
 		panic(fmt.Sprintf("unknown record %T", r)) // a new kind must not pass silently
 	}
 	return nil
+}
+
+// restoreRule takes a rule in; one that cannot be read any more selects nothing.
+func (ns *Namespace) restoreRule(e *entity, r Rule) {
+	p, err := compile(r, ns.limits)
+	p.broken = err
+	e.rules = withRule(e.rules, r)
+	if e.topic != nil {
+		e.topic.selector.add(p.of(e))
+		ns.publish(e.topic)
+	}
 }
 
 func (ns *Namespace) restoreMessage(r Message) error {

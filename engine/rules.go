@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,42 +14,82 @@ func (ns *Namespace) AddRule(now Instant, p Path, r Rule, actor string) error {
 		return err
 	}
 	r.Subscription, r.CreatedAt = e.ID, now
-	if err := ns.admitRules(e.topic, e, r); err != nil {
+	plans, err := ns.admitRules(e.topic, nil, r)
+	if err != nil {
 		return err
 	}
-	ns.setRules(e, withRule(slices.Clone(e.rules), r), r.id())
+	if e.ruleAt(r.Name) >= 0 {
+		return ruleExists(e.Path, r)
+	}
+	ns.setRules(e, withRule(slices.Clone(e.rules), r), plans, nil)
 	ns.touch(now, e, "add rule", actor)
 	ns.audit(ns.entityEvent(EventRuleAdded, now, e, actor)).Reason = r.Name
 	return nil
 }
 
-// admitRules decides whether a subscription of topic, nil for a new one, may
-// have these rules beside its own.
-func (ns *Namespace) admitRules(topic, sub *entity, rules ...Rule) error {
+// ReplaceRule gives a rule another filter and action; its name stays (FILT-8).
+func (ns *Namespace) ReplaceRule(now Instant, p Path, r Rule, actor string) error {
+	e, err := ns.ruled(p)
+	if err != nil {
+		return err
+	}
+	at := e.ruleAt(r.Name)
+	if at < 0 {
+		return noRule(e, r.Name)
+	}
+	old := e.rules[at]
+	r.Subscription, r.Name, r.CreatedAt = e.ID, old.Name, old.CreatedAt
+	plans, err := ns.admitRules(e.topic, &old, r)
+	if err != nil {
+		return err
+	}
+	rules := slices.Clone(e.rules)
+	rules[at] = r
+	ns.setRules(e, rules, plans, &old)
+	ns.touch(now, e, "replace rule", actor)
+	ns.audit(ns.entityEvent(EventRuleReplaced, now, e, actor)).Reason = r.Name
+	return nil
+}
+
+// admitRules decides whether a subscription of topic may have these rules,
+// instead of another one or beside what there is, and makes their texts out.
+func (ns *Namespace) admitRules(topic *entity, instead *Rule, rules ...Rule) ([]*planned, error) {
 	named := map[string]bool{}
-	at := topic.Path
-	if sub != nil {
-		at = sub.Path
-		for _, r := range sub.rules {
-			named[strings.ToLower(r.Name)] = true
-		}
+	plans := make([]*planned, 0, len(rules))
+	sql, others := len(topic.selector.sql), topic.selector.others
+	switch {
+	case instead == nil:
+	case instead.Filter.Kind == SQLFilter:
+		sql--
+	default:
+		others--
 	}
 	for _, r := range rules {
-		if err := CheckRule(r, ns.limits); err != nil {
-			return err
+		p, err := checkRule(r, ns.limits)
+		if err != nil {
+			return nil, err
 		}
-		key := strings.ToLower(r.Name)
-		if named[key] {
-			return refuseCode(ErrExists, 40900, "'%s' has a rule '%s' already.", at, r.Name)
+		if named[r.folded()] {
+			return nil, ruleExists(topic.Path, r)
 		}
-		named[key] = true
+		named[r.folded()] = true
+		plans = append(plans, p)
+		if p.sql != nil {
+			sql++
+		} else {
+			others++
+		}
 	}
-	total := 0
-	for _, s := range topic.subs {
-		total += len(s.rules)
-	}
-	if int64(total+len(rules)) > ns.limits.OtherFiltersPerTopic {
-		return refuseCode(ErrQuota, 40502, "The topic '%s' has %d rules and may have %d.", topic.Path, total, ns.limits.OtherFiltersPerTopic)
+	return plans, ns.admitNumber(topic, sql, others)
+}
+
+// admitNumber refuses more rules than a topic may have (FILT-12).
+func (ns *Namespace) admitNumber(topic *entity, sql, others int) error {
+	switch {
+	case int64(sql) > ns.limits.SQLFiltersPerTopic && sql > len(topic.selector.sql):
+		return refuseCode(ErrQuota, 40501, "The topic '%s' has %d SQL filters and may have %d.", topic.Path, len(topic.selector.sql), ns.limits.SQLFiltersPerTopic)
+	case int64(others) > ns.limits.OtherFiltersPerTopic && others > topic.selector.others:
+		return refuseCode(ErrQuota, 40502, "The topic '%s' has %d correlation filters and may have %d.", topic.Path, topic.selector.others, ns.limits.OtherFiltersPerTopic)
 	}
 	return nil
 }
@@ -66,11 +107,12 @@ func (ns *Namespace) RemoveRule(now Instant, p Path, name, actor string) error {
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(e.rules, func(o Rule) bool { return strings.EqualFold(o.Name, name) })
+	at := e.ruleAt(name)
 	if at < 0 {
-		return refuseCode(ErrNotFound, 40400, "The subscription '%s' has no rule '%s'.", e.Path, cut(name, 64))
+		return noRule(e, name)
 	}
-	ns.setRules(e, slices.Delete(slices.Clone(e.rules), at, at+1), e.rules[at].id())
+	old := e.rules[at]
+	ns.setRules(e, slices.Delete(slices.Clone(e.rules), at, at+1), nil, &old)
 	ns.touch(now, e, "remove rule", actor)
 	ns.audit(ns.entityEvent(EventRuleRemoved, now, e, actor)).Reason = name
 	return nil
@@ -94,41 +136,90 @@ func hasNoRules(p Path, kind EntityKind) error {
 	return refuseCode(ErrNotAllowed, 40301, "'%s' is a %s and has no rules.", p, kind)
 }
 
-func (ns *Namespace) setRules(e *entity, rules []Rule, changed RuleID) {
-	before := e.rules
-	ns.changes.note(undo{kind: undoOther, other: func() { e.rules = before }})
+// setRules is the one place where the rules of a subscription change: added
+// are new, or stand for gone.
+func (ns *Namespace) setRules(e *entity, rules []Rule, added []*planned, gone *Rule) {
+	before, s := e.rules, &e.topic.selector
+	var was *planned
+	if gone != nil {
+		was = s.rules[gone.id()]
+		s.remove(gone.id())
+		ns.changes.rules[gone.id()] = struct{}{}
+	}
+	for i, p := range added {
+		added[i] = p.of(e)
+		s.add(added[i])
+		ns.changes.rules[p.id()] = struct{}{}
+	}
 	e.rules = rules
-	ns.changes.rules[changed] = struct{}{}
+	ns.publish(e.topic)
+	ns.changes.note(undo{kind: undoOther, other: func() {
+		for _, p := range added {
+			s.remove(p.id())
+		}
+		if was != nil {
+			s.add(was)
+		}
+		e.rules = before
+		ns.publish(e.topic)
+	}})
 	ns.changes.hard = true
+}
+
+func (e *entity) ruleAt(name string) int {
+	at, ok := slices.BinarySearchFunc(e.rules, strings.ToLower(name), func(r Rule, name string) int { return strings.Compare(r.folded(), name) })
+	if !ok {
+		return -1
+	}
+	return at
+}
+
+func ruleExists(at Path, r Rule) error {
+	return refuseCode(ErrExists, 40900, "'%s' has a rule '%s' already.", at, r.Name)
+}
+
+func noRule(e *entity, name string) error {
+	return refuseCode(ErrNotFound, 40400, "The subscription '%s' has no rule '%s'.", e.Path, cut(name, 64))
 }
 
 func (ns *Namespace) rule(id RuleID) (Rule, bool) {
 	if h := ns.holders[id.Subscription]; h != nil {
-		for _, r := range h.entity.rules {
-			if r.id() == id {
-				return r, true
-			}
+		if at := h.entity.ruleAt(id.Name); at >= 0 {
+			return h.entity.rules[at], true
 		}
 	}
 	return Rule{}, false
 }
 
-func (r Rule) id() RuleID { return RuleID{r.Subscription, strings.ToLower(r.Name)} }
+func (r Rule) id() RuleID { return RuleID{r.Subscription, r.folded()} }
 
-// CheckRule tells whether a subscription may be given such a rule: its name,
-// and the length of its filter's or action's text.
+func (r Rule) folded() string { return strings.ToLower(r.Name) }
+
+// CheckRule tells whether a subscription may be given such a rule: its name, the
+// length of its texts, and what they say (FILT-28, ACT-4).
 func CheckRule(r Rule, l Limits) error {
+	_, err := checkRule(r, l)
+	return err
+}
+
+func checkRule(r Rule, l Limits) (*planned, error) {
 	if err := CheckRuleName(r.Name, l); err != nil {
-		return err
+		return nil, err
 	}
-	texts := map[string]string{"action": r.Action}
+	if err := checkLength(r, PartAction, r.Action, l); err != nil {
+		return nil, err
+	}
 	if r.Filter.Kind == SQLFilter {
-		texts["filter"] = r.Filter.Text
-	}
-	for what, text := range texts {
-		if n := int64(utf8.RuneCountInString(text)); n > l.FilterLength {
-			return refuseCode(ErrArgument, 40000, "The %s of rule '%s' has %d characters; %d are allowed.", what, r.Name, n, l.FilterLength)
+		if err := checkLength(r, PartFilter, r.Filter.Text, l); err != nil {
+			return nil, err
 		}
+	}
+	return compile(r, l)
+}
+
+func checkLength(r Rule, part RulePart, text string, l Limits) error {
+	if n := int64(utf8.RuneCountInString(text)); n > l.FilterLength {
+		return ruleError(r, part, fmt.Errorf("it has %d characters; %d are allowed", n, l.FilterLength)) //nolint:err113 // RuleError is what callers look for
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ type Submission struct {
 	TTL          time.Duration
 	ScheduledFor Instant
 	SessionID    string
+	Plan         *Plan // for a topic; nil: its rules are asked when its turn comes
 }
 
 // Submit checks a message against the limits on its parts and packs it. Give
@@ -160,15 +161,18 @@ func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entit
 }
 
 // needs is how many bytes e will hold more; a topic keeps one copy of what is
-// scheduled, until its time (SCH-17).
+// scheduled, until its time (SCH-17). What rules say of numbers that are not
+// given yet is a guess.
 func needs(e *entity, batch []Submission, now Instant) (bytes int64) {
-	copies := e.copies()
 	for _, s := range batch {
-		if s.ScheduledFor > now {
-			bytes += s.Size() * max(1, copies)
-		} else {
-			bytes += s.Size() * copies
+		copies := int64(1)
+		if e.Kind == Topic {
+			copies = e.copies(&glance{packed: s.Content, m: Message{EnqueuedAt: now}}, s.Plan)
 		}
+		if s.ScheduledFor > now {
+			copies = max(1, copies)
+		}
+		bytes += s.Size() * copies
 	}
 	return bytes
 }
@@ -178,30 +182,6 @@ func nth(i, n int) string {
 		return ""
 	}
 	return fmt.Sprintf(" at position %d of the batch", i)
-}
-
-// copies is how many copies of a message e keeps.
-func (e *entity) copies() int64 {
-	if e.Kind != Topic {
-		return 1
-	}
-	n := int64(0)
-	for _, s := range e.subs {
-		if s.selects() {
-			n++
-		}
-	}
-	return n
-}
-
-// selects tells whether a subscription gets every message of its topic.
-func (e *entity) selects() bool {
-	for _, r := range e.rules {
-		if r.Filter.Kind == TrueFilter {
-			return true
-		}
-	}
-	return false
 }
 
 // full refuses what would make e larger than it may be (DLQ-11, §1.5).
@@ -228,11 +208,6 @@ func (e *entity) unready() error {
 		if err := s.unready(); err != nil {
 			return err
 		}
-		for _, r := range s.rules {
-			if !r.Active() {
-				return notActive(s.Path, "rule "+r.Name)
-			}
-		}
 	}
 	return nil
 }
@@ -252,7 +227,7 @@ func (ns *Namespace) accept(now Instant, e *entity, s Submission, c *content, ac
 		return seq
 	}
 	if e.Kind == Topic {
-		ns.fanOut(now, e, m, c, actor)
+		ns.fanOut(now, e, m, c, actor, s.Plan)
 		return seq
 	}
 	m.ExpiresAt = e.main.terms.ownExpiry(now, s.TTL)
@@ -270,27 +245,6 @@ func (t Terms) ownExpiry(enqueued Instant, ttl time.Duration) Instant {
 		return enqueued
 	default:
 		return enqueued.Add(effectiveTTL(ttl, t.TTL))
-	}
-}
-
-// fanOut gives every selecting subscription its own copy (FILT-1, FILT-4,
-// FILT-9). A message that nobody selects is accepted and gone (FILT-6).
-func (ns *Namespace) fanOut(now Instant, topic *entity, m Message, c *content, actor string) {
-	refs := 0
-	for _, s := range topic.subs {
-		if !s.selects() {
-			continue
-		}
-		cp := m
-		if refs++; refs > 1 {
-			cp.Key = ns.keys.Next()
-		}
-		cp.Holder, cp.Seq = s.ID, ns.nextSeq(s.main)
-		cp.ExpiresAt = s.main.terms.ownExpiry(m.EnqueuedAt, c.packed.ttl())
-		ns.event(EventSent, now, ns.insert(cp, c), s.main, actor, "")
-	}
-	if refs == 0 && c.refs == 0 {
-		ns.changes.discard(c) // a staged body may have to go
 	}
 }
 
@@ -312,7 +266,7 @@ func (ns *Namespace) activate(now Instant, h *holder, m *message) {
 		ns.event(EventActivated, now, m, h, "", "")
 		m.Message = was
 		next.Key = ns.keys.Next()
-		ns.fanOut(now, e, next, m.content, "")
+		ns.fanOut(now, e, next, m.content, "", nil)
 	} else {
 		next.ExpiresAt = h.terms.ownExpiry(next.EnqueuedAt, ttl)
 		ns.put(m, next)

@@ -45,14 +45,16 @@ func (ns *Namespace) Settle(now Instant, s Settlement) error {
 	if s.Outcome == Complete || s.Outcome == Release {
 		s.Modify = nil
 	}
-	outgrown := ns.outgrown(m, s.Modify)
-	if err := ns.admitSettle(h, s, outgrown); err != nil {
+	large := ns.outgrows(m, s.Modify)
+	if err := ns.admitSettle(h, s, large); err != nil {
 		return err
 	}
 	ns.changes.hard = true
 	ns.touch(now, h.entity, s.Outcome.String(), s.Client)
-	if outgrown {
-		ns.deadLetter(now, h, m, &Extra{Reason: ReasonOutgrown, Description: "The size quota for this stream has been exceeded.", By: s.Client})
+	if large {
+		x := outgrown()
+		x.By = s.Client
+		ns.deadLetter(now, h, m, x)
 		return nil
 	}
 	if len(s.Modify) > 0 && s.Outcome != DeadLetter {
@@ -81,25 +83,30 @@ func (ns *Namespace) Settle(now Instant, s Settlement) error {
 	return nil
 }
 
-// outgrown tells whether a message would have more properties than allowed
+// outgrown is why a message with too many properties is a dead letter.
+func outgrown() *Extra {
+	return &Extra{Reason: ReasonOutgrown, Description: "The size quota for this stream has been exceeded."}
+}
+
+// outgrows tells whether a message would have more properties than allowed
 // with those of its settlement. It is dead-lettered then, if it can be (§6.2).
-func (ns *Namespace) outgrown(m *message, modify value.Properties) bool {
+func (ns *Namespace) outgrows(m *message, modify value.Properties) bool {
 	if len(modify) == 0 {
 		return false
 	}
-	c, err := m.content.packed.Content()
+	c, err := m.packed().Content()
 	c.Properties = m.Properties(c).Merge(modify)
 	return err == nil && c.headerSize() > ns.limits.HeaderSize
 }
 
-func (ns *Namespace) admitSettle(h *holder, s Settlement, outgrown bool) error {
+func (ns *Namespace) admitSettle(h *holder, s Settlement, outgrows bool) error {
 	if !h.entity.Config.Status.receives() { // STAT-7
 		return disabledReceive(h)
 	}
 	if s.Outcome == DeadLetter && h.dead { // DLQ-5
 		return refuse(ErrNotAllowed, "A message in a dead-letter queue cannot be dead-lettered: '%s'.", h.path)
 	}
-	if outgrown && (s.Outcome == DeadLetter || h.dead) {
+	if outgrows && (s.Outcome == DeadLetter || h.dead) {
 		return refuse(ErrArgument, "The properties of the message would take more than the %d bytes allowed together.", ns.limits.HeaderSize)
 	}
 	if err := checkProperties(s.Modify, ns.limits); err != nil {

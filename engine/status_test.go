@@ -58,27 +58,6 @@ func TestNotActiveYet(t *testing.T) {
 			c.equal(fmt.Sprint(c.state("q").NotActiveYet), "["+tc.name+"]")
 		}})
 	}
-	for name, r := range map[string]engine.Rule{
-		"a false filter":       {Filter: engine.Filter{Kind: engine.FalseFilter}},
-		"an SQL filter":        {Filter: engine.Filter{Kind: engine.SQLFilter, Text: "a = 1"}},
-		"a correlation filter": {Filter: engine.Filter{Kind: engine.CorrelationFilter, Text: `{"To":"x"}`}},
-		"an action":            {Action: "SET a = 1"},
-	} {
-		run(t, rules{name: func(c *clocked) {
-			c.topic("t", engine.Config{})
-			s := c.sub("t", "s", engine.Config{})
-			c.sends("t", "before")
-			r.Name = "r"
-			c.must(c.ns.AddRule(c.now, s, r, ""))
-			c.step()
-			c.refused(engine.ErrNotImplemented, func() error { return send(c, "t") })
-			c.equal(c.receive(s).Content.MessageID(), "before") // receiving does not depend on it
-			c.equal(fmt.Sprint(c.state(s).NotActiveYet), "[rule r]")
-			c.must(c.ns.RemoveRule(c.now, s, "R", ""))
-			c.step()
-			c.sends("t", "after")
-		}})
-	}
 	run(t, rules{"a subscription with sessions": func(c *clocked) {
 		c.topic("t", engine.Config{})
 		s := c.sub("t", "s", engine.Config{RequiresSession: true})

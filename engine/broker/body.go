@@ -107,10 +107,12 @@ type Outgoing struct {
 	Reader  io.Reader // instead of Body; read to its end, at most one byte beyond the limit on messages
 }
 
-// prepare packs the messages, staging large bodies, outside the owner's turn.
+// prepare packs the messages, staging large bodies and asking a topic's SQL
+// rules, outside the owner's turn.
 // With an error it returns those whose bodies the store has by now.
-func (b *Broker) prepare(ctx context.Context, out []Outgoing) ([]engine.Submission, int64, error) {
+func (b *Broker) prepare(ctx context.Context, to engine.Path, out []Outgoing) ([]engine.Submission, int64, error) {
 	store := b.store.Load()
+	rules := store.rules.Of(to)
 	batch := make([]engine.Submission, 0, len(out))
 	size := int64(0)
 	for _, m := range out {
@@ -129,6 +131,9 @@ func (b *Broker) prepare(ctx context.Context, out []Outgoing) ([]engine.Submissi
 		s, err := engine.Submit(m.Content, body, staged, key, b.limits)
 		if err != nil {
 			return append(batch, engine.Submission{Key: key, Staged: staged > 0}), 0, err
+		}
+		if rules != nil {
+			s.Plan = rules.Plan(m.Content)
 		}
 		size += int64(len(s.Content)) + int64(len(s.Body))
 		batch = append(batch, s)
@@ -181,7 +186,7 @@ func (c *counter) Read(p []byte) (int, error) {
 // returns their numbers there once that is durable. A message with a time in
 // ScheduledFor waits for it.
 func (b *Broker) Send(ctx context.Context, to engine.Path, out []Outgoing, actor string) ([]engine.Seq, error) {
-	batch, size, err := b.prepare(ctx, out)
+	batch, size, err := b.prepare(ctx, to, out)
 	if err != nil {
 		b.discard(ctx, batch)
 		return nil, err

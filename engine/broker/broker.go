@@ -87,6 +87,7 @@ type Broker struct {
 type opened struct {
 	engine.Store
 	keys  *engine.Keys
+	rules *engine.Rulebook
 	epoch uint64
 	from  uint64 // number of the last event before this epoch
 }
@@ -129,8 +130,8 @@ func (b *Broker) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keys := engine.NewKeys(store.Epoch())
-	ns := engine.New(engine.Options{Limits: b.limits, Keys: keys, Nonce: nonce})
+	keys, rules := engine.NewKeys(store.Epoch()), &engine.Rulebook{}
+	ns := engine.New(engine.Options{Limits: b.limits, Keys: keys, Nonce: nonce, Rules: rules})
 	recorded, err := restore(ctx, ns, store)
 	if err != nil { // closed no earlier: Close waits for those who read
 		return errors.Join(fmt.Errorf("load the namespace: %w", err), store.Close())
@@ -144,7 +145,7 @@ func (b *Broker) load(ctx context.Context) error {
 	}
 	ns.Restored(b.clock.now())
 	b.ns = ns
-	b.store.Store(&opened{Store: store, keys: keys, epoch: store.Epoch(), from: b.events.Last()})
+	b.store.Store(&opened{Store: store, keys: keys, rules: rules, epoch: store.Epoch(), from: b.events.Last()})
 	return nil
 }
 

@@ -66,6 +66,11 @@ func (b *Broker) AddRule(ctx context.Context, p engine.Path, r engine.Rule, acto
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.AddRule(now, p, r, actor) })
 }
 
+// ReplaceRule gives a rule another filter and action.
+func (b *Broker) ReplaceRule(ctx context.Context, p engine.Path, r engine.Rule, actor string) error {
+	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.ReplaceRule(now, p, r, actor) })
+}
+
 // RemoveRule takes a rule from a subscription.
 func (b *Broker) RemoveRule(ctx context.Context, p engine.Path, name, actor string) error {
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.RemoveRule(now, p, name, actor) })

@@ -92,7 +92,7 @@ func TestStepsSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Rules) != 1 || s.Rules[0].Name != engine.DefaultRule || !s.Rules[0].Active() { // FILT-2
+	if len(s.Rules) != 1 || s.Rules[0].Name != engine.DefaultRule || s.Rules[0].Filter.Kind != engine.TrueFilter { // FILT-2
 		t.Errorf("its rules are %+v", s.Rules)
 	}
 	same(t, load(t, ns, string(file))) // there is nothing to do a second time

@@ -145,7 +145,7 @@ func (w *model) differs(e *entity, s engine.EntityState, restored bool) error {
 	kind := map[byte]engine.EntityKind{'q': engine.Queue, 't': engine.Topic, 's': engine.Subscription}[e.kind]
 	rules := map[string]bool{}
 	for _, r := range s.Rules {
-		rules[lower(r.Name)] = r.Active()
+		rules[lower(r.Name)] = r.Filter.Kind == engine.TrueFilter
 	}
 	held := w.held(e)
 	deletes := int64(0)

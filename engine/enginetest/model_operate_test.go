@@ -38,8 +38,6 @@ func (w *model) move(m *message, to string, keep bool) (int64, string) {
 		return 0, "not allowed"
 	case !target.cfg.sends():
 		return 0, "disabled"
-	case w.opaque(target):
-		return 0, "not implemented"
 	}
 	more := m.size * w.copies(target)
 	if !keep && root(target) == root(m.in) {

@@ -39,16 +39,6 @@ func (w *model) copies(e *entity) (n int64) {
 	return n
 }
 
-// opaque tells that e depends on a rule that is not built.
-func (w *model) opaque(e *entity) bool {
-	for _, s := range w.subscriptions(e) {
-		if slices.Contains(slices.Collect(maps.Values(s.rules)), false) {
-			return true
-		}
-	}
-	return false
-}
-
 func (w *model) send(path string, batch []submission) ([]int64, string) {
 	e, dead := w.find(path)
 	switch {
@@ -58,8 +48,6 @@ func (w *model) send(path string, batch []submission) ([]int64, string) {
 		return nil, "not allowed"
 	case !e.cfg.sends(): // STAT-2
 		return nil, "disabled"
-	case w.opaque(e):
-		return nil, "not implemented"
 	case len(batch) == 0:
 		return nil, "argument"
 	}

@@ -108,7 +108,7 @@ func (c *chronicle) next(n int) []engine.Event {
 		e.Message.Key = engine.Key(c.d.IntN(8))
 		e.Path, e.To = paths[c.d.IntN(len(paths))], paths[max(0, c.d.IntN(2*len(paths))-len(paths))]
 		if !c.d.One(20) { // else a kind to come
-			e.Kind = engine.EventSent + engine.EventKind(c.d.IntN(int(engine.EventTransferFailed)))
+			e.Kind = engine.EventSent + engine.EventKind(c.d.IntN(int(engine.EventRuleReplaced)))
 		}
 		c.events = append(c.events, engine.PastEvent{Epoch: c.epoch, Event: *e})
 	}

@@ -55,7 +55,7 @@ func (g Group) kinds() []engine.EventKind {
 	case Entities:
 		return []engine.EventKind{
 			engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,
-			engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventTouched,
+			engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventRuleReplaced, engine.EventTouched,
 		}
 	case Arrivals:
 		return []engine.EventKind{engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded}

@@ -223,7 +223,7 @@ func (p *Pages) tabLede(ctx context.Context, m *page.Entity, e entitySight) []co
 
 func (p *Pages) rule(sub engine.Path, r engine.Rule) page.Rule {
 	out := page.Rule{
-		Name: r.Name, Filter: r.Filter.Text, Action: r.Action, NotActive: !r.Active(),
+		Name: r.Name, Filter: r.Filter.Text, Action: r.Action,
 		Always: r.Filter.Kind == engine.TrueFilter,
 		Remove: p.URL(Place{Namespace: p.b.Name(), Kind: Entity, Entity: engine.Subscription, Path: sub, Do: "rules/remove"}.with("rule", r.Name)),
 	}

@@ -49,6 +49,7 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventTouched: {"clock", component.Plenty, "event.touched"},
 	engine.EventCopied:  {"resubmit", component.Plenty, "event.copied"},
 
+	engine.EventRuleReplaced:   {"settings", component.Plenty, "event.rule.replaced"},
 	engine.EventForwarded:      {"send", component.Plenty, "event.forwarded"},
 	engine.EventDuplicate:      {"lost", component.Low, "event.duplicate"},
 	engine.EventUnmatched:      {"lost", component.Low, "event.unmatched"},
