@@ -312,6 +312,7 @@ func digests(c *coder, tag uint64, v *[]engine.Digest) {
 		c.fail("%d bytes are no digests", len(b))
 		return
 	}
+	*v = slices.Grow(*v, len(b)/len(engine.Digest{}))
 	for d := range slices.Chunk(b, len(engine.Digest{})) {
 		*v = append(*v, engine.Digest(d))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +13,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/enginetest"
+	"mayfly/engine/value"
 )
 
 // differ compares what was written with what was read.
@@ -28,15 +30,48 @@ func drawer(t *testing.T) enginetest.Drawer {
 	return enginetest.Draw(seed)
 }
 
+// drawSeen is what reflection does not draw: digests are arrays.
+func drawSeen(d enginetest.Drawer) engine.Seen {
+	var s engine.Seen
+	for _, field := range []any{&s.Holder, &s.N, &s.At} {
+		d.Fill(field)
+	}
+	for range d.IntN(4) {
+		s.Digests = append(s.Digests, engine.Digest(d.Bytes(len(engine.Digest{}))))
+	}
+	return s
+}
+
+// drawBatch fills every field of a batch that is written.
+func drawBatch(d enginetest.Drawer) (b engine.Batch) {
+	for f, v := range reflect.ValueOf(&b).Elem().Fields() {
+		switch f.Name {
+		case "Written":
+		case "Seen":
+			for range d.IntN(4) {
+				b.Seen = append(b.Seen, drawSeen(d))
+			}
+		default:
+			d.Fill(v.Addr().Interface())
+		}
+	}
+	return b
+}
+
 // TestRecords fills every field of every record by reflection: one that this
 // package forgets comes back as zero.
 func TestRecords(t *testing.T) {
 	d := drawer(t)
 	for range 300 {
 		for _, v := range []engine.Record{
-			new(engine.Clock), new(engine.Entity), new(engine.Rule), new(engine.Meter), new(engine.StoredContent), new(engine.Message),
+			new(engine.Clock), new(engine.Entity), new(engine.Rule), new(engine.Meter), new(engine.Session), new(engine.Seen),
+			new(engine.StoredContent), new(engine.Message),
 		} {
-			d.Fill(v)
+			if seen, ok := v.(*engine.Seen); ok {
+				*seen = drawSeen(d)
+			} else {
+				d.Fill(v)
+			}
 			want, ok := reflect.TypeAssert[engine.Record](reflect.ValueOf(v).Elem())
 			if !ok {
 				t.Fatalf("%T is no record", v)
@@ -54,9 +89,7 @@ func TestRecords(t *testing.T) {
 func TestBatches(t *testing.T) {
 	d := drawer(t)
 	for range 200 {
-		var want engine.Batch
-		d.Fill(&want)
-		want.Written = nil
+		want := drawBatch(d)
 		got, err := ParseBatch(AppendBatch(nil, &want))
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +124,23 @@ func TestZeroes(t *testing.T) {
 		"an empty extra": {Append(nil, engine.Message{Extra: &engine.Extra{}}), "\x06\x1b\x00"},
 		"a fresh message": {Append(nil, engine.Message{Key: 5, Content: 5, Holder: 3, Seq: 1, EnqueuedSeq: 1}),
 			"\x06\x02\x05\x06\x03\x08\x02"},
-		"batch":             {AppendBatch(nil, &engine.Batch{}), ""},
+		"session": {Append(nil, engine.Session{}), "\x07"},
+		"a session": {Append(nil, engine.Session{Holder: 1, ID: "Ab", State: "\x00\xff", ChangedAt: 2}),
+			"\x07\x02\x01\x05\x02Ab\x07\x02\x00\xff\x08\x04"},
+		"a session's empty state": {Append(nil, engine.Session{Holder: 1, ID: "a"}), "\x07\x02\x01\x05\x01a"},
+		"seen":                    {Append(nil, engine.Seen{}), "\x08"},
+		"two seen": {Append(nil, engine.Seen{Holder: 1, N: 3, At: 2, Digests: []engine.Digest{{0: 'a', 15: 'b'}, {}}}),
+			"\x08\x02\x01\x04\x03\x06\x04\x09\x20a" + strings.Repeat("\x00", 14) + "b" + strings.Repeat("\x00", 16)},
+		"a third place":   {Append(nil, engine.Entity{TransferID: 5}), "\x02\x12\x05"},
+		"a parameter":     {Append(nil, engine.Rule{Filter: engine.Filter{Parameters: value.Properties{{Name: "@a", Value: value.OfBool(true)}}}}), "\x03\x0f\x06\x01\x02@a\x01\x01"},
+		"a meter's last":  {Append(nil, engine.Meter{Duplicates: 1 << 63}), "\x04\x0a\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"},
+		"a forwarded one": {Append(nil, engine.Message{Hops: 4}), "\x06\x1c\x04"},
+		"a rewritten one": {Append(nil, engine.Message{Extra: &engine.Extra{Rewritten: "r", Stays: true}}), "\x06\x1b\x05\x13\x01r\x14\x01"},
+		"batch":           {AppendBatch(nil, &engine.Batch{}), ""},
+		"sessions and seen in a batch": {AppendBatch(nil, &engine.Batch{Sessions: []engine.Session{{ID: "a"}}, Seen: []engine.Seen{{N: 1}},
+			DropSessions: []engine.SessionID{{Holder: 1, ID: "b"}}, DropSeen: []engine.SeenThrough{{Holder: 1, N: 2}}}),
+			"\x1d\x03\x05\x01a" + "\x1f\x02\x04\x01" + "\x21\x05\x02\x01\x05\x01b" + "\x23\x04\x02\x01\x04\x02"},
+		"a session's event": {AppendEvent(nil, &engine.Event{Session: "s"}), "\x21\x01s"},
 		"a zero in a batch": {AppendBatch(nil, &engine.Batch{DropMessages: []engine.Key{0, 1}}), "\x16\x00\x16\x01"},
 		"event":             {AppendEvent(nil, &engine.Event{}), ""},
 		"an empty entity":   {AppendEvent(nil, &engine.Event{Entity: &engine.Entity{}}), "\x1b\x00"},
@@ -125,7 +174,16 @@ func TestFieldsToCome(t *testing.T) {
 func TestCorrupt(t *testing.T) {
 	for name, b := range map[string]string{
 		"nothing":                        "",
-		"no such kind":                   "\x07",
+		"no such kind":                   "\x09",
+		"half a digest":                  "\x08\x09\x08abcdefgh",
+		"a digest and a half":            "\x08\x09\x18" + strings.Repeat("a", 24),
+		"digests that are not there":     "\x08\x09\x20" + strings.Repeat("a", 16),
+		"digests beyond everything":      "\x08\x09\xf0\xff\xff\xff\xff\xff\xff\xff\x7f",
+		"digests that are a number":      "\x08\x08\x10",
+		"a state that is a number":       "\x07\x06\x01",
+		"a session id that is cut off":   "\x07\x05\x03ab",
+		"hops beyond eight bits":         "\x06\x1c\x80\x02",
+		"parameters that are none":       "\x03\x0f\x02\x01a",
 		"no number":                      "\x01\x02",
 		"a number that does not end":     "\x01\x02\xff",
 		"a number of more than 64 bits":  "\x01\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",
@@ -146,9 +204,11 @@ func TestCorrupt(t *testing.T) {
 		}
 	}
 	for name, b := range map[string]string{
-		"a list of nothing":         "\x1d",
-		"an element that is no end": "\x1d\x03\x02\x01",
-		"an element after a length": "\x0d\x7f",
+		"a list of nothing":          "\x1d",
+		"seen that is half a digest": "\x1f\x0a\x09\x08abcdefgh",
+		"a through without an end":   "\x23\x02\x02",
+		"an element that is no end":  "\x1d\x03\x02\x01",
+		"an element after a length":  "\x0d\x7f",
 	} {
 		if v, err := ParseBatch([]byte(b)); !errors.Is(err, ErrCorrupt) || v != nil {
 			t.Errorf("%s: %+v, %v", name, v, err)
@@ -160,10 +220,9 @@ func TestCorrupt(t *testing.T) {
 func TestOwnMemory(t *testing.T) {
 	d := drawer(t)
 	var want engine.Batch
-	for len(want.Messages)*len(want.Bodies)*len(want.Audit) == 0 {
-		d.Fill(&want)
+	for len(want.Messages)*len(want.Bodies)*len(want.Audit)*len(want.Seen)*len(want.Sessions) == 0 {
+		want = drawBatch(d)
 	}
-	want.Written = nil
 	b := AppendBatch(nil, &want)
 	got, err := ParseBatch(b)
 	if err != nil {
@@ -181,14 +240,17 @@ func FuzzParse(f *testing.F) {
 		var (
 			m engine.Message
 			e engine.Entity
-			b engine.Batch
+			s engine.Session
 			v engine.Event
 		)
-		for _, at := range []any{&m, &e, &b, &v} {
+		for _, at := range []any{&m, &e, &s, &v} {
 			d.Fill(at)
 		}
+		b := drawBatch(d)
 		f.Add(Append(nil, m))
 		f.Add(Append(nil, e))
+		f.Add(Append(nil, s))
+		f.Add(Append(nil, drawSeen(d)))
 		f.Add(AppendBatch(nil, &b))
 		f.Add(AppendEvent(nil, &v))
 	}
