@@ -1,7 +1,5 @@
 package engine
 
-import "slices"
-
 // changes is what the store has not heard of yet, and how to take it back.
 //
 // What is dirty is found by identity and read from the state when a batch is
@@ -9,8 +7,9 @@ import "slices"
 // the store. The undo log is separate, because what has been answered stays,
 // dirty or not.
 type changes struct {
-	log  []undo // since the last Seal
-	hard bool   // something here must be durable before it is answered
+	log    []undo    // since the last Seal
+	sealed savepoint // how far everything was then
+	hard   bool      // something here must be durable before it is answered
 
 	messages []*message // with dirty set; may hold some that are gone or were taken back
 	dropped  map[Key]struct{}
@@ -48,6 +47,7 @@ type undo struct {
 	credit int
 	served bool
 	pin    *content
+	by     string // who held m's lock
 	other  func() // for what is rare: entities and rules
 }
 
@@ -90,34 +90,6 @@ func (c *changes) markMeter(h *holder) {
 	}
 }
 
-// undo puts before-images back, latest first. It uses the same two mutators'
-// inner halves, so indexes follow the records here too.
-func (ns *Namespace) undo() {
-	for _, u := range slices.Backward(ns.changes.log) {
-		switch u.kind {
-		case undoInsert:
-			ns.unlink(u.m)
-		case undoPut:
-			ns.replace(u.m, u.before)
-		case undoDrop:
-			u.m.Message = u.before
-			ns.link(u.m)
-		case undoMeter:
-			u.h.meter, u.h.usedAt = u.meter, 0 // what the store has is to be written again
-			ns.changes.markMeter(u.h)
-		case undoCredit:
-			u.link.served = u.served
-			u.link.setCredit(ns, u.credit)
-		case undoPin:
-			u.pin.pins--
-		case undoOther:
-			u.other()
-		}
-	}
-	clear(ns.changes.log)
-	ns.changes.log = ns.changes.log[:0]
-}
-
 // Effects are what steps did since the last Flush.
 type Effects struct {
 	Batch      *Batch
@@ -142,6 +114,8 @@ func (ns *Namespace) Flush(now Instant, commit bool) Effects { //nolint:revive /
 	fx := ns.out
 	ns.out = Effects{}
 	fx.Events, ns.events = ns.events, nil
+	s := &ns.changes.sealed
+	s.events, s.deliveries, s.ended = 0, 0, 0
 	if commit {
 		fx.Batch = ns.batch(now)
 	}
@@ -219,12 +193,16 @@ func (ns *Namespace) collect(b *Batch) {
 // longer be undone. committed tells that the batch reached the store.
 func (ns *Namespace) Seal(committed bool) { //nolint:revive // what became of the batch is its caller's to say
 	c := &ns.changes
-	clear(c.log)
-	c.log = c.log[:0]
+	c.log = cutAt(c.log, 0)
 	ns.dying, c.deleted = append(ns.dying, c.deleted...), nil
-	if !committed {
-		return
+	if committed {
+		c.clean()
 	}
+	c.sealed = ns.mark()
+}
+
+// clean says that the store has everything that was here.
+func (c *changes) clean() {
 	for _, m := range c.messages {
 		m.marks = m.marks&^dirty | stored
 	}
@@ -253,44 +231,6 @@ func (ns *Namespace) Seal(committed bool) { //nolint:revive // what became of th
 	clear(c.rules)
 	clear(c.bodies)
 	c.hard = false
-}
-
-// Rollback undoes every step since the last Seal, after the store refused
-// their batch; deliveries made by them, flushed or not, never happened and have
-// nothing to be Taken. What was answered before stays and is committed later.
-// That an entity was used is not taken back.
-func (ns *Namespace) Rollback() {
-	ns.undo()
-	ns.events, ns.out = nil, Effects{}
-	ns.changes.hard, ns.changes.deleted = false, nil
-	ns.forget()
-	for _, e := range ns.entities {
-		if e.Config.AutoDeleteOnIdle != 0 { // what kept it, or its time, may be other than it was
-			e.idleAt = 1
-			ns.reschedule(e.main)
-		}
-	}
-}
-
-// forget lets go of messages and contents that never were, bodies above all: a
-// store may refuse for hours. Staged bodies are still to be dropped.
-func (ns *Namespace) forget() {
-	c := &ns.changes
-	c.messages = slices.DeleteFunc(c.messages, func(m *message) bool {
-		if ns.messages[m.Key] == m {
-			return false
-		}
-		m.marks &^= dirty
-		return true
-	})
-	c.contents = slices.DeleteFunc(c.contents, func(k *content) bool {
-		if k.refs > 0 {
-			return false
-		}
-		delete(c.bodies, k)
-		return true
-	})
-	c.garbage = slices.DeleteFunc(c.garbage, func(k *content) bool { return k.refs == 0 && !k.stored && !k.staged })
 }
 
 // Taken says that the body of a delivery has been read or given up.

@@ -157,7 +157,7 @@ func (ns *Namespace) insert(v Message, c *content) *message {
 
 // put gives m new values, in another holder too.
 func (ns *Namespace) put(m *message, next Message) {
-	ns.changes.note(undo{kind: undoPut, m: m, before: m.Message})
+	ns.changes.note(undo{kind: undoPut, m: m, before: m.Message, by: ns.holders[m.Holder].lockBy[m.Key]})
 	ns.replace(m, next)
 }
 
@@ -178,7 +178,7 @@ func (ns *Namespace) replace(m *message, next Message) {
 
 // drop removes a message for good; its content goes when nothing refers to it.
 func (ns *Namespace) drop(m *message) {
-	ns.changes.note(undo{kind: undoDrop, m: m, before: m.Message})
+	ns.changes.note(undo{kind: undoDrop, m: m, before: m.Message, by: ns.holders[m.Holder].lockBy[m.Key]})
 	ns.unlink(m)
 }
 
