@@ -57,7 +57,7 @@ func (ns *Namespace) undoTo(to savepoint) {
 	}
 	for e := range used { // what kept it, or its time, may be other than it was
 		for ; e != nil; e = e.topic {
-			if e.Config.AutoDeleteOnIdle != 0 {
+			if e.Config.AutoDeleteOnIdle != 0 && ns.holders[e.ID] == e.main {
 				e.idleAt = 1
 				ns.reschedule(e.main)
 			}
