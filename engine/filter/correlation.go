@@ -1,33 +1,220 @@
 package filter
 
-import "mayfly/engine/value"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"mayfly/engine/value"
+)
 
 // A Correlation is the conditions of a correlation filter, all of which must
-// hold (FILT-13). An empty text is no condition.
+// hold (FILT-13). An empty text is no condition, and a filter without
+// conditions matches nothing.
 type Correlation struct {
 	ContentType, CorrelationID, Label, MessageID, ReplyTo, ReplyToSessionID, SessionID, To string
 
 	Properties value.Properties // conditions on application properties; a name occurs once
 }
 
-// ParseCorrelation reads the JSON of a description. It needs one condition at
-// least (FILT-16).
+// conditional are the system properties that can have a condition, in the order
+// in which descriptions name them.
+var conditional = [...]system{
+	sysContentType, sysCorrelationID, sysLabel, sysMessageID, sysReplyTo, sysReplyToSessionID, sysSessionID, sysTo,
+}
+
+// text is where the condition on one of those is.
+func (c *Correlation) text(s system) *string {
+	switch s {
+	case sysContentType:
+		return &c.ContentType
+	case sysCorrelationID:
+		return &c.CorrelationID
+	case sysLabel:
+		return &c.Label
+	case sysMessageID:
+		return &c.MessageID
+	case sysReplyTo:
+		return &c.ReplyTo
+	case sysReplyToSessionID:
+		return &c.ReplyToSessionID
+	case sysSessionID:
+		return &c.SessionID
+	case sysTo:
+		return &c.To
+	default:
+		panic(fmt.Sprintf("no condition on %v", s))
+	}
+}
+
+// ParseCorrelation reads the JSON of a description: {"Label":"x","Properties":
+// {"n":2}}. The conditions in Properties are texts, numbers, booleans or any
+// value in the typed form, {"type":"uuid","value":"…"}. One condition at least
+// is needed (FILT-16). The errors are sentences for whoever wrote it.
 func ParseCorrelation(text string) (*Correlation, error) {
-	_ = text
-	return &Correlation{}, nil
+	all, err := object([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	c := &Correlation{}
+	seen := map[string]bool{}
+	for _, m := range all {
+		name, at := c.member(m.name)
+		switch {
+		case name == "":
+			return nil, fmt.Errorf("a correlation filter has no condition on %q", shorten(m.name))
+		case seen[name]:
+			return nil, fmt.Errorf("%s is given twice", name)
+		case at != nil:
+			if err := json.Unmarshal(m.value, at); err != nil {
+				return nil, fmt.Errorf("the condition on %s is a text", name)
+			}
+		default:
+			if c.Properties, err = conditions(m.value); err != nil {
+				return nil, err
+			}
+		}
+		seen[name] = true
+	}
+	if len(c.conditions()) == 0 {
+		return nil, fmt.Errorf("a correlation filter needs at least one condition")
+	}
+	return c, nil
 }
 
-// Text is the filter as JSON, in the one form that descriptions keep.
-func (c *Correlation) Text() string { return "{}" }
-
-// Matches tells whether every condition holds for m.
-func (c *Correlation) Matches(m *Message) bool {
-	_ = m
-	return false
+// member is the full name of a member of the JSON, empty if there is none, and
+// where its text goes, nil for Properties.
+func (c *Correlation) member(name string) (full string, at *string) {
+	for _, s := range conditional {
+		if strings.EqualFold(name, s.String()) {
+			return s.String(), c.text(s)
+		}
+	}
+	if strings.EqualFold(name, "Properties") {
+		return "Properties", nil
+	}
+	return "", nil
 }
 
-// Explain has one clause per condition.
-func (c *Correlation) Explain(m *Message) []Clause {
-	_ = m
-	return nil
+// conditions reads the object that Properties is; null counts as absent.
+func conditions(b []byte) (value.Properties, error) {
+	if string(b) == "null" {
+		return nil, nil
+	}
+	all, err := object(b)
+	if err != nil {
+		return nil, err
+	}
+	var p value.Properties
+	for _, m := range all {
+		q := value.Property{Name: m.name}
+		_, twice := p.Lookup(m.name)
+		switch {
+		case m.name == "":
+			return nil, fmt.Errorf("a property must have a name")
+		case twice:
+			return nil, fmt.Errorf("property %q is given twice", shorten(m.name))
+		case string(m.value) == "null":
+			return nil, fmt.Errorf(`property %q: a condition is a text, number or boolean, or typed as in {"type":"int","value":"5"}`, shorten(m.name))
+		}
+		if err := q.Value.UnmarshalJSON(m.value); err != nil {
+			return nil, fmt.Errorf("property %q: %w", shorten(m.name), err)
+		}
+		p = append(p, q)
+	}
+	return p, nil
+}
+
+// A member is one of a JSON object.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// object takes a JSON object apart, with what is in it twice.
+func object(b []byte) ([]member, error) {
+	b = bytes.TrimSpace(b)
+	if !json.Valid(b) || b[0] != '{' {
+		return nil, fmt.Errorf(`a correlation filter is a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("read a correlation filter: %w", err)
+	}
+	var all []member
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, fmt.Errorf("read a correlation filter: %w", err)
+		}
+		var m member
+		m.name, _ = t.(string) // before a value there is always a name
+		if err := d.Decode(&m.value); err != nil {
+			return nil, fmt.Errorf("read a correlation filter: %w", err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// Text is the filter as JSON in the one form that descriptions keep:
+// ParseCorrelation reads the same filter from it.
+func (c *Correlation) Text() string {
+	var parts []string
+	for _, s := range conditional {
+		if t := *c.text(s); t != "" {
+			parts = append(parts, quote(s.String())+":"+quote(t))
+		}
+	}
+	if len(c.Properties) > 0 {
+		sorted := slices.Clone(c.Properties)
+		slices.SortStableFunc(sorted, func(a, b value.Property) int { return strings.Compare(a.Name, b.Name) })
+		own := make([]string, len(sorted))
+		for i, p := range sorted {
+			own[i] = quote(p.Name) + ":" + plain(p.Value)
+		}
+		parts = append(parts, `"Properties":{`+strings.Join(own, ",")+`}`)
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// plain writes v as plain JSON if that reads as v again, else in the typed form.
+func plain(v value.Value) string {
+	switch v.Kind() {
+	case value.String:
+		if s, _ := v.Str(); utf8.ValidString(s) {
+			return quote(s)
+		}
+	case value.Bool, value.Long:
+		return v.Text()
+	case value.Double:
+		f, _ := v.Float64()
+		if math.IsInf(f, 0) || math.IsNaN(f) {
+			break
+		}
+		s := strconv.FormatFloat(f, 'g', -1, 64)
+		if !strings.ContainsAny(s, ".e") {
+			s += ".0" // without a point it is a long
+		}
+		return s
+	}
+	b, err := v.MarshalJSON()
+	if err != nil { // a value can always be written
+		panic(fmt.Sprintf("write a %v as JSON: %v", v.Kind(), err))
+	}
+	return string(b)
+}
+
+// quote writes a text as JSON.
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil { // a string can always be written
+		panic(fmt.Sprintf("write %q as JSON: %v", s, err))
+	}
+	return string(b)
 }

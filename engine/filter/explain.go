@@ -1,23 +1,12 @@
 package filter
 
-import "mayfly/engine/value"
+import (
+	"fmt"
 
-// A Result is what became of a predicate.
-type Result uint8
-
-// The results: the three of the logic, and that it could not be evaluated.
-const (
-	False Result = iota
-	Unknown
-	True
-	Failed
+	"mayfly/engine/value"
 )
 
-func (r Result) String() string {
-	return [...]string{"false", "unknown", "true", "error"}[r]
-}
-
-// A Clause is one elementary predicate of a filter and what it is of one
+// A Clause is one elementary condition of a filter and what it is of one
 // message, for people.
 type Clause struct {
 	From, To int    // where it stands in the text, in runes; both zero in a correlation filter
@@ -27,9 +16,50 @@ type Clause struct {
 	Reads    []Reading // the properties it looks at, each once
 }
 
-// A Reading is a property that a predicate looked at.
+// A Reading is a property that a condition looks at.
 type Reading struct {
-	Name    string      // as the filter writes it; of a system property its full name, as sys.Label
+	Name    string      // an application property as the filter writes it, another as sys.Label
 	Value   value.Value // what the message has; null when missing
 	Missing bool
+}
+
+// Explain has a clause for each elementary condition, in the order of the text,
+// also for those that Matches would not come to.
+func (f *SQL) Explain(m *Message) []Clause {
+	var clauses []Clause
+	var walk func(c condition)
+	walk = func(c condition) {
+		switch c := c.(type) {
+		case all:
+			for _, c := range c {
+				walk(c)
+			}
+		case some:
+			for _, c := range c {
+				walk(c)
+			}
+		case inverse:
+			walk(c.of)
+		case elementary:
+			clauses = append(clauses, explain(c, m, f.mode()))
+		default:
+			panic(fmt.Sprintf("unknown condition %T", c))
+		}
+	}
+	walk(f.root)
+	return clauses
+}
+
+func explain(e elementary, m *Message, how mode) Clause {
+	c := Clause{Text: e.where().text()}
+	c.From, c.To = e.where().runes()
+	c.Result, c.Error = e.test(m, how)
+	seen := map[string]bool{}
+	e.reads(m, how, func(r Reading) {
+		if !seen[r.Name] {
+			seen[r.Name] = true
+			c.Reads = append(c.Reads, r)
+		}
+	})
+	return c
 }

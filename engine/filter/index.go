@@ -1,18 +1,140 @@
 package filter
 
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+
+	"mayfly/engine/value"
+)
+
 // An Index finds those of many correlation filters that match a message. What
 // that costs grows with the different sets of properties they look at, not with
 // their number (FILT-18). The zero Index is empty.
-type Index[T comparable] struct{ n int }
+type Index[T comparable] struct {
+	seed   maphash.Seed
+	groups []*group[T]
+	byKeys map[string]int // where in groups
+	count  int
+}
 
-// Add puts c in, found as t. The same c under two t, or t under two c, are two.
-func (x *Index[T]) Add(c *Correlation, t T) { _, _ = c, t; x.n++ }
+// A group is the filters that look at the same properties, by the hash of the
+// values they want there.
+type group[T comparable] struct {
+	keys   []need // without values
+	name   string // of the group
+	filter map[uint64][]entry[T]
+}
 
-// Remove takes out what Add put in with an equal c and t, if it is there.
-func (x *Index[T]) Remove(c *Correlation, t T) { _, _ = c, t; x.n-- }
+type entry[T comparable] struct {
+	wants []value.Value
+	t     T
+}
+
+// Add puts c in, found as t. Filters without conditions match nothing. The same
+// c under two t, or t with two c, are two.
+func (x *Index[T]) Add(c *Correlation, t T) {
+	if x.byKeys == nil {
+		x.seed, x.byKeys = maphash.MakeSeed(), map[string]int{}
+	}
+	name, keys, wants := parts(c)
+	i, ok := x.byKeys[name]
+	if !ok {
+		i = len(x.groups)
+		x.byKeys[name] = i
+		x.groups = append(x.groups, &group[T]{keys: keys, name: name, filter: map[uint64][]entry[T]{}})
+	}
+	h := x.hash(wants)
+	g := x.groups[i]
+	g.filter[h] = append(g.filter[h], entry[T]{wants, t})
+	x.count++
+}
+
+// Remove takes out one that Add put in with an equal c and t, if there is one.
+func (x *Index[T]) Remove(c *Correlation, t T) {
+	name, _, wants := parts(c)
+	i, ok := x.byKeys[name]
+	if !ok {
+		return
+	}
+	g, h := x.groups[i], x.hash(wants)
+	all := g.filter[h]
+	at := slices.IndexFunc(all, func(e entry[T]) bool { return e.t == t && slices.Equal(e.wants, wants) })
+	if at < 0 {
+		return
+	}
+	x.count--
+	if len(all) > 1 {
+		g.filter[h] = slices.Delete(all, at, at+1)
+		return
+	}
+	delete(g.filter, h)
+	if len(g.filter) > 0 {
+		return
+	}
+	last := len(x.groups) - 1
+	x.groups[i] = x.groups[last]
+	x.byKeys[x.groups[i].name] = i
+	x.groups[last] = nil
+	x.groups = x.groups[:last]
+	delete(x.byKeys, name)
+}
 
 // Len is how many are in.
-func (x *Index[T]) Len() int { return x.n }
+func (x *Index[T]) Len() int { return x.count }
 
-// Match calls found for each t whose filter matches m, in no order.
-func (x *Index[T]) Match(m *Message, found func(T)) { _, _ = m, found }
+// Match calls found with the t of each filter that matches m, in no order that
+// means anything. found must not change x.
+func (x *Index[T]) Match(m *Message, found func(T)) {
+	var few [8]value.Value // no allocation for filters of common size
+	for _, g := range x.groups {
+		has, ok := few[:0], len(g.keys) > 0
+		for i := range g.keys {
+			var v value.Value
+			if v, ok = g.keys[i].in(m); !ok {
+				break
+			}
+			has = append(has, v)
+		}
+		if !ok {
+			continue
+		}
+		for _, e := range g.filter[x.hash(has)] {
+			if slices.Equal(e.wants, has) {
+				found(e.t)
+			}
+		}
+	}
+}
+
+func (x *Index[T]) hash(values []value.Value) uint64 {
+	type step struct {
+		before uint64
+		value  value.Value
+	}
+	var h uint64
+	for _, v := range values {
+		h = maphash.Comparable(x.seed, step{h, v})
+	}
+	return h
+}
+
+// parts are the properties that c looks at, a name for the set of them, and
+// what it wants there. Names that differ only in case are different: which of
+// them a message is asked for decides what is found (MSG-4).
+func parts(c *Correlation) (name string, keys []need, wants []value.Value) {
+	var b []byte
+	for _, n := range c.conditions() {
+		if n.own {
+			b = append(b, 0xff)
+			b = binary.AppendUvarint(b, uint64(len(n.name)))
+			b = append(b, n.name...)
+		} else {
+			b = append(b, byte(n.system))
+		}
+		wants = append(wants, n.value)
+		n.value = value.Value{}
+		keys = append(keys, n)
+	}
+	return string(b), keys, wants
+}

@@ -11,4 +11,9 @@ type Message struct {
 	EnqueuedTime                           int64 // milliseconds since 1970; zero: not known
 
 	Properties value.Properties
+
+	// Random is what newid() is made of, together with the message, the text
+	// and the place in it: the same again gives the same ids, so that a step
+	// can be repeated. Give another for each rule, each time.
+	Random uint64
 }

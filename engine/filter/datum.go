@@ -1,0 +1,208 @@
+package filter
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"mayfly/engine/value"
+)
+
+// A class is what can be compared and computed with each other.
+type class uint8
+
+const (
+	unknown  class = iota // NULL or missing
+	failed                // the evaluation failed; the value is a text that says why
+	whole                 // an integer that an int64 holds
+	huge                  // an integer that only a uint64 holds
+	real                  // a float, double or decimal
+	textual               // text of any kind, a char too
+	moment                // a timestamp or datetime-offset
+	span                  // a timespan
+	boolean               //
+	distinct              // anything else: equal to itself at most
+)
+
+// A datum is a value while it is computed with.
+type datum struct {
+	value value.Value
+	n     int64 // whole: the number; huge: its bits; real: the bits of the double; boolean: 0 or 1; span: ticks; moment: milliseconds since 1970
+	class class
+	ticks uint16 // moment: those above n, fewer than ticksPerMilli
+}
+
+const (
+	ticksPerMilli = 10_000
+	millisToUnix  = 62_135_596_800_000 // from 0001-01-01, where datetime-offsets begin, to 1970-01-01
+)
+
+// of is v to compute with.
+func of(v value.Value) datum {
+	d := datum{value: v, class: distinct}
+	switch v.Kind() {
+	case value.Null:
+		d.class = unknown
+	case value.Bool:
+		d.class = boolean
+		if b, _ := v.Bool(); b {
+			d.n = 1
+		}
+	case value.UByte, value.Byte, value.UShort, value.Short, value.UInt, value.Int, value.Long, value.ULong:
+		var fits bool
+		if d.n, fits = v.Int64(); fits {
+			d.class = whole
+		} else {
+			u, _ := v.Uint64()
+			d.n, d.class = int64(u), huge
+		}
+	case value.Float, value.Double:
+		f, _ := v.Float64()
+		d.n, d.class = int64(math.Float64bits(f)), real
+	case value.Decimal32, value.Decimal64, value.Decimal128:
+		d.n, d.class = int64(math.Float64bits(decimalDouble(v))), real
+	case value.String, value.Symbol, value.URI:
+		d.class = textual
+	case value.Char:
+		if r, _ := v.Char(); utf8.ValidRune(r) {
+			d.class = textual
+		}
+	case value.Timespan:
+		d.n, _ = v.Ticks()
+		d.class = span
+	case value.Timestamp:
+		d.n, _ = v.Millis()
+		d.class = moment
+	case value.DateTimeOffset:
+		t, _ := v.Ticks()
+		ms := floor(t, ticksPerMilli)
+		d.n, d.ticks, d.class = ms-millisToUnix, uint16(t-ms*ticksPerMilli), moment
+	}
+	return d
+}
+
+// failure is a datum that says why there is none.
+func failure(why string) datum {
+	return datum{value: value.OfString(why), class: failed}
+}
+
+// floor divides and rounds down.
+func floor(n, by int64) int64 {
+	q := n / by
+	if n%by < 0 {
+		q--
+	}
+	return q
+}
+
+func (d datum) text() string {
+	if r, ok := d.value.Char(); ok {
+		return string(r)
+	}
+	s, _ := d.value.Str()
+	return s
+}
+
+func (d datum) numeric() bool { return d.class == whole || d.class == huge || d.class == real }
+
+// fraction tells that d is a float or double, which bring infinity and NaN.
+func (d datum) fraction() bool {
+	return d.value.Kind() == value.Float || d.value.Kind() == value.Double
+}
+
+// double is a number as the double next to it.
+func (d datum) double() float64 {
+	switch d.class {
+	case whole:
+		return float64(d.n)
+	case huge:
+		return float64(uint64(d.n))
+	default:
+		return math.Float64frombits(uint64(d.n))
+	}
+}
+
+// single is a number as the float next to it.
+func (d datum) single() float32 {
+	switch d.class {
+	case whole:
+		return float32(d.n)
+	case huge:
+		return float32(uint64(d.n))
+	default:
+		return float32(d.double())
+	}
+}
+
+// narrow tells that two numbers meet as floats, as they do in C#: one is a
+// float, the other an integer or a float.
+func narrow(a, b datum) bool {
+	fa, fb := a.value.Kind() == value.Float, b.value.Kind() == value.Float
+	return (fa || fb) && (fa || a.class != real) && (fb || b.class != real)
+}
+
+// common are two numbers of which one at least is real, as they meet.
+func common(a, b datum) (float64, float64) {
+	if narrow(a, b) {
+		return float64(a.single()), float64(b.single())
+	}
+	return a.double(), b.double()
+}
+
+// equal is a = b (FILT-27).
+func equal(a, b datum) Result {
+	same := false
+	switch {
+	case a.class == unknown || b.class == unknown:
+		return Unknown
+	case a.class == real && b.numeric() || b.class == real && a.numeric():
+		x, y := common(a, b)
+		same = x == y
+	case a.class != b.class:
+	case a.class == textual:
+		same = a.text() == b.text()
+	case a.class == distinct:
+		same = a.value == b.value
+	default:
+		same = a.n == b.n && a.ticks == b.ticks
+	}
+	return truth(same)
+}
+
+// order compares a and b. What has no order is not ok, and a NaN is in none.
+func order(a, b datum) (c int, nan, ok bool) {
+	switch {
+	case a.class == real && b.numeric() || b.class == real && a.numeric():
+		x, y := common(a, b)
+		return compare(x, y), x != x || y != y, true
+	case a.class == huge && b.class == huge:
+		return compare(uint64(a.n), uint64(b.n)), false, true
+	case a.class == huge && b.class == whole:
+		return +1, false, true
+	case a.class == whole && b.class == huge:
+		return -1, false, true
+	case a.class != b.class:
+		return 0, false, false
+	case a.class == textual:
+		return strings.Compare(a.text(), b.text()), false, true
+	case a.class == whole, a.class == span:
+		return compare(a.n, b.n), false, true
+	case a.class == moment && a.n == b.n:
+		return compare(a.ticks, b.ticks), false, true
+	case a.class == moment:
+		return compare(a.n, b.n), false, true
+	default:
+		return 0, false, false
+	}
+}
+
+func compare[N int64 | uint64 | uint16 | float64](a, b N) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return +1
+	default:
+		return 0
+	}
+}

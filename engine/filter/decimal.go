@@ -1,0 +1,69 @@
+package filter
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"mayfly/engine/value"
+)
+
+// plainDecimal writes a decimal as value.Value.Text does, with what is not
+// canonical as the standard reads it: an infinity, a NaN, or zero.
+func plainDecimal(v value.Value) string {
+	s := v.Text()
+	hex, ok := strings.CutPrefix(s, "0x")
+	if !ok {
+		return s
+	}
+	top, err := strconv.ParseUint(hex[:2], 16, 8)
+	if err != nil {
+		return "NaN"
+	}
+	sign := ""
+	if top>>7 != 0 {
+		sign = "-"
+	}
+	switch top >> 2 & 0b11111 {
+	case 0b11111:
+		return sign + "NaN"
+	case 0b11110:
+		return sign + "Inf"
+	default:
+		return sign + "0"
+	}
+}
+
+// decimalDouble is the double next to a decimal.
+func decimalDouble(v value.Value) float64 {
+	f, err := strconv.ParseFloat(plainDecimal(v), 64)
+	if err != nil && !math.IsInf(f, 0) { // -NaN
+		return math.NaN()
+	}
+	return f
+}
+
+// number is a decimal's number alone, the same text for 1.0 and 1.00, and for
+// 0 and -0.
+func decimalNumber(v value.Value) string {
+	s, minus := strings.CutPrefix(plainDecimal(v), "-")
+	if s == "NaN" || s == "Inf" && !minus {
+		return s
+	}
+	mantissa, exp, _ := strings.Cut(s, "E")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return "0"
+	}
+	e, err := strconv.Atoi(exp)
+	if err != nil { // there is none, or it is Inf
+		e = 0
+	}
+	short := strings.TrimRight(digits, "0")
+	e += len(digits) - len(short) - len(fraction)
+	if minus {
+		short = "-" + short
+	}
+	return short + "E" + strconv.Itoa(e)
+}

@@ -1,0 +1,68 @@
+package filter
+
+// A search finds a piece of a pattern by keeping, as one bit for each character
+// of the piece, whether the characters up to there fit the text up to here. Its
+// size grows with the piece, whatever is in it.
+type search struct {
+	length int
+	any    []uint64          // where a wildcard is
+	dense  map[rune][]uint64 // where a frequent character is, or a wildcard
+	rare   map[rune][]int    // where others are
+}
+
+func newSearch(runes []rune) *search {
+	words := (len(runes) + 63) / 64
+	f := &search{length: len(runes), any: make([]uint64, words), dense: map[rune][]uint64{}, rare: map[rune][]int{}}
+	for i, r := range runes {
+		if r == wildcard {
+			f.any[i/64] |= 1 << (i % 64)
+		} else {
+			f.rare[r] = append(f.rare[r], i)
+		}
+	}
+	for r, at := range f.rare {
+		if len(at) < words {
+			continue
+		}
+		fits := append([]uint64(nil), f.any...)
+		for _, i := range at {
+			fits[i/64] |= 1 << (i % 64)
+		}
+		f.dense[r] = fits
+		delete(f.rare, r)
+	}
+	return f
+}
+
+// find is the end of the first place in s that fits the piece.
+func (f *search) find(s string) (end int, ok bool) {
+	words := len(f.any)
+	var few [32]uint64 // no allocation for pieces of common length
+	all := few[:]
+	if 2*words > len(all) {
+		all = make([]uint64, 2*words)
+	}
+	state, next := all[:words], all[words:2*words]
+	last, bit := (f.length-1)/64, uint64(1)<<((f.length-1)%64)
+	for end < len(s) {
+		r, size := decodeRune(s[end:])
+		end += size
+		fits, rare := f.dense[r], f.rare[r]
+		if fits == nil {
+			fits = f.any
+		}
+		carry := uint64(1) // an attempt begins at each character
+		for i, w := range state {
+			w, carry = w<<1|carry, w>>63
+			state[i], next[i] = w, w&fits[i]
+		}
+		for _, i := range rare {
+			next[i/64] |= state[i/64] & (1 << (i % 64))
+		}
+		state, next = next, state
+		if state[last]&bit != 0 {
+			return end, true
+		}
+	}
+	return 0, false
+}

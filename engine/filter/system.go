@@ -1,0 +1,97 @@
+package filter
+
+import (
+	"strings"
+
+	"mayfly/engine/value"
+)
+
+// A system is one of the system properties that SQL can name (FILT-21).
+type system uint8
+
+const (
+	sysMessageID system = iota
+	sysCorrelationID
+	sysSessionID
+	sysReplyTo
+	sysReplyToSessionID
+	sysLabel
+	sysTo
+	sysContentType
+	sysPartitionKey
+	sysSequenceNumber // it and those below are the broker's: no action may set them
+	sysEnqueuedSequenceNumber
+	sysEnqueuedTime
+	sysScheduled // only actions know it, and what they do to it has no effect (SCH-15)
+)
+
+// systemNames are in the order of the constants.
+var systemNames = [...]string{
+	"MessageId", "CorrelationId", "SessionId", "ReplyTo", "ReplyToSessionId", "Label", "To", "ContentType", "PartitionKey",
+	"SequenceNumber", "EnqueuedSequenceNumber", "EnqueuedTimeUtc", "ScheduledEnqueueTimeUtc",
+}
+
+// systemNamed is the property called name, in any case (FILT-20).
+func systemNamed(name string) (system, bool) {
+	for s, n := range systemNames {
+		if strings.EqualFold(n, name) {
+			return system(s), true
+		}
+	}
+	switch {
+	case strings.EqualFold(name, "Subject"):
+		return sysLabel, true
+	case strings.EqualFold(name, "ScheduledEnqueueTime"):
+		return sysScheduled, true
+	}
+	return 0, false
+}
+
+func (s system) String() string { return systemNames[s] }
+
+// late tells that the property is known only once the message is stored.
+func (s system) late() bool {
+	return s == sysSequenceNumber || s == sysEnqueuedSequenceNumber || s == sysEnqueuedTime
+}
+
+// text is where m keeps a property that its sender set, nil for the others.
+func (m *Message) text(s system) *string {
+	switch s {
+	case sysMessageID:
+		return &m.MessageID
+	case sysCorrelationID:
+		return &m.CorrelationID
+	case sysSessionID:
+		return &m.SessionID
+	case sysReplyTo:
+		return &m.ReplyTo
+	case sysReplyToSessionID:
+		return &m.ReplyToSessionID
+	case sysLabel:
+		return &m.Label
+	case sysTo:
+		return &m.To
+	case sysContentType:
+		return &m.ContentType
+	case sysPartitionKey:
+		return &m.PartitionKey
+	default:
+		return nil
+	}
+}
+
+// system is the value of a property, if m has it.
+func (m *Message) system(s system) (value.Value, bool) {
+	switch s {
+	case sysSequenceNumber:
+		return value.OfLong(m.SequenceNumber), m.SequenceNumber != 0
+	case sysEnqueuedSequenceNumber:
+		return value.OfLong(m.EnqueuedSequenceNumber), m.EnqueuedSequenceNumber != 0
+	case sysEnqueuedTime:
+		return value.OfTimestamp(m.EnqueuedTime), m.EnqueuedTime != 0
+	}
+	if p := m.text(s); p != nil && *p != "" {
+		return value.OfString(*p), true
+	}
+	return value.Value{}, false
+}
