@@ -4,6 +4,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ type records struct {
 	entities map[engine.HolderID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule
 	meters   map[engine.HolderID]engine.Meter
+	sessions map[engine.SessionID]engine.Session
+	seen     map[engine.HolderID][]engine.Seen // in the order of numbers
 	messages map[engine.Key]engine.Message
 	contents map[engine.Key]engine.Packed
 	bodies   map[engine.Key][]byte
@@ -132,7 +135,9 @@ func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
 	for _, id := range slices.Sorted(maps.Keys(h.entities)) {
 		e := h.entities[id]
 		all = append(all, e)
-		claimed[e.ID], claimed[e.DeadLetterID] = true, true
+		for _, place := range []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID} {
+			claimed[place] = true
+		}
 	}
 	for _, r := range h.rules {
 		if claimed[r.Subscription] {
@@ -142,6 +147,18 @@ func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
 	for _, m := range h.meters {
 		if claimed[m.Holder] {
 			all = append(all, m)
+		}
+	}
+	for _, v := range h.sessions {
+		if claimed[v.Holder] {
+			all = append(all, v)
+		}
+	}
+	for id, rows := range h.seen {
+		for _, v := range rows {
+			if claimed[id] {
+				all = append(all, v)
+			}
 		}
 	}
 	for k, c := range h.contents {
@@ -195,6 +212,12 @@ func (h *records) apply(b *engine.Batch) {
 	for _, m := range b.Meters {
 		set(&h.meters, m.Holder, m)
 	}
+	for _, v := range b.Sessions {
+		set(&h.sessions, engine.SessionID{Holder: v.Holder, ID: v.ID}, v)
+	}
+	for _, v := range b.Seen {
+		h.see(v)
+	}
 	for _, m := range b.Messages {
 		set(&h.messages, m.Key, own(m))
 	}
@@ -208,6 +231,12 @@ func (h *records) apply(b *engine.Batch) {
 	for _, id := range b.DropRules {
 		delete(h.rules, id)
 	}
+	for _, id := range b.DropSessions {
+		delete(h.sessions, id)
+	}
+	for _, through := range b.DropSeen {
+		h.forget(through)
+	}
 	for _, k := range b.DropMessages {
 		delete(h.messages, k)
 	}
@@ -219,6 +248,32 @@ func (h *records) apply(b *engine.Batch) {
 	h.dropHolders(b.DropHolders)
 }
 
+func byNumber(v engine.Seen, n uint64) int { return cmp.Compare(v.N, n) }
+
+func (h *records) see(v engine.Seen) {
+	rows := h.seen[v.Holder]
+	at, known := slices.BinarySearchFunc(rows, v.N, byNumber)
+	if known {
+		rows = slices.Delete(rows, at, at+1)
+	}
+	v.Digests = slices.Clone(v.Digests)
+	set(&h.seen, v.Holder, slices.Insert(rows, at, v))
+}
+
+func (h *records) forget(through engine.SeenThrough) {
+	rows := h.seen[through.Holder]
+	to, found := slices.BinarySearchFunc(rows, through.N, byNumber)
+	if found {
+		to++
+	}
+	if to < len(rows) {
+		clear(rows[:to])
+		h.seen[through.Holder] = rows[to:]
+		return
+	}
+	delete(h.seen, through.Holder)
+}
+
 func (h *records) dropHolders(ids []engine.HolderID) {
 	if len(ids) == 0 {
 		return
@@ -228,7 +283,9 @@ func (h *records) dropHolders(ids []engine.HolderID) {
 		gone[id] = true
 		delete(h.entities, id)
 		delete(h.meters, id)
+		delete(h.seen, id)
 	}
+	maps.DeleteFunc(h.sessions, func(id engine.SessionID, _ engine.Session) bool { return gone[id.Holder] })
 	maps.DeleteFunc(h.rules, func(id engine.RuleID, _ engine.Rule) bool { return gone[id.Subscription] })
 	maps.DeleteFunc(h.messages, func(_ engine.Key, m engine.Message) bool { return gone[m.Holder] })
 }

@@ -23,6 +23,8 @@ type state struct {
 	Entities map[engine.HolderID]engine.Entity
 	Rules    map[engine.RuleID]engine.Rule
 	Meters   map[engine.HolderID]engine.Meter
+	Sessions map[engine.SessionID]engine.Session
+	Seen     map[engine.SeenThrough]engine.Seen // by holder and number
 	Contents map[engine.Key]engine.Packed
 	Messages map[engine.Key]engine.Message
 	bodies   map[engine.Key][]byte
@@ -33,13 +35,32 @@ type state struct {
 func newState() *state {
 	return &state{
 		Entities: map[engine.HolderID]engine.Entity{}, Rules: map[engine.RuleID]engine.Rule{},
-		Meters: map[engine.HolderID]engine.Meter{}, Contents: map[engine.Key]engine.Packed{},
+		Meters: map[engine.HolderID]engine.Meter{}, Sessions: map[engine.SessionID]engine.Session{},
+		Seen: map[engine.SeenThrough]engine.Seen{}, Contents: map[engine.Key]engine.Packed{},
 		Messages: map[engine.Key]engine.Message{}, bodies: map[engine.Key][]byte{},
 	}
 }
 
 func ruleID(r engine.Rule) engine.RuleID {
 	return engine.RuleID{Subscription: r.Subscription, Name: strings.ToLower(r.Name)}
+}
+
+func sessionID(v engine.Session) engine.SessionID {
+	return engine.SessionID{Holder: v.Holder, ID: v.ID}
+}
+
+func seenID(v engine.Seen) engine.SeenThrough {
+	return engine.SeenThrough{Holder: v.Holder, N: v.N}
+}
+
+// lastSeen is the highest number at a holder; zero if it has seen nothing.
+func (s *state) lastSeen(h engine.HolderID) (n uint64) {
+	for id := range s.Seen {
+		if id.Holder == h {
+			n = max(n, id.N)
+		}
+	}
+	return n
 }
 
 // apply is the contract of Batch.
@@ -56,6 +77,12 @@ func (s *state) apply(b *engine.Batch) {
 	for _, m := range b.Meters {
 		s.Meters[m.Holder] = m
 	}
+	for _, v := range b.Sessions {
+		s.Sessions[sessionID(v)] = v
+	}
+	for _, v := range b.Seen {
+		s.Seen[seenID(v)] = v
+	}
 	for _, m := range b.Messages {
 		s.Messages[m.Key] = m
 	}
@@ -69,6 +96,14 @@ func (s *state) apply(b *engine.Batch) {
 	for _, id := range b.DropRules {
 		delete(s.Rules, id)
 	}
+	for _, id := range b.DropSessions {
+		delete(s.Sessions, id)
+	}
+	for _, through := range b.DropSeen {
+		maps.DeleteFunc(s.Seen, func(id engine.SeenThrough, _ engine.Seen) bool {
+			return id.Holder == through.Holder && id.N <= through.N
+		})
+	}
 	for _, k := range b.DropMessages {
 		delete(s.Messages, k)
 	}
@@ -80,6 +115,8 @@ func (s *state) apply(b *engine.Batch) {
 		delete(s.Entities, id)
 		delete(s.Meters, id)
 		maps.DeleteFunc(s.Rules, func(r engine.RuleID, _ engine.Rule) bool { return r.Subscription == id })
+		maps.DeleteFunc(s.Sessions, func(v engine.SessionID, _ engine.Session) bool { return v.Holder == id })
+		maps.DeleteFunc(s.Seen, func(v engine.SeenThrough, _ engine.Seen) bool { return v.Holder == id })
 		maps.DeleteFunc(s.Messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id })
 	}
 }
@@ -109,7 +146,7 @@ func load(t *testing.T, store engine.Store) *state {
 
 func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
 	s := newState()
-	rank, last := 0, engine.HolderID(0)
+	rank, last, numbers := 0, engine.HolderID(0), map[engine.HolderID]uint64{}
 	for r, err := range store.Load(ctx) {
 		if err != nil {
 			return nil, fmt.Errorf("load: %w", err)
@@ -131,9 +168,20 @@ func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
 			_, twice = s.Rules[ruleID(r)]
 			s.Rules[ruleID(r)] = r
 		case engine.Meter:
-			at = 3
+			at = 2
 			_, twice = s.Meters[r.Holder]
 			s.Meters[r.Holder] = r
+		case engine.Session:
+			at = 3
+			_, twice = s.Sessions[sessionID(r)]
+			s.Sessions[sessionID(r)] = r
+		case engine.Seen:
+			at = 3
+			if last, more := numbers[r.Holder]; more && r.N <= last {
+				return nil, fmt.Errorf("what was seen at %d comes as number %d after number %d", r.Holder, r.N, last)
+			}
+			numbers[r.Holder] = r.N
+			s.Seen[seenID(r)] = r
 		case engine.StoredContent:
 			at = 4
 			_, twice = s.Contents[r.Key]
@@ -145,11 +193,10 @@ func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
 		default:
 			return nil, fmt.Errorf("an unknown record %T", r)
 		}
-		// Rules and meters may be mixed.
-		if at < rank && (at < 2 || rank > 3) {
+		if at < rank {
 			return nil, fmt.Errorf("a %T comes too late", r)
 		}
-		if rank = max(rank, at); twice {
+		if rank = at; twice {
 			return nil, fmt.Errorf("a %T comes twice: %+v", r, r)
 		}
 	}
@@ -162,7 +209,12 @@ func diff(want, got *state) string {
 		got.Clock = want.Clock
 	}
 	return cmp.Diff(want, got, cmpopts.IgnoreUnexported(state{}), cmpopts.EquateEmpty(),
-		cmp.Comparer(func(a, b value.Value) bool { return a == b }))
+		cmp.Comparer(func(a, b value.Value) bool { return a == b }), cmp.Comparer(sameSeen))
+}
+
+// sameSeen is quick where there are many digests.
+func sameSeen(a, b engine.Seen) bool {
+	return seenID(a) == seenID(b) && a.At == b.At && slices.Equal(a.Digests, b.Digests)
 }
 
 // bodiesDiffer compares the bodies of the contents in use; every n-th, to save

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"sync"
@@ -55,6 +54,8 @@ func Run(t *testing.T, place func(t *testing.T) Open, options ...Option) {
 		{"every field comes back", func(t *testing.T, o Open) { testFields(t, o, x.of(20, 4)) }},
 		{"batches against a model", func(t *testing.T, o Open) { testWalk(t, o, x.of(300, 60)) }},
 		{"dropped holders", func(t *testing.T, o Open) { testDropHolders(t, o, x.of(1000, 100)) }},
+		{"sessions", testSessions},
+		{"what was seen", func(t *testing.T, o Open) { testSeen(t, o, x.of(2000, 150)) }},
 		{"epochs", testEpochs},
 		{"bodies", testBodies},
 		{"a body outlives its drop", testBodyDropped},
@@ -149,21 +150,26 @@ func records(d enginetest.Drawer, n int) *engine.Batch {
 			e engine.Entity
 			r engine.Rule
 			m engine.Meter
+			s engine.Session
 			g engine.Message
 			c engine.StoredContent
 		)
-		for _, v := range []any{&e, &r, &m, &g, &c} {
+		for _, v := range []any{&e, &r, &m, &s, &g, &c} {
 			d.Fill(v)
 		}
 		// Random identities of 64 bits are new; small ones are made so.
 		e.ID, c.Key, g.Key = engine.HolderID(d.Uint64()|1), engine.Key(d.Uint64()), engine.Key(d.Uint64())
-		e.DeadLetterID = engine.HolderID(d.Uint64() | 1)
+		e.DeadLetterID, e.TransferID = engine.HolderID(d.Uint64()|1), engine.HolderID(d.Uint64()|1)
 		r.Subscription, r.Name = e.ID, d.Name()
-		m.Holder = e.ID
-		g.Content, g.Holder = c.Key, e.DeadLetterID
+		m.Holder, s.Holder = e.ID, e.ID
+		g.Content, g.Holder = c.Key, []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID}[d.IntN(3)]
 		b.Entities = append(b.Entities, e)
 		b.Rules = append(b.Rules, r)
 		b.Meters = append(b.Meters, m)
+		b.Sessions = append(b.Sessions, s)
+		var at engine.Instant
+		d.Fill(&at)
+		b.Seen = append(b.Seen, drawSeen(d, e.ID, 1+d.Uint64()>>2, at))
 		b.Contents = append(b.Contents, c)
 		b.Messages = append(b.Messages, g)
 		b.Written = append(b.Written, c.Content)
@@ -191,37 +197,6 @@ func testWalk(t *testing.T, o Open, batches int) {
 			check(t, s, w.state)
 		}
 	}
-}
-
-func testDropHolders(t *testing.T, o Open, messages int) {
-	s, want := open(t, o), newState()
-	do := func(b *engine.Batch) {
-		want.apply(b)
-		commit(t, s, b)
-	}
-	put := &engine.Batch{Hard: true, Now: 1}
-	for h := engine.HolderID(10); h < 14; h++ {
-		put.Entities = append(put.Entities, engine.Entity{ID: h, DeadLetterID: h + 100, Kind: engine.Queue, Path: engine.Path(fmt.Sprint("q", h))})
-		put.Rules = append(put.Rules, engine.Rule{Subscription: h, Name: "A"}, engine.Rule{Subscription: h, Name: "B"})
-		put.Meters = append(put.Meters, engine.Meter{Holder: h, NextSeq: 5}, engine.Meter{Holder: h + 100, NextSeq: 6})
-		for i := range engine.Key(messages) {
-			k := engine.Key(h)*10_000 + i
-			put.Contents = append(put.Contents, engine.StoredContent{Key: k, Content: "c"})
-			put.Messages = append(put.Messages, engine.Message{Key: k, Content: k, Holder: h + 100*engine.HolderID(i%2), Seq: engine.Seq(i)})
-		}
-	}
-	do(put)
-	do(&engine.Batch{Hard: true, Now: 2, DropHolders: []engine.HolderID{10, 110}})
-	check(t, s, want)
-	do(&engine.Batch{Hard: true, Now: 3, DropHolders: []engine.HolderID{111}}) // its entity stays
-	check(t, s, want)
-	s = reopen(t, o, s)
-	check(t, s, want)
-	// What moved away from a holder in an earlier batch outlives it.
-	do(&engine.Batch{Hard: true, Now: 4, Messages: []engine.Message{{Key: 120_000, Content: 120_000, Holder: 13}}})
-	do(&engine.Batch{Hard: false, Now: 5, DropHolders: []engine.HolderID{12, 112}, DropRules: []engine.RuleID{{Subscription: 13, Name: "a"}}})
-	check(t, s, want)
-	check(t, reopen(t, o, s), want)
 }
 
 func testEpochs(t *testing.T, o Open) {

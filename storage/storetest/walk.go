@@ -16,8 +16,9 @@ type walk struct {
 	n     int64 // batches so far
 	last  uint64
 
-	holders []engine.HolderID // that messages may be put in
-	dead    []engine.Key      // contents to drop
+	holders []engine.HolderID          // that messages may be put in
+	dead    []engine.Key               // contents to drop
+	numbers map[engine.HolderID]uint64 // of what was seen, the last
 }
 
 // counter is an entity that no walk drops; the NextSeq of its meter is the
@@ -25,7 +26,7 @@ type walk struct {
 const counter engine.HolderID = 1
 
 func newWalk(seed uint64) *walk {
-	return &walk{d: enginetest.Draw(seed), state: newState(), last: 100}
+	return &walk{d: enginetest.Draw(seed), state: newState(), last: 100, numbers: map[engine.HolderID]uint64{}}
 }
 
 // id is a new identity.
@@ -61,6 +62,8 @@ func (w *walk) next() step {
 	for range w.d.IntN(8) {
 		w.send(&s)
 	}
+	w.sessions(b)
+	w.see(b)
 	if b.Hard && w.d.One(3) {
 		w.operate(b)
 	}
@@ -87,11 +90,13 @@ func (w *walk) operate(b *engine.Batch) {
 func (w *walk) entity(b *engine.Batch, id engine.HolderID) {
 	var e engine.Entity
 	w.d.Fill(&e)
-	e.ID, e.DeadLetterID = id, 0
+	e.ID, e.DeadLetterID, e.TransferID = id, 0, 0
 	w.holders = append(w.holders, e.ID)
-	if id != counter && !w.d.One(3) {
-		e.DeadLetterID = engine.HolderID(w.id())
-		w.holders = append(w.holders, e.DeadLetterID)
+	for _, other := range []*engine.HolderID{&e.DeadLetterID, &e.TransferID} {
+		if id != counter && !w.d.One(3) {
+			*other = engine.HolderID(w.id())
+			w.holders = append(w.holders, *other)
+		}
 	}
 	b.Entities = append(b.Entities, e)
 	if id == counter {
@@ -113,17 +118,92 @@ func (w *walk) dropEntity(b *engine.Batch) {
 		return
 	}
 	e := w.state.Entities[ids[1+w.d.IntN(len(ids)-1)]]
-	for _, id := range []engine.HolderID{e.ID, e.DeadLetterID} {
+	for _, id := range []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID} {
 		if id != 0 {
 			b.DropHolders = append(b.DropHolders, id)
 			w.holders = slices.DeleteFunc(w.holders, func(h engine.HolderID) bool { return h == id })
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(w.state.Messages)) {
-		if m := w.state.Messages[k]; m.Holder == e.ID || m.Holder == e.DeadLetterID {
+		if m := w.state.Messages[k]; slices.Contains(b.DropHolders, m.Holder) {
 			w.dead = append(w.dead, m.Content)
 		}
 	}
+}
+
+// somewhere is an entity that b does not drop.
+func (w *walk) somewhere(b *engine.Batch) (engine.HolderID, bool) {
+	ids := slices.Sorted(maps.Keys(w.state.Entities))
+	if len(ids) == 0 {
+		return 0, false
+	}
+	id := ids[w.d.IntN(len(ids))]
+	return id, !slices.Contains(b.DropHolders, id)
+}
+
+// sessions sets the state of some and clears that of others, of which there may
+// be none. They have few names, so that one is set again after it was cleared.
+func (w *walk) sessions(b *engine.Batch) {
+	names := []string{"", "a", "A", "ä", "a/b", "a%2Fb", "\x00", "\xff\xfe", "0", "' OR 1"}
+	named := map[engine.SessionID]bool{}
+	for range w.d.IntN(4) {
+		h, ok := w.somewhere(b)
+		id := engine.SessionID{Holder: h, ID: names[w.d.IntN(len(names))]}
+		if !ok || named[id] {
+			continue
+		}
+		named[id] = true
+		if w.d.One(3) {
+			b.DropSessions = append(b.DropSessions, id)
+			continue
+		}
+		most := 40
+		if w.d.One(30) {
+			most = 100_000
+		}
+		b.Sessions = append(b.Sessions, engine.Session{Holder: id.Holder, ID: id.ID, State: w.d.Text(most), ChangedAt: b.Now})
+	}
+}
+
+// see remembers what was seen at some entities and forgets it at others, mostly
+// from the first number on. Where nothing is left, numbers may begin anew.
+func (w *walk) see(b *engine.Batch) {
+	named := map[engine.HolderID]bool{}
+	for range w.d.IntN(3) {
+		h, ok := w.somewhere(b)
+		if !ok || named[h] {
+			continue
+		}
+		named[h] = true
+		last := w.state.lastSeen(h)
+		switch {
+		case last == 0 && w.d.One(2):
+			w.numbers[h] = 0
+		case last != 0 && w.d.One(3):
+			through := last
+			if !w.d.One(4) {
+				through -= uint64(w.d.IntN(int(min(last, 6))))
+			}
+			b.DropSeen = append(b.DropSeen, engine.SeenThrough{Holder: h, N: through})
+		}
+		for range w.d.IntN(4) {
+			w.numbers[h] += 1 + uint64(w.d.IntN(2))
+			b.Seen = append(b.Seen, drawSeen(w.d, h, w.numbers[h], b.Now))
+		}
+	}
+}
+
+// drawSeen draws what was accepted together: one message mostly.
+func drawSeen(d enginetest.Drawer, h engine.HolderID, n uint64, at engine.Instant) engine.Seen {
+	ids := 1
+	if d.One(4) {
+		ids = d.IntN(1200)
+	}
+	s := engine.Seen{Holder: h, N: n, At: at}
+	for range ids {
+		s.Digests = append(s.Digests, engine.Digest(d.Bytes(len(engine.Digest{}))))
+	}
+	return s
 }
 
 // change locks, moves, dead-letters and drops some messages.

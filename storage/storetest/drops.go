@@ -1,0 +1,129 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/enginetest"
+)
+
+// This file is about what goes in other ways than by its key: with its holder,
+// up to a number, and what may come again under the name it had.
+
+func testDropHolders(t *testing.T, o Open, messages int) {
+	s, want := open(t, o), newState()
+	do := func(b *engine.Batch) {
+		want.apply(b)
+		commit(t, s, b)
+	}
+	put := &engine.Batch{Hard: true, Now: 1}
+	for h := engine.HolderID(10); h < 14; h++ {
+		put.Entities = append(put.Entities, engine.Entity{ID: h, DeadLetterID: h + 100, TransferID: h + 200, Kind: engine.Queue, Path: engine.Path(fmt.Sprint("q", h))})
+		put.Rules = append(put.Rules, engine.Rule{Subscription: h, Name: "A"}, engine.Rule{Subscription: h, Name: "B"})
+		put.Meters = append(put.Meters, engine.Meter{Holder: h, NextSeq: 5}, engine.Meter{Holder: h + 100, NextSeq: 6}, engine.Meter{Holder: h + 200, NextSeq: 7})
+		for i := range engine.Key(messages) {
+			k := engine.Key(h)*10_000 + i
+			put.Contents = append(put.Contents, engine.StoredContent{Key: k, Content: "c"})
+			put.Messages = append(put.Messages, engine.Message{Key: k, Content: k, Holder: h + 100*engine.HolderID(i%3), Seq: engine.Seq(i)})
+		}
+		for i := range messages / 5 {
+			put.Sessions = append(put.Sessions, engine.Session{Holder: h, ID: fmt.Sprint("s", i), State: "state"})
+			put.Seen = append(put.Seen, engine.Seen{Holder: h, N: uint64(i + 1), At: 1, Digests: []engine.Digest{{byte(i)}}})
+		}
+	}
+	do(put)
+	do(&engine.Batch{Hard: true, Now: 2, DropHolders: []engine.HolderID{10, 110, 210}})
+	check(t, s, want)
+	do(&engine.Batch{Hard: true, Now: 3, DropHolders: []engine.HolderID{111}}) // its entity stays
+	check(t, s, want)
+	s = reopen(t, o, s)
+	check(t, s, want)
+	// What moved away from a holder in an earlier batch outlives it.
+	do(&engine.Batch{Hard: true, Now: 4, Messages: []engine.Message{{Key: 120_000, Content: 120_000, Holder: 13}}})
+	do(&engine.Batch{Hard: false, Now: 5, DropHolders: []engine.HolderID{12, 112, 212}, DropRules: []engine.RuleID{{Subscription: 13, Name: "a"}},
+		DropSessions: []engine.SessionID{{Holder: 13, ID: "s0"}}, DropSeen: []engine.SeenThrough{{Holder: 13, N: 2}}})
+	check(t, s, want)
+	do(&engine.Batch{Hard: true, Now: 6, DropHolders: []engine.HolderID{211}}) // and that of transfers alone
+	check(t, s, want)
+	check(t, reopen(t, o, s), want)
+}
+
+// testSessions sets states, clears them and sets them again.
+func testSessions(t *testing.T, o Open) {
+	s, want, d := open(t, o), newState(), enginetest.Draw(seed(t))
+	do := func(b *engine.Batch) {
+		t.Helper()
+		b.Hard, b.Now = true, want.Clock+1
+		want.apply(b)
+		commit(t, s, b)
+		check(t, s, want)
+	}
+	of := func(h engine.HolderID, id, state string) engine.Session {
+		return engine.Session{Holder: h, ID: id, State: state, ChangedAt: want.Clock + 1}
+	}
+	do(&engine.Batch{
+		Entities: []engine.Entity{{ID: 10, DeadLetterID: 11, Kind: engine.Queue, Path: "a"}, {ID: 12, DeadLetterID: 13, Kind: engine.Queue, Path: "b"}},
+		Sessions: []engine.Session{of(10, "x", "one"), of(10, "X", "another"), of(12, "x", "elsewhere"), of(10, "empty", "")},
+	})
+	long := string(bytes.Repeat([]byte("ä\xff\x00'"), 32)) // 160 bytes of all kinds
+	do(&engine.Batch{Sessions: []engine.Session{of(10, "x", "two"), of(10, long, string(d.Bytes(1<<20))), of(10, "", "of no name")}})
+	do(&engine.Batch{DropSessions: []engine.SessionID{{Holder: 10, ID: "x"}, {Holder: 10, ID: "empty"}, {Holder: 10, ID: "never there"}}})
+	s = reopen(t, o, s)
+	check(t, s, want)
+	do(&engine.Batch{Sessions: []engine.Session{of(10, "x", "three")}, DropSessions: []engine.SessionID{{Holder: 12, ID: "x"}, {Holder: 10, ID: long}}})
+	do(&engine.Batch{DropSessions: []engine.SessionID{{Holder: 10, ID: "x"}}})
+	do(&engine.Batch{Sessions: []engine.Session{of(10, "x", "four"), of(12, "x", "elsewhere again")}})
+	check(t, reopen(t, o, s), want)
+}
+
+// testSeen remembers rows of what was seen and forgets them from the first on,
+// few and many at once.
+func testSeen(t *testing.T, o Open, rows int) {
+	s, want, d := open(t, o), newState(), enginetest.Draw(seed(t))
+	do := func(b *engine.Batch) {
+		t.Helper()
+		b.Hard, b.Now = true, want.Clock+1
+		want.apply(b)
+		commit(t, s, b)
+		check(t, s, want)
+	}
+	see := func(h engine.HolderID, from, to int) (all []engine.Seen) {
+		for n := from; n <= to; n++ {
+			seen := engine.Seen{Holder: h, N: uint64(n), At: want.Clock + 1, Digests: []engine.Digest{engine.Digest(d.Bytes(16))}}
+			if n%97 == 0 {
+				seen = drawSeen(d, h, uint64(n), want.Clock+1)
+			}
+			all = append(all, seen)
+		}
+		return all
+	}
+	through := func(h engine.HolderID, n int) []engine.SeenThrough {
+		return []engine.SeenThrough{{Holder: h, N: uint64(n)}}
+	}
+	do(&engine.Batch{
+		Entities: []engine.Entity{{ID: 10, DeadLetterID: 11, Kind: engine.Queue, Path: "a"}, {ID: 12, Kind: engine.Topic, Path: "b"}},
+		Seen:     append(see(10, 1, rows), see(12, 1, 10)...),
+	})
+	do(&engine.Batch{DropSeen: through(10, 1)})
+	do(&engine.Batch{DropSeen: through(10, 1)}) // of which there is none
+	do(&engine.Batch{DropSeen: through(10, 9), Seen: see(10, rows+1, rows+3)})
+	s = reopen(t, o, s)
+	check(t, s, want)
+	do(&engine.Batch{DropSeen: append(through(10, rows+1), through(12, 3)...), Seen: see(12, 21, 22)}) // many at once
+	s = reopen(t, o, s)
+	check(t, s, want)
+	do(&engine.Batch{Seen: see(10, rows+10, rows+10)})
+	do(&engine.Batch{DropSeen: through(10, 2*rows)}) // beyond the last
+	// A server that finds nothing of before begins with 1 again.
+	s = reopen(t, o, s)
+	do(&engine.Batch{Seen: see(10, 1, 5)})
+	do(&engine.Batch{DropSeen: through(10, 2)})
+	s = reopen(t, o, s)
+	check(t, s, want)
+	do(&engine.Batch{Seen: see(10, 6, rows)})
+	do(&engine.Batch{DropSeen: through(10, rows)})
+	do(&engine.Batch{Seen: see(10, 1, 2)}) // while those may still be on their way out
+	check(t, reopen(t, o, s), want)
+}
