@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"math"
 	"time"
 )
 
@@ -26,10 +27,16 @@ func (s Status) String() string { return statusNames[s] }
 func (s Status) sends() bool    { return s == StatusActive || s == StatusReceiveDisabled }
 func (s Status) receives() bool { return s == StatusActive || s == StatusSendDisabled }
 
+// Endless, as the DefaultMessageTimeToLive or AutoDeleteOnIdle that Create and
+// Update are given, is never, also where the namespace's default is another. It
+// is stored as zero.
+const Endless time.Duration = math.MaxInt64
+
 // Config is the description of a queue, topic or subscription: semantics §1.2
 // says which property each kind has. Its zero value is a usable entity: a zero
 // field means the documented default, a zero duration that has no other
-// default means never.
+// default means never. Create and Update take a zero field for one left out, and
+// store the default of the namespace's limits there.
 type Config struct {
 	LockDuration                        time.Duration // zero: one minute
 	MaxSizeInMegabytes                  int64         // zero: 1024

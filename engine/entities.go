@@ -19,6 +19,7 @@ func (ns *Namespace) Create(now Instant, kind EntityKind, p Path, c Config, acto
 // CreateWithRules is Create with the rules a subscription starts with; none at
 // all is allowed and selects nothing (FILT-3).
 func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Config, rules []Rule, actor string) (Entity, error) {
+	c = ns.limits.Complete(kind, c).stored()
 	topic, err := ns.admitEntity(kind, p, c)
 	if err != nil {
 		return Entity{}, err
@@ -66,6 +67,9 @@ func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *enti
 	topicName, _, isSub := p.Subscription()
 	if isSub != (kind == Subscription) {
 		return nil, refuseCode(ErrArgument, 40000, "'%s' is not the path of a %s.", p, kind)
+	}
+	if err := ns.limits.lacks(kind, nil, c); err != nil {
+		return nil, err
 	}
 	if old := ns.entities[p.Fold()]; old != nil {
 		return nil, refuseCode(ErrExists, 40900, "The %s '%s' exists already.", old.Kind, old.Path)
@@ -226,6 +230,10 @@ func (ns *Namespace) setTerms(e *entity) {
 func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity, error) {
 	e, err := ns.admin(p)
 	if err != nil {
+		return Entity{}, err
+	}
+	c = ns.limits.described(e.Kind, e.Config, c)
+	if err := ns.limits.lacks(e.Kind, &e.Config, c); err != nil {
 		return Entity{}, err
 	}
 	for _, prop := range Properties(e.Kind) {

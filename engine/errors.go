@@ -31,7 +31,8 @@ var (
 )
 
 // A Refusal is an error with the sentence its reader needs. Kind is one of the
-// Err… values; SubCode is the code of ERR-3, zero where there is none.
+// Err… values; SubCode is the code of ERR-3, zero where there is none: that of
+// the kind, unless a closer one is known.
 type Refusal struct {
 	Kind    error
 	SubCode int
@@ -43,16 +44,36 @@ func (r *Refusal) Error() string { return r.Text }
 func (r *Refusal) Unwrap() error { return r.Kind }
 
 func refuse(kind error, format string, args ...any) error {
-	return &Refusal{Kind: kind, Text: fmt.Sprintf(format, args...)}
+	return &Refusal{Kind: kind, SubCode: subCode(kind), Text: fmt.Sprintf(format, args...)}
 }
 
 func refuseCode(kind error, code int, format string, args ...any) error {
 	return &Refusal{Kind: kind, SubCode: code, Text: fmt.Sprintf(format, args...)}
 }
 
+// subCode is the code of ERR-3 that a kind of error has by itself.
+func subCode(kind error) int {
+	switch kind { //nolint:errorlint // it is one of the values themselves
+	case ErrArgument, ErrOutOfRange:
+		return 40000
+	case ErrQuota, ErrTooLarge:
+		return 40300
+	case ErrNotAllowed:
+		return 40301
+	case ErrNotFound:
+		return 40400
+	case ErrExists:
+		return 40900
+	case ErrBusy:
+		return 50004
+	default:
+		return 0
+	}
+}
+
 // A PropertyError says which property of a description was refused and why, so
 // that a form can show the reason beside the field. It unwraps to Kind,
-// ErrArgument or ErrOutOfRange.
+// ErrArgument or ErrOutOfRange; its sub-code is 40000.
 type PropertyError struct {
 	Property string // Service Bus' name of the property
 	Value    string // as it was given

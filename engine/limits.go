@@ -5,56 +5,71 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// Limits are the quotas and minima of semantics §1.5 and §1.2. Sizes are in
-// bytes, lengths in characters. DefaultLimits gives the hosted service's
-// values; a zero Limits refuses everything, so start from the defaults.
+// Limits are the quotas and ranges of semantics §1.5 and §1.2, what a namespace
+// does without, and the defaults of its entities. Sizes are in bytes, lengths in
+// characters. DefaultLimits gives the hosted service's values, Profile those of
+// a tier; a zero Limits refuses everything, so start from one of these.
 type Limits struct {
-	MessageSize            int64         // of one message: header and body
-	BatchSize              int64         // of all messages of one send
-	PropertySize           int64         // of one application property's name or value
-	HeaderSize             int64         // of all properties of a message together
-	IDLength               int64         // MessageId, SessionId, PartitionKey, ReplyToSessionId
-	ReasonLength           int64         // DeadLetterReason and -ErrorDescription, each
-	EntitySize             int64         // caps every entity's MaxSizeInMegabytes; zero: no cap
-	Entities               int64         // queues and topics of a namespace
-	SubscriptionsPerTopic  int64         //
-	SQLFiltersPerTopic     int64         // over all its subscriptions
-	OtherFiltersPerTopic   int64         // correlation, true and false filters, over all its subscriptions
-	FilterLength           int64         // text of a SQL filter or action
-	ActionExpressions      int64         // statements of one rule action
-	Receives               int64         // receives waiting at one entity
-	PeekCount              int64         // messages of one browse; more are not an error (PEEK-7)
-	BatchDelete            int64         // messages of one batch delete
-	NameLength             int64         // of a queue or topic
-	SubscriptionNameLength int64         // of a subscription or rule
-	UserMetadata           int64         //
-	MaxDeliveries          int64         // MaxDeliveryCount
-	SessionStates          int64         // sessions with state of one entity
-	SessionStateSize       int64         // of one session's state
-	DuplicateIDs           int64         // MessageIds remembered by one entity
-	ForwardHops            int64         // automatic forwards of one message
-	TransactionMessages    int64         // of one transaction
-	TransactionTime        time.Duration // from its first operation to its end
-	MinLock, MaxLock       time.Duration // LockDuration
-	MinTTL, MaxTTL         time.Duration // DefaultMessageTimeToLive; MaxTTL zero: no maximum
-	MinAutoDelete          time.Duration // AutoDeleteOnIdle
-	MinDuplicateWindow     time.Duration
-	MaxDuplicateWindow     time.Duration
+	Tier      string // for texts: Standard, Premium, Basic or Emulator
+	Namespace string // for texts: whose limits they are; empty: default
+
+	MessageSize                int64         // of one message: header and body
+	BatchSize                  int64         // of all messages of one send
+	PropertySize               int64         // of one application property's name or value
+	HeaderSize                 int64         // of all properties of a message together
+	IDLength                   int64         // MessageId, SessionId, PartitionKey, ReplyToSessionId
+	ReasonLength               int64         // DeadLetterReason and -ErrorDescription, each
+	EntitySize                 int64         // caps every entity's MaxSizeInMegabytes; zero: no cap
+	Entities                   int64         // queues and topics of a namespace
+	SubscriptionsPerTopic      int64         //
+	SQLFiltersPerTopic         int64         // over all its subscriptions
+	OtherFiltersPerTopic       int64         // correlation, true and false filters, over all its subscriptions
+	FilterLength               int64         // text of a SQL filter or action
+	ActionExpressions          int64         // statements of one rule action
+	Receives                   int64         // receives waiting at one entity, a topic's subscriptions counted together
+	PeekCount                  int64         // messages of one browse; more are not an error (PEEK-7)
+	BatchDelete                int64         // messages of one batch delete
+	NameLength                 int64         // of a queue or topic
+	SubscriptionNameLength     int64         // of a subscription or rule
+	UserMetadata               int64         //
+	MaxDeliveries              int64         // MaxDeliveryCount
+	MinMegabytes, MaxMegabytes int64         // MaxSizeInMegabytes, a multiple of the first
+	MinKilobytes, MaxKilobytes int64         // MaxMessageSizeInKilobytes; MaxKilobytes zero: it cannot be set
+	SessionStates              int64         // sessions with state of one entity
+	SessionStateSize           int64         // of one session's state
+	DuplicateIDs               int64         // MessageIds remembered by one entity
+	ForwardHops                int64         // automatic forwards of one message
+	TransactionMessages        int64         // of one transaction
+	TransactionTime            time.Duration // from its first operation to its end
+	MinLock, MaxLock           time.Duration // LockDuration
+	MinTTL, MaxTTL             time.Duration // DefaultMessageTimeToLive; MaxTTL zero: no maximum
+	MinAutoDelete              time.Duration // AutoDeleteOnIdle
+	MinDuplicateWindow         time.Duration
+	MaxDuplicateWindow         time.Duration
+
+	// Without is what cannot be asked for. What was stored earlier goes on.
+	Without Features
+	// Defaults are what Complete fills in. A zero field is the default of
+	// semantics §1.2.
+	Defaults Config
 }
 
 // DefaultLimits are the hosted service's, standard tier.
 func DefaultLimits() Limits {
 	return Limits{
+		Tier:        "Standard",
 		MessageSize: 256 << 10, BatchSize: 256 << 10, PropertySize: 32 << 10, HeaderSize: 64 << 10,
 		IDLength: 128, ReasonLength: 4096,
 		Entities: 10_000, SubscriptionsPerTopic: 2_000,
 		SQLFiltersPerTopic: 2_000, OtherFiltersPerTopic: 100_000, FilterLength: 1024, ActionExpressions: 32,
-		MaxDeliveries: math.MaxInt32, SessionStates: 1_000_000, SessionStateSize: 256 << 10, DuplicateIDs: 10_000_000,
+		MaxDeliveries: math.MaxInt32, MinMegabytes: 1024, MaxMegabytes: 5120, MinKilobytes: 1024,
+		SessionStates: 1_000_000, SessionStateSize: 256 << 10, DuplicateIDs: 10_000_000,
 		ForwardHops: 4, TransactionMessages: 100, TransactionTime: 2 * time.Minute,
-		Receives: 5_000, PeekCount: 250, BatchDelete: 4_000,
+		Receives: 5_000, PeekCount: 250, BatchDelete: 500,
 		NameLength: 260, SubscriptionNameLength: 50, UserMetadata: 1024,
 		MinLock: 5 * time.Second, MaxLock: 5 * time.Minute,
 		MinTTL: time.Second, MinAutoDelete: 5 * time.Minute,
@@ -74,20 +89,22 @@ func (l *Limits) numbers() map[string]*int64 {
 		"transaction-messages": &l.TransactionMessages, "filter-length": &l.FilterLength, "receives": &l.Receives,
 		"peek-count": &l.PeekCount, "batch-delete": &l.BatchDelete, "name-length": &l.NameLength,
 		"subscription-name-length": &l.SubscriptionNameLength, "user-metadata": &l.UserMetadata,
+		"min-megabytes": &l.MinMegabytes, "max-megabytes": &l.MaxMegabytes, "min-kilobytes": &l.MinKilobytes, "max-kilobytes": &l.MaxKilobytes,
 	}
 }
 
 func (l *Limits) durations() map[string]*time.Duration {
 	return map[string]*time.Duration{
 		"min-lock": &l.MinLock, "max-lock": &l.MaxLock, "min-ttl": &l.MinTTL, "max-ttl": &l.MaxTTL,
-		"min-auto-delete": &l.MinAutoDelete, "transaction-time": &l.TransactionTime, "min-duplicate-window": &l.MinDuplicateWindow, "max-duplicate-window": &l.MaxDuplicateWindow,
+		"min-auto-delete": &l.MinAutoDelete, "transaction-time": &l.TransactionTime,
+		"min-duplicate-window": &l.MinDuplicateWindow, "max-duplicate-window": &l.MaxDuplicateWindow,
 	}
 }
 
 // LimitNames are the names that Set takes, in order.
 func LimitNames() []string {
 	var l Limits
-	var names []string
+	names := []string{without}
 	for n := range l.numbers() {
 		names = append(names, n)
 	}
@@ -98,8 +115,12 @@ func LimitNames() []string {
 	return names
 }
 
+// without is the limit that names features.
+const without = "without"
+
 // Set changes one limit by name: whole numbers for sizes and counts, durations
-// for minima of time.
+// for ranges of time (never, for max-ttl: no maximum), and for without a list of
+// features. Errors are ErrArgument and leave l as it was.
 func (l *Limits) Set(name, text string) error {
 	if p, ok := l.numbers()[name]; ok {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -111,11 +132,18 @@ func (l *Limits) Set(name, text string) error {
 	}
 	if p, ok := l.durations()[name]; ok {
 		d, never, err := ParseDuration(text)
-		if err != nil || never {
+		if err != nil || never && p != &l.MaxTTL {
 			return fmt.Errorf("limit %s is a duration such as 5m, not %q: %w", name, text, ErrArgument)
 		}
 		*p = d
 		return nil
 	}
-	return fmt.Errorf("there is no limit called %q; there are %v: %w", name, LimitNames(), ErrArgument)
+	if name == without {
+		f, err := parseFeatures(text)
+		if err == nil {
+			l.Without = f
+		}
+		return err
+	}
+	return fmt.Errorf("there is no limit called %q; there are %s: %w", name, strings.Join(LimitNames(), ", "), ErrArgument)
 }

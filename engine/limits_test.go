@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,142 +11,337 @@ import (
 	"mayfly/engine/value"
 )
 
-// TestLimits sets every limit by name to something small and watches what it
-// refuses: at the limit it passes, past it not.
+// A boundary is what a limit of so much permits just so, and what is one past
+// it. Both begin in a namespace with a queue q and a topic t that has a
+// subscription s.
+type boundary struct {
+	to       string            // the limit
+	also     map[string]string // what has to be so for it to matter
+	at, past func(*clocked) error
+	kind     error // of the refusal
+	sub      int   // its sub-code of ERR-3
+}
+
+// boundaries has every limit of §1.5 and §1.2 that refuses something.
+func boundaries() map[string]boundary {
+	badArgument, outOfRange, quota := engine.ErrArgument, engine.ErrOutOfRange, engine.ErrQuota
+	return map[string]boundary{
+		"message-size":             {"50", nil, sending(50), sending(51), engine.ErrTooLarge, 40300},
+		"batch-size":               {"300000", nil, sending(200_000, 100_000), sending(200_000, 100_001), engine.ErrTooLarge, 40300},
+		"property-size":            {"10", nil, submitting(property(10, 10)), submitting(property(10, 11)), badArgument, 40000},
+		"header-size":              {"10", nil, submitting(engine.Content{Subject: xs(10)}), submitting(engine.Content{Subject: xs(11)}), badArgument, 40000},
+		"id-length":                {"10", nil, submitting(engine.Content{MessageID: xs(10)}), submitting(engine.Content{MessageID: xs(11)}), badArgument, 40000},
+		"reason-length":            {"10", nil, killing(10), killing(11), outOfRange, 40000},
+		"entity-size":              {"60", nil, sending(60), sending(61), quota, 40300},
+		"entities":                 {"3", nil, creating(engine.Queue, "a"), creating(engine.Queue, "a", "b"), quota, 40300}, // after q and t
+		"subscriptions-per-topic":  {"2", nil, creating(engine.Subscription, "t/Subscriptions/a"), creating(engine.Subscription, "t/Subscriptions/a", "t/Subscriptions/b"), quota, 40503},
+		"sql-filters-per-topic":    {"1", nil, ruling(sqlRule(9)), ruling(sqlRule(9), sqlRule(10)), quota, 40501},
+		"other-filters-per-topic":  {"2", nil, ruling(engine.Rule{Name: "a"}), ruling(engine.Rule{Name: "a"}, engine.Rule{Name: "b"}), quota, 40502}, // after $Default
+		"filter-length":            {"10", nil, ruling(sqlRule(10)), ruling(sqlRule(11)), badArgument, 40000},
+		"receives":                 {"1", nil, attaching("q"), attaching("q", "q"), engine.ErrBusy, 50004},
+		"batch-delete":             {"3", nil, deleting(3), deleting(4), outOfRange, 40000},
+		"name-length":              {"10", nil, naming(engine.Queue, 10), naming(engine.Topic, 11), badArgument, 40000},
+		"subscription-name-length": {"10", nil, naming(engine.Subscription, 10), naming(engine.Subscription, 11), badArgument, 40000},
+		"user-metadata":            {"10", nil, setting("UserMetadata", xs(10)), setting("UserMetadata", xs(11)), outOfRange, 40000},
+		"min-lock":                 {"10s", nil, setting("LockDuration", "PT10S"), setting("LockDuration", "PT9.999S"), outOfRange, 40000},
+		"max-lock":                 {"10s", nil, setting("LockDuration", "PT10S"), setting("LockDuration", "PT10.001S"), outOfRange, 40000},
+		"min-ttl":                  {"10s", nil, setting("DefaultMessageTimeToLive", "PT10S"), setting("DefaultMessageTimeToLive", "PT9.999S"), outOfRange, 40000},
+		"max-ttl":                  {"P14D", nil, setting("DefaultMessageTimeToLive", "P14D"), setting("DefaultMessageTimeToLive", "P14DT0.001S"), outOfRange, 40000},
+		"min-auto-delete":          {"10m", nil, setting("AutoDeleteOnIdle", "PT10M"), setting("AutoDeleteOnIdle", "PT9M59.999S"), outOfRange, 40000},
+		"min-duplicate-window":     {"30s", nil, setting("DuplicateDetectionHistoryTimeWindow", "PT30S"), setting("DuplicateDetectionHistoryTimeWindow", "PT29.999S"), outOfRange, 40000},
+		"max-duplicate-window":     {"30s", nil, setting("DuplicateDetectionHistoryTimeWindow", "PT30S"), setting("DuplicateDetectionHistoryTimeWindow", "PT30.001S"), outOfRange, 40000},
+		"max-deliveries":           {"5", nil, setting("MaxDeliveryCount", "5"), setting("MaxDeliveryCount", "6"), outOfRange, 40000},
+		"min-megabytes":            {"1000", nil, setting("MaxSizeInMegabytes", "1000"), setting("MaxSizeInMegabytes", "999"), outOfRange, 40000},
+		"max-megabytes":            {"2048", nil, setting("MaxSizeInMegabytes", "2048"), setting("MaxSizeInMegabytes", "3072"), outOfRange, 40000},
+		"min-kilobytes":            {"2000", map[string]string{"max-kilobytes": "4096"}, setting("MaxMessageSizeInKilobytes", "2000"), setting("MaxMessageSizeInKilobytes", "1999"), outOfRange, 40000},
+		"max-kilobytes":            {"2000", nil, setting("MaxMessageSizeInKilobytes", "2000"), setting("MaxMessageSizeInKilobytes", "2001"), outOfRange, 40000},
+		"without":                  {"auto-delete-on-idle", nil, describing(engine.Config{RequiresSession: true}), describing(engine.Config{AutoDeleteOnIdle: 1e12}), badArgument, 40000},
+	}
+}
+
+// elsewhere are the limits that have no boundary here.
+func elsewhere() map[string]string {
+	return map[string]string{
+		"peek-count": "it refuses nothing, PEEK-7",
+		// What these bound is not there.
+		"action-expressions": "ACT-4", "session-states": "SES", "session-state-size": "SES", "duplicate-ids": "DUP", "forward-hops": "FWD",
+		"transaction-messages": "TX", "transaction-time": "TX",
+	}
+}
+
+// TestLimits sets every limit by name and watches what it refuses: at the limit
+// it passes, one past it not, and the limit's default has the boundary elsewhere.
 func TestLimits(t *testing.T) {
-	text := func(n int) string { return strings.Repeat("x", n) }
-	submit := func(m engine.Content) func(*clocked) error {
-		return func(c *clocked) error { _, err := engine.Submit(m, nil, 0, 1, c.limits); return err }
-	}
-	send := func(subjects ...int) func(*clocked) error {
-		return func(c *clocked) error {
-			var batch []engine.Submission
-			for _, n := range subjects { // a subject of less than 128 bytes takes two more
-				s, err := engine.Submit(engine.Content{Subject: text(n - 2)}, nil, 0, c.keys.Next(), c.limits)
-				c.must(err)
-				batch = append(batch, s)
-			}
-			_, err := c.ns.Send(c.now, "q", batch, "")
-			return err
-		}
-	}
-	create := func(kind engine.EntityKind, paths ...engine.Path) func(*clocked) error {
-		return func(c *clocked) (err error) {
-			for _, p := range paths {
-				if _, err = c.ns.Create(c.now, kind, p, engine.Config{}, ""); err != nil {
-					break
-				}
-			}
-			return err
-		}
-	}
-	property := func(name, text string) func(*clocked) error {
-		return func(c *clocked) error {
-			p, _ := engine.LookupProperty(engine.Queue, name)
-			return p.Set(&engine.Config{}, c.limits, engine.Queue, text)
-		}
-	}
-	prop := func(name, v int) engine.Content {
-		return engine.Content{Properties: value.Properties{{Name: text(name), Value: value.OfString(text(v))}}}
-	}
-	name := func(kind engine.EntityKind, n int) func(*clocked) error {
-		return func(c *clocked) error { return engine.CheckName(kind, text(n), c.limits) }
-	}
-	rule := func(r engine.Rule) func(*clocked) error {
-		return func(c *clocked) error { return c.ns.AddRule(c.now, "t/Subscriptions/s", r, "") }
-	}
-	sql := func(n int) engine.Rule {
-		return engine.Rule{Name: "r", Filter: engine.Filter{Kind: engine.SQLFilter, Text: text(n)}}
-	}
-	cases := map[string]struct {
-		to       string
-		at, past func(*clocked) error
-		err      error
-	}{
-		"message-size":             {"50", send(50), send(51), engine.ErrTooLarge},
-		"batch-size":               {"262200", send(100, 100), func(c *clocked) error { return sendSizes(c, 200<<10, 62<<10) }, engine.ErrTooLarge},
-		"property-size":            {"10", submit(prop(10, 10)), submit(prop(10, 11)), engine.ErrArgument},
-		"header-size":              {"10", submit(engine.Content{Subject: text(10)}), submit(engine.Content{Subject: text(11)}), engine.ErrArgument},
-		"id-length":                {"10", submit(engine.Content{MessageID: text(10)}), submit(engine.Content{MessageID: text(11)}), engine.ErrArgument},
-		"reason-length":            {"10", killing(10), killing(11), engine.ErrOutOfRange},
-		"entity-size":              {"60", send(60), send(61), engine.ErrQuota},
-		"entities":                 {"3", create(engine.Queue, "a"), create(engine.Queue, "b"), engine.ErrQuota}, // after q and t
-		"subscriptions-per-topic":  {"2", create(engine.Subscription, "t/Subscriptions/a"), create(engine.Subscription, "t/Subscriptions/b"), engine.ErrQuota},
-		"rules-per-topic":          {"2", rule(engine.Rule{Name: "a"}), rule(engine.Rule{Name: "b"}), engine.ErrQuota},
-		"filter-length":            {"10", rule(sql(10)), rule(sql(11)), engine.ErrArgument},
-		"receives":                 {"1", attaching(1), attaching(2), engine.ErrBusy},
-		"batch-delete":             {"3", deleting(3), deleting(4), engine.ErrOutOfRange},
-		"name-length":              {"10", name(engine.Queue, 10), name(engine.Topic, 11), engine.ErrArgument},
-		"subscription-name-length": {"10", name(engine.Subscription, 10), name(engine.Subscription, 11), engine.ErrArgument},
-		"user-metadata":            {"10", property("UserMetadata", text(10)), property("UserMetadata", text(11)), engine.ErrOutOfRange},
-		"min-lock":                 {"10s", property("LockDuration", "PT10S"), property("LockDuration", "PT9.999S"), engine.ErrOutOfRange},
-		"max-lock":                 {"10s", property("LockDuration", "PT10S"), property("LockDuration", "PT10.001S"), engine.ErrOutOfRange},
-		"min-ttl":                  {"10s", property("DefaultMessageTimeToLive", "PT10S"), property("DefaultMessageTimeToLive", "PT9.999S"), engine.ErrOutOfRange},
-		"max-ttl":                  {"P14D", property("DefaultMessageTimeToLive", "P14D"), property("DefaultMessageTimeToLive", "P15D"), engine.ErrOutOfRange}, // PROP-4, basic
-		"min-auto-delete":          {"10s", property("AutoDeleteOnIdle", "PT10S"), property("AutoDeleteOnIdle", "PT9.999S"), engine.ErrOutOfRange},
-		"min-duplicate-window":     {"30s", property("DuplicateDetectionHistoryTimeWindow", "PT30S"), property("DuplicateDetectionHistoryTimeWindow", "PT29S"), engine.ErrOutOfRange},
-		"max-duplicate-window":     {"30s", property("DuplicateDetectionHistoryTimeWindow", "PT30S"), property("DuplicateDetectionHistoryTimeWindow", "PT31S"), engine.ErrOutOfRange},
-	}
-	for limit, tc := range cases {
+	table := boundaries()
+	for limit, b := range table {
 		t.Run(limit, func(t *testing.T) {
-			c := newClocked(t, asked)
-			c.limit(func(l *engine.Limits) { c.must(l.Set(limit, tc.to)) })
-			c.queue("q", engine.Config{})
-			c.topic("t", engine.Config{})
-			c.sub("t", "s", engine.Config{})
-			c.must(tc.at(c))
+			world := func(to string) *clocked {
+				c := newClocked(t, asked)
+				c.queue("q", engine.Config{})
+				c.topic("t", engine.Config{})
+				c.sub("t", "s", engine.Config{})
+				for name, value := range b.also {
+					c.must(c.limits.Set(name, value))
+				}
+				if to != "" {
+					c.must(c.limits.Set(limit, to))
+				}
+				c.restart()
+				return c
+			}
+			c := world(b.to)
+			c.must(b.at(c))
 			c.step()
-			if err := tc.past(c); !errors.Is(err, tc.err) {
-				t.Errorf("past it: %v", err)
+			c = world(b.to)
+			err := b.past(c)
+			if got := subCode(err); !errors.Is(err, b.kind) || got != b.sub {
+				t.Errorf("past it: %v with sub-code %d; want %v with %d", err, got, b.kind, b.sub)
+			}
+			c.step()
+			if b.at(world("")) == nil && b.past(world("")) != nil {
+				t.Error("the boundary is there with another limit too")
 			}
 		})
 	}
 	for _, name := range engine.LimitNames() {
-		if _, ok := cases[name]; !ok && name != "peek-count" { // which refuses nothing: PEEK-7
-			t.Errorf("no case watches the limit %s", name)
+		_, here := table[name]
+		if why, ok := elsewhere()[name]; here == ok {
+			t.Errorf("the limit %s has a boundary: %t; it has another place: %q", name, here, why)
 		}
+	}
+	if all := len(table) + len(elsewhere()); all != len(engine.LimitNames()) {
+		t.Errorf("there are %d limits and %d are watched", len(engine.LimitNames()), all)
 	}
 }
 
-func sendSizes(c *clocked, sizes ...int64) error {
-	var batch []engine.Submission
-	for _, n := range sizes {
-		s, err := engine.Submit(engine.Content{}, make([]byte, n), 0, c.keys.Next(), c.limits)
-		c.must(err)
-		batch = append(batch, s)
+// subCode is a refusal's code of ERR-3.
+func subCode(err error) int {
+	if _, ok := errors.AsType[*engine.PropertyError](err); ok {
+		return 40000
 	}
-	_, err := c.ns.Send(c.now, "q", batch, "")
-	return err
+	if r, ok := errors.AsType[*engine.Refusal](err); ok {
+		return r.SubCode
+	}
+	return 0
+}
+
+func xs(n int) string { return strings.Repeat("x", n) }
+
+func property(name, v int) engine.Content {
+	return engine.Content{Properties: value.Properties{{Name: xs(name), Value: value.OfString(xs(v))}}}
+}
+
+func submitting(m engine.Content) func(*clocked) error {
+	return func(c *clocked) error { _, err := engine.Submit(m, nil, 0, 1, c.limits); return err }
+}
+
+// sending sends messages that count for just so many bytes, at once.
+func sending(sizes ...int64) func(*clocked) error {
+	return func(c *clocked) error {
+		var batch []engine.Submission
+		for _, n := range sizes {
+			for body := n; ; body-- {
+				s, err := engine.Submit(engine.Content{}, make([]byte, body), 0, c.keys.Next(), c.limits)
+				c.must(err)
+				if s.Size() <= n {
+					batch = append(batch, s)
+					break
+				}
+			}
+			if got := batch[len(batch)-1].Size(); got != n {
+				c.Fatalf("no message counts for %d bytes, but one for %d", n, got)
+			}
+		}
+		_, err := c.ns.Send(c.now, "q", batch, "")
+		return err
+	}
+}
+
+func creating(kind engine.EntityKind, paths ...engine.Path) func(*clocked) error {
+	return func(c *clocked) (err error) {
+		for _, p := range paths {
+			c.must(err)
+			_, err = c.ns.Create(c.now, kind, p, engine.Config{}, "")
+		}
+		return err
+	}
+}
+
+func describing(cfg engine.Config) func(*clocked) error {
+	return func(c *clocked) error { _, err := c.ns.Create(c.now, engine.Queue, "new", cfg, ""); return err }
+}
+
+func setting(name, text string) func(*clocked) error {
+	return func(c *clocked) error {
+		p, _ := engine.LookupProperty(engine.Queue, name)
+		return p.Set(&engine.Config{}, c.limits, engine.Queue, text)
+	}
+}
+
+func naming(kind engine.EntityKind, n int) func(*clocked) error {
+	return func(c *clocked) error { return engine.CheckName(kind, xs(n), c.limits) }
+}
+
+// sqlRule has a filter of n characters, and a name for each n.
+func sqlRule(n int) engine.Rule {
+	return engine.Rule{Name: xs(n), Filter: engine.Filter{Kind: engine.SQLFilter, Text: "a = 1" + strings.Repeat(" ", n-5)}}
+}
+
+func ruling(rules ...engine.Rule) func(*clocked) error {
+	return func(c *clocked) (err error) {
+		for _, r := range rules {
+			c.must(err)
+			err = c.ns.AddRule(c.now, "t/Subscriptions/s", r, "")
+		}
+		return err
+	}
 }
 
 func killing(n int) func(*clocked) error {
 	return func(c *clocked) error {
 		c.sends("q", "m")
 		d := c.receive("q")
-		return c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Outcome: engine.DeadLetter, Description: strings.Repeat("x", n)})
+		return c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Outcome: engine.DeadLetter, Description: xs(n)})
 	}
 }
 
-func attaching(id engine.LinkID) func(*clocked) error {
-	return func(c *clocked) error { return c.ns.Attach(c.now, engine.Link{ID: id, Path: "q"}) }
+func attaching(at ...engine.Path) func(*clocked) error {
+	return func(c *clocked) (err error) {
+		for i, p := range at {
+			c.must(err)
+			err = c.ns.Attach(c.now, engine.Link{ID: engine.LinkID(1000 + i), Path: p})
+		}
+		return err
+	}
 }
 
 func deleting(n int) func(*clocked) error {
 	return func(c *clocked) error { _, err := c.ns.BatchDelete(c.now, "q", n, c.now, ""); return err }
 }
 
+// The limits that count several things together, or each of several.
+func TestLimitsOfSeveral(t *testing.T) {
+	few := func(t *testing.T, limit, to string) *clocked {
+		c := newClocked(t, asked)
+		c.limit(func(l *engine.Limits) { c.must(l.Set(limit, to)) })
+		c.queue("q", engine.Config{})
+		c.topic("t", engine.Config{})
+		c.sub("t", "s", engine.Config{})
+		c.sub("t", "u", engine.Config{})
+		return c
+	}
+	t.Run("receives of all subscriptions of a topic", func(t *testing.T) {
+		c := few(t, "receives", "2")
+		c.must(attaching("t/Subscriptions/s", "t/Subscriptions/u/$DeadLetterQueue")(c))
+		if err := c.ns.Attach(c.now, engine.Link{ID: 1, Path: "t/Subscriptions/u"}); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("the third: %v", err)
+		}
+		c.must(c.ns.Attach(c.now, engine.Link{ID: 2, Path: "q"}))
+	})
+	t.Run("filters of all subscriptions of a topic", func(t *testing.T) {
+		c := few(t, "sql-filters-per-topic", "1")
+		c.must(c.ns.AddRule(c.now, "t/Subscriptions/u", sqlRule(5), ""))
+		if err := ruling(sqlRule(6))(c); subCode(err) != 40501 {
+			t.Errorf("the second: %v", err)
+		}
+		c.must(ruling(engine.Rule{Name: "other"})(c))
+	})
+	t.Run("MSG-5, each identifier", func(t *testing.T) {
+		c := few(t, "id-length", "10")
+		for _, id := range []func(*engine.Content) *string{
+			func(m *engine.Content) *string { return &m.MessageID }, func(m *engine.Content) *string { return &m.SessionID },
+			func(m *engine.Content) *string { return &m.PartitionKey }, func(m *engine.Content) *string { return &m.ViaPartitionKey },
+			func(m *engine.Content) *string { return &m.ReplyToSessionID },
+		} {
+			var m engine.Content
+			*id(&m) = strings.Repeat("é", 10) // characters, not bytes
+			c.must(submitting(m)(c))
+			*id(&m) = xs(11)
+			if err := submitting(m)(c); !errors.Is(err, engine.ErrArgument) {
+				t.Errorf("%+v: %v", m, err)
+			}
+		}
+	})
+	t.Run("a property's name", func(t *testing.T) {
+		c := few(t, "property-size", "10")
+		if err := submitting(property(11, 10))(c); !errors.Is(err, engine.ErrArgument) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a dead-letter reason", func(t *testing.T) {
+		c := few(t, "reason-length", "10")
+		c.sends("q", "m")
+		d := c.receive("q")
+		kill := func(n int) error {
+			return c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Outcome: engine.DeadLetter, Reason: strings.Repeat("é", n)})
+		}
+		c.refused(engine.ErrOutOfRange, func() error { return kill(11) })
+		c.must(kill(10))
+	})
+	t.Run("an action's text", func(t *testing.T) {
+		c := few(t, "filter-length", "10")
+		action := func(n int) engine.Rule { return engine.Rule{Name: xs(n), Action: "SET a = 1" + strings.Repeat(" ", n-9)} }
+		c.must(ruling(action(10))(c))
+		if err := ruling(action(11))(c); !errors.Is(err, engine.ErrArgument) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestLimitSet(t *testing.T) {
 	for _, tc := range []struct{ name, text string }{
 		{"message-size", ""}, {"message-size", "-1"}, {"message-size", "1k"}, {"message-size", "99999999999999999999"},
 		{"min-lock", "5"}, {"min-lock", "never"}, {"min-lock", ""}, {"no-such-limit", "1"}, {"", ""}, {"Message-Size", "1"},
+		{"without", "topics,dreams"}, {"without", "Topics"},
 	} {
 		l := engine.DefaultLimits()
 		if err := l.Set(tc.name, tc.text); !errors.Is(err, engine.ErrArgument) || l != engine.DefaultLimits() {
 			t.Errorf("%s=%s: %v", tc.name, tc.text, err)
 		}
 	}
-	if !slices.IsSorted(engine.LimitNames()) || len(engine.LimitNames()) != 24 {
-		t.Errorf("the names are %q", engine.LimitNames())
+	l := engine.DefaultLimits()
+	if err := l.Set("colour", "red"); err == nil || !strings.Contains(err.Error(), `no limit called "colour"; there are action-expressions, batch-delete, `) {
+		t.Errorf("an unknown limit: %v", err)
+	}
+	if err := l.Set("without", "dreams"); err == nil || !strings.Contains(err.Error(), `no feature called "dreams"; there are topics, sessions, `) {
+		t.Errorf("an unknown feature: %v", err)
+	}
+	if err := errors.Join(l.Set("max-ttl", "1h"), l.Set("max-ttl", "never")); err != nil || l.MaxTTL != 0 {
+		t.Errorf("no maximum: %v, %v", l.MaxTTL, err)
+	}
+}
+
+// Every number and duration of Limits has a name, and each name a field of its own.
+func TestLimitNames(t *testing.T) {
+	names := engine.LimitNames()
+	if !slices.IsSorted(names) {
+		t.Errorf("the names are %q", names)
+	}
+	quotas := 1 // Without
+	for f := range reflect.TypeFor[engine.Limits]().Fields() {
+		if f.Type.Kind() == reflect.Int64 {
+			quotas++
+		}
+	}
+	if len(names) != quotas {
+		t.Errorf("there are %d names for %d limits", len(names), quotas)
+	}
+	seen := map[engine.Limits]string{}
+	for _, name := range names {
+		l, text := engine.Limits{}, "7"
+		if err := l.Set(name, text); err != nil {
+			text = "7s"
+			if name == "without" {
+				text = "topics"
+			}
+			if err := l.Set(name, text); err != nil {
+				t.Error(err)
+			}
+		}
+		if other := seen[l]; other != "" || l == (engine.Limits{}) {
+			t.Errorf("%s changes nothing, or the same as %s", name, other)
+		}
+		seen[l] = name
 	}
 }
 
@@ -153,8 +349,8 @@ func TestLimitSet(t *testing.T) {
 func TestMaxMessageSize(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{MaxMessageSizeInKilobytes: 1024})
-	c.must(sendSizes(c, 1000<<10))
-	if err := sendSizes(c, 1024<<10); !errors.Is(err, engine.ErrTooLarge) {
+	c.must(sending(1024 << 10)(c))
+	if err := sending(1024<<10 + 1)(c); !errors.Is(err, engine.ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
 	c.queue("small", engine.Config{MaxMessageSizeInKilobytes: 1})

@@ -47,7 +47,7 @@ func TestBatchDelete(t *testing.T) {
 				c.refused(engine.ErrOutOfRange, func() error { _, err := c.ns.BatchDelete(c.now, "q", n, c.now, ""); return err })
 			}
 			c.equal(c.batchDelete("q", 3, c.now), 1)
-			c.equal(engine.DefaultLimits().BatchDelete, int64(4000))
+			c.equal(engine.DefaultLimits().BatchDelete, int64(500)) // CONF-22
 		},
 		"BDEL-4, DEF-16": func(c *clocked) {
 			c.queue("q", engine.Config{})

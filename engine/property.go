@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,11 +18,12 @@ type Property struct {
 	Type       PropertyType
 	Kinds      []EntityKind // who has it
 	CreateOnly bool         // fixed once the entity exists (PROP-1)
-	Default    string       // as Text gives it
+	Default    string       // the documented one, as Text gives it; DefaultIn knows a profile's
 	Values     []string     // of an enumeration
 
-	set  func(c *Config, l Limits, kind EntityKind, text string) error
-	text func(c Config) string
+	set    func(c *Config, l Limits, kind EntityKind, text string) error
+	text   func(c Config) string
+	bounds func(Limits) (least, most int64) // nil: none
 }
 
 // A PropertyType says how a property's text is read.
@@ -57,17 +59,41 @@ func LookupProperty(kind EntityKind, name string) (Property, bool) {
 }
 
 // Set reads text into c. An empty text, and never where that is the default,
-// leaves a zero field, which means the default. Errors are *PropertyError, and
-// leave c as it was.
+// leaves a zero field, which means the default. What c has already, other than
+// by default, may be said again whatever the limits are now. Errors are
+// *PropertyError, and leave c as it was.
 func (p Property) Set(c *Config, l Limits, kind EntityKind, text string) error {
-	if err := p.set(c, l, kind, strings.TrimSpace(text)); err != nil {
+	text = strings.TrimSpace(text)
+	if err := p.set(c, l, kind, text); err != nil && !p.has(*c, kind, text) {
 		return err
 	}
 	return nil
 }
 
+// has tells whether c says what text does, and not by default.
+func (p Property) has(c Config, kind EntityKind, text string) bool {
+	next, any := c, Limits{
+		MaxDeliveries: math.MaxInt32, MinMegabytes: 1, MaxMegabytes: math.MaxInt64, MaxKilobytes: math.MaxInt64,
+		NameLength: math.MaxInt64, UserMetadata: math.MaxInt64,
+	}
+	return p.Text(c) != p.Default && p.set(&next, any, kind, text) == nil && next == c
+}
+
 // Text is the property's value in c, as Set would read it back.
 func (p Property) Text(c Config) string { return p.text(c) }
+
+// DefaultIn is the property's value where a description says nothing, as Text
+// gives it.
+func (p Property) DefaultIn(l Limits) string { return p.text(l.Defaults) }
+
+// Bounds are the least and the greatest value: of a number, in nanoseconds of a
+// duration, in characters of a text. A greatest of zero is none.
+func (p Property) Bounds(l Limits) (least, most int64) {
+	if p.bounds == nil {
+		return 0, 0
+	}
+	return p.bounds(l)
+}
 
 // Never tells whether the property can say "never".
 func (p Property) Never() bool { return p.Default == MaxDurationText }
@@ -83,7 +109,8 @@ func properties() []Property {
 		durationProperty("LockDuration", []EntityKind{queue, sub}, "PT1M",
 			func(c *Config) *time.Duration { return &c.LockDuration },
 			func(l Limits) (time.Duration, time.Duration) { return l.MinLock, l.MaxLock }),
-		numberProperty("MaxDeliveryCount", []EntityKind{queue, sub}, 10, 1, 1<<31-1,
+		numberProperty("MaxDeliveryCount", []EntityKind{queue, sub}, 10,
+			func(l Limits) (int64, int64) { return 1, min(l.MaxDeliveries, math.MaxInt32) },
 			func(c *Config, n int64) { c.MaxDeliveryCount = int32(n) }, func(c Config) int64 { return int64(c.Deliveries()) }),
 		durationProperty("AutoDeleteOnIdle", all, MaxDurationText,
 			func(c *Config) *time.Duration { return &c.AutoDeleteOnIdle },
@@ -97,10 +124,12 @@ func properties() []Property {
 		entityProperty("ForwardTo", []EntityKind{queue, sub}, func(c *Config) *string { return &c.ForwardTo }),
 		entityProperty("ForwardDeadLetteredMessagesTo", []EntityKind{queue, sub}, func(c *Config) *string { return &c.ForwardDeadLetteredMessagesTo }),
 		invert(switchProperty("DeadLetteringOnFilterEvaluationExceptions", []EntityKind{sub}, true, func(c *Config) *bool { return &c.IgnoreFilterExceptions })),
-		numberProperty("MaxSizeInMegabytes", []EntityKind{queue, topic}, 1024, 1, 81_920,
-			func(c *Config, n int64) { c.MaxSizeInMegabytes = n }, func(c Config) int64 { return c.Capacity() >> 20 }),
-		numberProperty("MaxMessageSizeInKilobytes", []EntityKind{queue, topic}, 0, 0, 102_400,
-			func(c *Config, n int64) { c.MaxMessageSizeInKilobytes = n }, func(c Config) int64 { return c.MaxMessageSizeInKilobytes }),
+		inSteps(numberProperty("MaxSizeInMegabytes", []EntityKind{queue, topic}, 1024,
+			func(l Limits) (int64, int64) { return max(1, l.MinMegabytes), min(l.MaxMegabytes, math.MaxInt64>>20) },
+			func(c *Config, n int64) { c.MaxSizeInMegabytes = n }, func(c Config) int64 { return c.Capacity() >> 20 })),
+		orNamespaces(numberProperty("MaxMessageSizeInKilobytes", []EntityKind{queue, topic}, 0,
+			kilobytes,
+			func(c *Config, n int64) { c.MaxMessageSizeInKilobytes = n }, func(c Config) int64 { return c.MaxMessageSizeInKilobytes })),
 		invert(switchProperty("EnableBatchedOperations", all, true, func(c *Config) *bool { return &c.UnbatchedOperations })),
 		switchProperty("EnableExpress", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.EnableExpress }),
 		switchProperty("SupportOrdering", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.SupportOrdering }),
@@ -117,6 +146,10 @@ func (p Property) refuse(text string, kind error, format string, args ...any) er
 
 func durationProperty(name string, kinds []EntityKind, def string, field func(*Config) *time.Duration, bounds func(Limits) (least, most time.Duration)) Property {
 	p := Property{Name: name, Type: DurationProperty, Kinds: kinds, Default: def}
+	p.bounds = func(l Limits) (int64, int64) {
+		least, most := bounds(l)
+		return int64(least), int64(most)
+	}
 	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
 		if text == "" {
 			*field(c) = 0
@@ -128,17 +161,19 @@ func durationProperty(name string, kinds []EntityKind, def string, field func(*C
 		}
 		least, most := bounds(l)
 		if never && p.Never() && most == 0 {
-			*field(c) = 0
+			if *field(c) = 0; *field(&l.Defaults) != 0 {
+				*field(c) = Endless
+			}
 			return nil
 		}
 		if never || d < least || d == 0 || most > 0 && d > most { // a zero field means the default
-			return p.refuse(text, ErrOutOfRange, "%s", outOfBounds(name, never, d, least, most))
+			return p.refuse(text, ErrOutOfRange, "%s", outOfBounds(name, never, d, l, bounds))
 		}
 		*field(c) = d
 		return nil
 	}
 	p.text = func(c Config) string {
-		if d := *field(&c); d != 0 {
+		if d := *field(&c); d != 0 && d != Endless {
 			return FormatDuration(d)
 		}
 		return def
@@ -147,10 +182,14 @@ func durationProperty(name string, kinds []EntityKind, def string, field func(*C
 }
 
 // outOfBounds words the refusals clients know (PROP-3, PROP-4).
-func outOfBounds(name string, never bool, d, least, most time.Duration) string {
+func outOfBounds(name string, never bool, d time.Duration, l Limits, bounds func(Limits) (least, most time.Duration)) string {
+	least, most := bounds(l)
 	switch {
-	case name == "LockDuration" && (never || d > most):
+	case name == "LockDuration" && most > 0 && (never || d > most):
 		return fmt.Sprintf("The supplied lock time exceeds the allowed maximum of '%g' minutes.", most.Minutes())
+	case name == "DefaultMessageTimeToLive" && most > 0:
+		return fmt.Sprintf("The property value for '%s' must be between %s and %s when the namespace '%s' is using '%s' tier.",
+			name, clockText(least), clockText(most), l.namespace(), l.Tier)
 	case most > 0:
 		return fmt.Sprintf("The value for '%s' must be between %s and %s.", name, FormatDuration(least), FormatDuration(most))
 	default:
@@ -158,9 +197,19 @@ func outOfBounds(name string, never bool, d, least, most time.Duration) string {
 	}
 }
 
-func numberProperty(name string, kinds []EntityKind, def, least, most int64, set func(*Config, int64), get func(Config) int64) Property {
-	p := Property{Name: name, Type: NumberProperty, Kinds: kinds, Default: strconv.FormatInt(def, 10)}
-	p.set = func(c *Config, _ Limits, _ EntityKind, text string) error {
+// clockText is a duration as .NET writes it: 14.00:00:00, to the second.
+func clockText(d time.Duration) string {
+	const day = 24 * time.Hour
+	text := fmt.Sprintf("%02d:%02d:%02d", d%day/time.Hour, d%time.Hour/time.Minute, d%time.Minute/time.Second)
+	if d >= day {
+		text = fmt.Sprintf("%d.%s", d/day, text)
+	}
+	return text
+}
+
+func numberProperty(name string, kinds []EntityKind, def int64, bounds func(Limits) (least, most int64), set func(*Config, int64), get func(Config) int64) Property {
+	p := Property{Name: name, Type: NumberProperty, Kinds: kinds, Default: strconv.FormatInt(def, 10), bounds: bounds}
+	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
 		if text == "" {
 			set(c, 0)
 			return nil
@@ -169,13 +218,63 @@ func numberProperty(name string, kinds []EntityKind, def, least, most int64, set
 		if err != nil {
 			return p.refuse(text, ErrArgument, "The value for '%s' must be a whole number.", name)
 		}
-		if n < least || n > most {
+		if least, most := bounds(l); n < least || n > most {
 			return p.refuse(text, ErrOutOfRange, "The value for '%s' must be between %d and %d.", name, least, most)
 		}
 		set(c, n)
 		return nil
 	}
 	p.text = func(c Config) string { return strconv.FormatInt(get(c), 10) }
+	return p
+}
+
+// inSteps has only multiples of the least value taken (§1.2).
+func inSteps(p Property) Property {
+	set := p.set
+	p.set = func(c *Config, l Limits, k EntityKind, text string) error {
+		next := *c
+		if err := set(&next, l, k, text); err != nil {
+			return err
+		}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			if least, most := p.bounds(l); n%least != 0 {
+				return p.refuse(text, ErrOutOfRange, "The value for '%s' must be a multiple of %d, up to %d.", p.Name, least, most)
+			}
+		}
+		*c = next
+		return nil
+	}
+	return p
+}
+
+// kilobytes are the bounds of MaxMessageSizeInKilobytes: where it cannot be set,
+// what it is.
+func kilobytes(l Limits) (least, most int64) {
+	if l.MaxKilobytes == 0 {
+		return l.MessageSize >> 10, l.MessageSize >> 10
+	}
+	return max(1, l.MinKilobytes), min(l.MaxKilobytes, math.MaxInt64>>10)
+}
+
+// orNamespaces has zero taken too, for the namespace's size of a message. Where
+// nothing can be set, saying what that is sets nothing: SDKs write back what
+// they have read.
+func orNamespaces(p Property) Property {
+	set := p.set
+	p.set = func(c *Config, l Limits, k EntityKind, text string) error {
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case err != nil:
+			return set(c, l, k, text)
+		case n == 0 || l.MaxKilobytes == 0 && n == l.MessageSize>>10:
+			return set(c, l, k, "")
+		case l.MaxKilobytes == 0:
+			return p.refuse(text, ErrOutOfRange, "The property '%s' cannot be set because the namespace '%s' is using '%s' tier, whose messages have at most %d bytes.",
+				p.Name, l.namespace(), l.Tier, l.MessageSize)
+		default:
+			return set(c, l, k, text)
+		}
+	}
 	return p
 }
 
@@ -269,6 +368,7 @@ func partitioning(kinds []EntityKind) Property {
 
 func metadataProperty(kinds []EntityKind) Property {
 	p := Property{Name: "UserMetadata", Type: TextProperty, Kinds: kinds}
+	p.bounds = func(l Limits) (int64, int64) { return 0, l.UserMetadata }
 	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
 		if n := int64(utf8.RuneCountInString(text)); n > l.UserMetadata {
 			return p.refuse(text, ErrOutOfRange, "The value for 'UserMetadata' has at most %d characters; this one has %d.", l.UserMetadata, n)

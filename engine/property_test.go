@@ -81,11 +81,13 @@ func TestPropertySet(t *testing.T) {
 		{"PROP-3 shorter", "LockDuration", q, "PT4.999S", "", outOfRange, "between PT5S and PT5M"},
 		{"PROP-3 longest", "LockDuration", sub, "PT5M", "PT5M", nil, ""},
 		{"PROP-3 longer", "LockDuration", sub, "PT5M1S", "", outOfRange, "The supplied lock time exceeds the allowed maximum of '5' minutes."},
+		{"PROP-3 longer by a moment", "LockDuration", q, "PT5M0.001S", "", outOfRange, "The supplied lock time exceeds the allowed maximum of '5' minutes."},
 		{"PROP-3 never", "LockDuration", q, never, "", outOfRange, "The supplied lock time exceeds the allowed maximum of '5' minutes."},
 		{"PROP-3 nothing", "LockDuration", q, "PT0S", "", outOfRange, "between"},
 		{"PROP-3 negative", "LockDuration", q, "-PT1M", "", argument, "not a duration"},
 		{"PROP-4 shortest", "DefaultMessageTimeToLive", q, "PT1S", "PT1S", nil, ""},
 		{"PROP-4 shorter", "DefaultMessageTimeToLive", top, "PT0.5S", "", outOfRange, "at least PT1S"},
+		{"PROP-4 shorter by a moment", "DefaultMessageTimeToLive", sub, "PT0.999S", "", outOfRange, "at least PT1S"},
 		{"PROP-4 nothing", "DefaultMessageTimeToLive", sub, "0s", "", outOfRange, "at least PT1S"},
 		{"PROP-4 never", "DefaultMessageTimeToLive", q, "never", never, nil, ""},
 		{"TTL-10", "DefaultMessageTimeToLive", q, never, never, nil, ""},
@@ -103,8 +105,11 @@ func TestPropertySet(t *testing.T) {
 		{"PROP-6 not a number", "MaxDeliveryCount", q, "ten", "", argument, "whole number"},
 		{"PROP-7 shortest", "DuplicateDetectionHistoryTimeWindow", q, "PT20S", "PT20S", nil, ""},
 		{"PROP-7 shorter", "DuplicateDetectionHistoryTimeWindow", q, "PT19S", "", outOfRange, "between PT20S and P7D"},
+		{"PROP-7 shorter by a moment", "DuplicateDetectionHistoryTimeWindow", top, "PT19.999S", "", outOfRange, "between PT20S and P7D"},
 		{"PROP-7 longest", "DuplicateDetectionHistoryTimeWindow", top, "P7D", "P7D", nil, ""},
 		{"PROP-7 longer", "DuplicateDetectionHistoryTimeWindow", top, "P7DT1S", "", outOfRange, ""},
+		{"PROP-7 longer by a moment", "DuplicateDetectionHistoryTimeWindow", q, "P7DT0.001S", "", outOfRange, ""},
+		{"PROP-7 never", "DuplicateDetectionHistoryTimeWindow", q, never, "", outOfRange, ""},
 		{"PROP-8 longest", "UserMetadata", q, strings.Repeat("é", 1024), strings.Repeat("é", 1024), nil, ""},
 		{"PROP-8 longer", "UserMetadata", q, strings.Repeat("é", 1025), "", outOfRange, "1024"},
 		{"SEQ-2", "EnablePartitioning", q, "true", "", argument, "Partitioned entities are not offered"},
@@ -120,12 +125,18 @@ func TestPropertySet(t *testing.T) {
 		{"switch that is on", "EnableBatchedOperations", q, "false", "false", nil, ""},
 		{"switch that is on, wrong", "EnableBatchedOperations", q, "no", "", argument, "true or false"},
 		{"filter exceptions", "DeadLetteringOnFilterEvaluationExceptions", sub, "false", "false", nil, ""},
-		{"size smallest", "MaxSizeInMegabytes", q, "1", "1", nil, ""},
+		{"size smallest", "MaxSizeInMegabytes", q, "1024", "1024", nil, ""},
+		{"size smaller", "MaxSizeInMegabytes", q, "1023", "", outOfRange, "between 1024 and 5120"},
 		{"size none", "MaxSizeInMegabytes", q, "0", "", outOfRange, ""},
-		{"size largest", "MaxSizeInMegabytes", q, "81920", "81920", nil, ""},
-		{"size too large", "MaxSizeInMegabytes", q, "81921", "", outOfRange, ""},
-		{"message largest", "MaxMessageSizeInKilobytes", q, "102400", "102400", nil, ""},
-		{"message too large", "MaxMessageSizeInKilobytes", q, "102401", "", outOfRange, ""},
+		{"size largest", "MaxSizeInMegabytes", top, "5120", "5120", nil, ""},
+		{"size larger", "MaxSizeInMegabytes", q, "5121", "", outOfRange, "between 1024 and 5120"},
+		{"size between", "MaxSizeInMegabytes", q, "3072", "3072", nil, ""},
+		{"size of its own", "MaxSizeInMegabytes", q, "3073", "", outOfRange, "a multiple of 1024, up to 5120"},
+		{"message", "MaxMessageSizeInKilobytes", q, "1024", "", outOfRange, "cannot be set because the namespace 'default' is using 'Standard' tier, whose messages have at most 262144 bytes."},
+		{"message as it is", "MaxMessageSizeInKilobytes", q, "256", "0", nil, ""},
+		{"message as it is not", "MaxMessageSizeInKilobytes", q, "257", "", outOfRange, ""},
+		{"message by default", "MaxMessageSizeInKilobytes", top, "0", "0", nil, ""},
+		{"message of no size", "MaxMessageSizeInKilobytes", top, "large", "", argument, "whole number"},
 		{"forward", "ForwardTo", q, "a/b", "a/b", nil, ""},
 		{"forward by address", "ForwardTo", q, "sb://bus.example.net/a/b", "a/b", nil, ""},
 		{"forward by address alone", "ForwardTo", q, "sb://bus.example.net", "", argument, "not the path"},
@@ -178,6 +189,36 @@ func TestPropertySetEmpty(t *testing.T) {
 	}
 }
 
+// What an entity has it keeps when limits have become narrower: it can be said
+// again, but nothing else out of range.
+func TestPropertySetKeeps(t *testing.T) {
+	has := engine.Config{
+		LockDuration: time.Second, MaxSizeInMegabytes: 7, MaxMessageSizeInKilobytes: 2048, DefaultMessageTimeToLive: time.Millisecond,
+		AutoDeleteOnIdle: time.Second, DuplicateDetectionHistoryTimeWindow: time.Second, MaxDeliveryCount: 7, UserMetadata: "much",
+	}
+	l := engine.DefaultLimits()
+	l.UserMetadata, l.MaxDeliveries = 3, 6
+	for name, others := range map[string]string{
+		"LockDuration": "PT2S", "MaxSizeInMegabytes": "8", "MaxMessageSizeInKilobytes": "2049", "DefaultMessageTimeToLive": "PT0.002S",
+		"AutoDeleteOnIdle": "PT2S", "DuplicateDetectionHistoryTimeWindow": "PT2S", "MaxDeliveryCount": "8", "UserMetadata": "more",
+	} {
+		p, _ := engine.LookupProperty(engine.Queue, name)
+		c := has
+		if err := p.Set(&c, l, engine.Queue, p.Text(has)); err != nil || c != has {
+			t.Errorf("%s again: %v", name, err)
+		}
+		if err := p.Set(&c, l, engine.Queue, others); !errors.Is(err, engine.ErrOutOfRange) || c != has {
+			t.Errorf("%s else: %v", name, err)
+		}
+		if err := p.Set(&engine.Config{}, l, engine.Queue, p.Text(has)); !errors.Is(err, engine.ErrOutOfRange) {
+			t.Errorf("%s of another: %v", name, err)
+		}
+		if err := p.Set(&c, l, engine.Queue, "nonsense of this length"); err == nil || c != has {
+			t.Errorf("%s nonsense: %v", name, err)
+		}
+	}
+}
+
 func FuzzPropertySet(f *testing.F) {
 	for _, s := range []string{"PT1M", "never", "10", "true", "Active", "sb://h/q", "", "\xff", "0s"} {
 		f.Add(s)
@@ -226,6 +267,7 @@ func TestDescriptions(t *testing.T) {
 			c.step()
 			c.pass(time.Second)
 			c.equal(c.state("q").Config, engine.Config{UserMetadata: "b"})
+			c.equal(c.state("q").Config.Deliveries(), int32(10))
 		},
 		"PROP-9": func(c *clocked) {
 			for _, cfg := range []engine.Config{{ForwardTo: "Q"}, {ForwardDeadLetteredMessagesTo: "q"}} {

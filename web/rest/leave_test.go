@@ -173,8 +173,19 @@ func TestUnwritableMessageIsGivenBack(t *testing.T) {
 	}
 }
 
+// premium are the limits of the tier that lets a queue say how large its
+// messages are.
+func premium(t *testing.T) *engine.Limits {
+	t.Helper()
+	l, err := engine.Profile("premium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &l
+}
+
 func TestHalfAMessageIsNone(t *testing.T) {
-	w := start(t, broker.Options{})
+	w := start(t, broker.Options{Limits: premium(t)})
 	w.create(engine.Queue, "q", "MaxMessageSizeInKilobytes", "1024")
 	for _, size := range []int{100, 200_000} { // at once, and staged
 		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
@@ -199,7 +210,7 @@ func TestHalfAMessageIsNone(t *testing.T) {
 }
 
 func TestLargeMessagePasses(t *testing.T) {
-	w := start(t, broker.Options{})
+	w := start(t, broker.Options{Limits: premium(t)})
 	w.create(engine.Queue, "q", "MaxMessageSizeInKilobytes", "4096")
 	body := strings.Repeat("0123456789abcdef", 200_000)
 	w.want(201, "POST", "/q/messages", body)

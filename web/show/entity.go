@@ -169,7 +169,7 @@ func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sigh
 func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entitySight, now engine.Instant) {
 	switch m.Tab {
 	case page.Settled:
-		m.Settings = settings(ctx, e.Kind, e.Config)
+		m.Settings = settings(ctx, e.Kind, e.Config, p.b.Limits())
 		return
 	case page.Subscribers, page.Ruling:
 		return
@@ -237,12 +237,12 @@ func (p *Pages) rule(sub engine.Path, r engine.Rule) page.Rule {
 }
 
 // settings are the properties of an entity, to be read.
-func settings(ctx context.Context, kind engine.EntityKind, c engine.Config) (out []page.Setting) {
+func settings(ctx context.Context, kind engine.EntityKind, c engine.Config, l engine.Limits) (out []page.Setting) {
 	pending := c.NotActiveYet()
 	for _, prop := range engine.Properties(kind) {
 		text := prop.Text(c)
 		out = append(out, page.Setting{
-			Name: prop.Name, Value: propertyWord(ctx, prop, text), Default: text == prop.Default,
+			Name: prop.Name, Value: propertyWord(ctx, prop, text), Default: text == prop.DefaultIn(l),
 			Fixed: prop.CreateOnly, NotActive: slices.Contains(pending, prop.Name),
 		})
 	}

@@ -49,8 +49,8 @@ func (p *Pages) createForm(ctx context.Context, at Place, t Typed) (view.Page, e
 		title = locale.T(ctx, "form.new.subscription", locale.Args{"Topic": m.Topic})
 	}
 	m.Shell = p.still(ctx, at, title)
-	var c engine.Config
-	if at.Query.Get("temporary") != "" {
+	c := p.b.Limits().Complete(kind, engine.Config{})
+	if at.Query.Get("temporary") != "" && p.b.Limits().Without&engine.IdleFeature == 0 {
 		c.AutoDeleteOnIdle = max(p.b.Limits().MinAutoDelete, time.Second)
 	}
 	m.Fields = p.setters(kind, c, t, targets)
@@ -116,19 +116,22 @@ func forwardTargets(r broker.Reader) (names []string) {
 // setters are the properties of an entity as a form asks for them: with what
 // was typed, else with what is stored.
 func (p *Pages) setters(kind engine.EntityKind, stored engine.Config, t Typed, targets []string) (out []page.Setter) {
-	idleNames := pending()
+	idleNames, limits := pending(), p.b.Limits()
 	for _, prop := range engine.Properties(kind) {
+		if !limits.Offers(prop) && prop.Text(stored) == prop.Default && t.Errors[prop.Name] == "" {
+			continue // there is nothing to choose
+		}
 		is := FieldText(prop, stored)
 		s := page.Setter{
-			Name: prop.Name, Type: setterType(prop.Type), Value: is, Default: FieldText(prop, engine.Config{}),
+			Name: prop.Name, Type: setterType(prop.Type), Value: is, Default: FieldText(prop, limits.Defaults),
 			Fixed: prop.CreateOnly, NotActive: slices.Contains(idleNames, prop.Name), Error: t.Errors[prop.Name],
 			Options: options(prop, kind, targets),
 		}
-		s.Least, s.Most = bounds(prop.Name, p.b.Limits())
+		s.Least, s.Most = bounds(prop, limits)
 		if t.Values != nil && !prop.CreateOnly || t.Values.Has(prop.Name) {
 			s.Value = cut(typedText(prop, t.Values), 2000)
 		}
-		if s.Value != is && !sameProperty(prop, kind, p.b.Limits(), s.Value, stored) {
+		if s.Value != is && !sameProperty(prop, kind, limits, s.Value, stored) {
 			if s.Was = is; is == "" {
 				s.Was = "—"
 			}
@@ -194,14 +197,19 @@ func sameProperty(prop engine.Property, kind engine.EntityKind, l engine.Limits,
 }
 
 // ReadConfig reads a form into the description that an entity has; what is
-// fixed stays as it is unless the entity is new. The errors are by field.
+// fixed stays as it is unless the entity is new, and so does what was not
+// changed, whatever is allowed now. The errors are by field.
 func ReadConfig(kind engine.EntityKind, is engine.Config, create Creation, l engine.Limits, typed url.Values) (engine.Config, map[string]string) {
 	c, wrong := is, map[string]string{}
 	for _, prop := range engine.Properties(kind) {
 		if prop.CreateOnly && !bool(create) {
 			continue
 		}
-		if err := prop.Set(&c, l, kind, spaceless(prop, typedText(prop, typed))); err != nil {
+		text := typedText(prop, typed)
+		if text == FieldText(prop, is) && !bool(create) {
+			continue
+		}
+		if err := prop.Set(&c, l, kind, spaceless(prop, text)); err != nil {
 			wrong[prop.Name] = err.Error()
 		}
 	}
@@ -232,34 +240,20 @@ func options(prop engine.Property, kind engine.EntityKind, targets []string) []s
 	}
 }
 
-// bounds are the limits of a property, as shown.
-func bounds(name string, l engine.Limits) (least, most string) {
-	length := func(d time.Duration) string {
-		if d == 0 {
+// bounds are the limits of a property, as shown; empty where there is none.
+func bounds(prop engine.Property, l engine.Limits) (least, most string) {
+	shown := func(n int64) string {
+		switch {
+		case n == 0:
 			return ""
+		case prop.Type == engine.DurationProperty:
+			return component.Length(time.Duration(n))
+		default:
+			return strconv.FormatInt(n, 10)
 		}
-		return component.Length(d)
 	}
-	switch name {
-	case "DefaultMessageTimeToLive":
-		return length(l.MinTTL), length(l.MaxTTL)
-	case "LockDuration":
-		return length(l.MinLock), length(l.MaxLock)
-	case "AutoDeleteOnIdle":
-		return length(l.MinAutoDelete), ""
-	case "DuplicateDetectionHistoryTimeWindow":
-		return length(l.MinDuplicateWindow), length(l.MaxDuplicateWindow)
-	case "MaxDeliveryCount":
-		return "1", "2147483647"
-	case "MaxSizeInMegabytes":
-		return "1", "81920"
-	case "MaxMessageSizeInKilobytes":
-		return "0", "102400"
-	case "UserMetadata":
-		return "", strconv.FormatInt(l.UserMetadata, 10)
-	default:
-		return "", ""
-	}
+	from, to := prop.Bounds(l)
+	return shown(from), shown(to)
 }
 
 // propertyWord is a property's value, to be read.
