@@ -53,22 +53,18 @@ func refuseCode(kind error, code int, format string, args ...any) error {
 
 // subCode is the code of ERR-3 that a kind of error has by itself.
 func subCode(kind error) int {
-	switch kind { //nolint:errorlint // it is one of the values themselves
-	case ErrArgument, ErrOutOfRange:
-		return 40000
-	case ErrQuota, ErrTooLarge:
-		return 40300
-	case ErrNotAllowed:
-		return 40301
-	case ErrNotFound:
-		return 40400
-	case ErrExists:
-		return 40900
-	case ErrBusy:
-		return 50004
-	default:
-		return 0
+	for _, known := range [...]struct {
+		kind error
+		code int
+	}{
+		{ErrArgument, 40000}, {ErrOutOfRange, 40000}, {ErrQuota, 40300}, {ErrTooLarge, 40300}, {ErrNotAllowed, 40301},
+		{ErrNotFound, 40400}, {ErrExists, 40900}, {ErrBusy, 50004},
+	} {
+		if errors.Is(kind, known.kind) {
+			return known.code
+		}
 	}
+	return 0
 }
 
 // A PropertyError says which property of a description was refused and why, so

@@ -38,6 +38,7 @@ func boundaries() map[string]boundary {
 		"sql-filters-per-topic":    {"1", nil, ruling(sqlRule(9)), ruling(sqlRule(9), sqlRule(10)), quota, 40501},
 		"other-filters-per-topic":  {"2", nil, ruling(engine.Rule{Name: "a"}), ruling(engine.Rule{Name: "a"}, engine.Rule{Name: "b"}), quota, 40502}, // after $Default
 		"filter-length":            {"10", nil, ruling(sqlRule(10)), ruling(sqlRule(11)), badArgument, 40000},
+		"action-expressions":       {"2", nil, ruling(acting(2)), ruling(acting(3)), badArgument, 40000},
 		"receives":                 {"1", nil, attaching("q"), attaching("q", "q"), engine.ErrBusy, 50004},
 		"batch-delete":             {"3", nil, deleting(3), deleting(4), outOfRange, 40000},
 		"name-length":              {"10", nil, naming(engine.Queue, 10), naming(engine.Topic, 11), badArgument, 40000},
@@ -64,7 +65,7 @@ func elsewhere() map[string]string {
 	return map[string]string{
 		"peek-count": "it refuses nothing, PEEK-7",
 		// What these bound is not there.
-		"action-expressions": "ACT-4", "session-states": "SES", "session-state-size": "SES", "duplicate-ids": "DUP", "forward-hops": "FWD",
+		"session-states": "SES", "session-state-size": "SES", "duplicate-ids": "DUP", "forward-hops": "FWD",
 		"transaction-messages": "TX", "transaction-time": "TX",
 	}
 }
@@ -197,6 +198,11 @@ func ruling(rules ...engine.Rule) func(*clocked) error {
 	}
 }
 
+// acting has an action of n statements.
+func acting(n int) engine.Rule {
+	return engine.Rule{Name: "r", Action: strings.Repeat("SET a = 1;", n)}
+}
+
 func killing(n int) func(*clocked) error {
 	return func(c *clocked) error {
 		c.sends("q", "m")
@@ -280,7 +286,9 @@ func TestLimitsOfSeveral(t *testing.T) {
 	})
 	t.Run("an action's text", func(t *testing.T) {
 		c := few(t, "filter-length", "10")
-		action := func(n int) engine.Rule { return engine.Rule{Name: xs(n), Action: "SET a = 1" + strings.Repeat(" ", n-9)} }
+		action := func(n int) engine.Rule {
+			return engine.Rule{Name: xs(n), Action: "SET a = 1" + strings.Repeat(" ", n-9)}
+		}
 		c.must(ruling(action(10))(c))
 		if err := ruling(action(11))(c); !errors.Is(err, engine.ErrArgument) {
 			t.Errorf("got %v", err)

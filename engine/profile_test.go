@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -47,9 +48,7 @@ func TestProfiles(t *testing.T) {
 		"emulator": {"entity": 100 * mb, "entities": 50, "subscriptions": 50, "sql": 20, "filters": 1_000, "receives": 200, "max ttl": 1},
 	} {
 		want := standard()
-		for quota, n := range differs {
-			want[quota] = n
-		}
+		maps.Copy(want, differs)
 		for quota, n := range read(profile(t, name)) {
 			if n != want[quota] {
 				t.Errorf("%s: %s is %d; want %d", name, quota, n, want[quota])

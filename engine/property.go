@@ -72,11 +72,11 @@ func (p Property) Set(c *Config, l Limits, kind EntityKind, text string) error {
 
 // has tells whether c says what text does, and not by default.
 func (p Property) has(c Config, kind EntityKind, text string) bool {
-	next, any := c, Limits{
+	next, unbound := c, Limits{
 		MaxDeliveries: math.MaxInt32, MinMegabytes: 1, MaxMegabytes: math.MaxInt64, MaxKilobytes: math.MaxInt64,
 		NameLength: math.MaxInt64, UserMetadata: math.MaxInt64,
 	}
-	return p.Text(c) != p.Default && p.set(&next, any, kind, text) == nil && next == c
+	return p.Text(c) != p.Default && p.set(&next, unbound, kind, text) == nil && next == c
 }
 
 // Text is the property's value in c, as Set would read it back.

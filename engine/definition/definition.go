@@ -26,7 +26,7 @@ type Entity struct {
 	At     string // where it stands: UserConfig.Namespaces[0].Queues[2]
 	Kind   engine.EntityKind
 	Path   engine.Path
-	Config engine.Config   // hosted defaults where the file is silent (EMU-8)
+	Config engine.Config   // the limits' defaults where the file is silent (EMU-8)
 	Stated map[string]bool // the properties that the file gives, by Service Bus' names
 
 	// RulesGiven says that the file lists the rules of this subscription,
@@ -37,7 +37,8 @@ type Entity struct {
 	Rules      []engine.Rule // without subscription and time
 }
 
-// Options are how a file is read. The zero value has the hosted limits.
+// Options are how a file is read. The zero value has the limits and defaults of
+// the hosted service, standard tier.
 type Options struct {
 	// Limits are the namespace's. The emulator's own ranges are accepted
 	// beside them. Nil: engine.DefaultLimits.

@@ -256,7 +256,7 @@ func TestReadCounts(t *testing.T) {
 		"as many as may be": {in(`"Queues":[{"Name":"a"}],"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":[` + r + `]}]}]`), ""},
 		"entities":          {in(`"Queues":[{"Name":"a"},{"Name":"b"}],"Topics":[{"Name":"t"}]`), "UserConfig.Namespaces[0]: There are 3 queues and topics; 2 are allowed."},
 		"subscriptions":     {in(`"Topics":[{"Name":"t","Subscriptions":[{"Name":"s"},{"Name":"u"}]}]`), "UserConfig.Namespaces[0].Topics[0].Subscriptions: There are 2 subscriptions; a topic may have 1."},
-		"rules":             {in(`"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":[` + r + `,` + strings.Replace(r, `"r"`, `"r2"`, 1) + `]}]}]`), "UserConfig.Namespaces[0].Topics[0].Subscriptions: There are 2 rules; a topic may have 1."},
+		"rules":             {in(`"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":[` + r + `,` + strings.Replace(r, `"r"`, `"r2"`, 1) + `]}]}]`), "UserConfig.Namespaces[0].Topics[0].Subscriptions: There are 2 correlation filters; a topic may have 1."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

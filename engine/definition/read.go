@@ -1,9 +1,11 @@
 package definition
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +53,9 @@ type reader struct {
 }
 
 // alsoEmulators widens the ranges of properties by those of the emulator
-// (§17.2), so that a file made for it loads whatever this namespace is set to.
+// (§17.2), so that a file made for it loads whatever this namespace is set to
+// (EMU-8). Sizes, which its files do not give, are for Steps to judge: an entity
+// that exists may keep its own.
 func alsoEmulators(l engine.Limits) engine.Limits {
 	l.MinLock, l.MaxLock = min(l.MinLock, 5*time.Second), max(l.MaxLock, 5*time.Minute)
 	l.MinTTL = min(l.MinTTL, 5*time.Minute)
@@ -60,6 +64,9 @@ func alsoEmulators(l engine.Limits) engine.Limits {
 	}
 	l.MinDuplicateWindow = min(l.MinDuplicateWindow, 5*time.Second)
 	l.MaxDuplicateWindow = max(l.MaxDuplicateWindow, 5*time.Minute)
+	l.MaxDeliveries = max(l.MaxDeliveries, 10)
+	l.MinMegabytes, l.MaxMegabytes = 1, math.MaxInt64
+	l.MinKilobytes, l.MaxKilobytes = 1, math.MaxInt64
 	return l
 }
 
@@ -97,6 +104,9 @@ func (r *reader) namespace(at string, n *node) {
 			r.problems.add(at+".Name", "%q cannot be the name of a namespace: 1 to %d letters, digits, '.', '-', '_', '~', of which the first and last are letters or digits.", shorten(name.text), r.limits.SubscriptionNameLength)
 		}
 		r.topology.Namespace = name.text
+		for _, l := range []*engine.Limits{&r.limits, &r.ranges, &r.topology.limits} {
+			l.Namespace = cmp.Or(l.Namespace, name.text)
+		}
 	}
 	r.items(at+".Queues", m["Queues"], func(at string, n *node) {
 		r.top(at, n, engine.Queue)
@@ -132,7 +142,7 @@ func (r *reader) top(at string, n *node, kind engine.EntityKind) (engine.Path, *
 }
 
 func (r *reader) subscriptions(at string, n *node, topic engine.Path) {
-	rules, subs := 0, int64(0)
+	var subs, sql, others int64
 	r.items(at, n, func(at string, n *node) {
 		if !r.is(at, n, object) {
 			return
@@ -147,14 +157,23 @@ func (r *reader) subscriptions(at string, n *node, topic engine.Path) {
 		if e.RulesGiven = m["Rules"] != nil; e.RulesGiven {
 			e.Rules = r.rules(at+".Rules", m["Rules"])
 		}
-		rules += len(e.Rules)
+		for _, rule := range e.Rules {
+			if rule.Filter.Kind == engine.SQLFilter {
+				sql++
+			} else {
+				others++
+			}
+		}
 		r.take(e)
 	})
 	if subs > r.limits.SubscriptionsPerTopic {
 		r.problems.add(at, "There are %d subscriptions; a topic may have %d.", subs, r.limits.SubscriptionsPerTopic)
 	}
-	if int64(rules) > r.limits.OtherFiltersPerTopic {
-		r.problems.add(at, "There are %d rules; a topic may have %d.", rules, r.limits.OtherFiltersPerTopic)
+	if sql > r.limits.SQLFiltersPerTopic {
+		r.problems.add(at, "There are %d SQL filters; a topic may have %d.", sql, r.limits.SQLFiltersPerTopic)
+	}
+	if others > r.limits.OtherFiltersPerTopic {
+		r.problems.add(at, "There are %d correlation filters; a topic may have %d.", others, r.limits.OtherFiltersPerTopic)
 	}
 }
 
@@ -169,8 +188,10 @@ func (r *reader) name(at string, n *node, kind engine.EntityKind) (string, bool)
 	return n.text, true
 }
 
-// take adds e to the topology unless its name is bad or taken (NAME-6, NAME-7).
+// take adds e to the topology unless its name is bad or taken (NAME-6, NAME-7),
+// complete with what the file leaves to the namespace (EMU-8).
 func (r *reader) take(e Entity) {
+	e.Config = r.limits.Complete(e.Kind, e.Config)
 	if e.Path == "" {
 		return
 	}

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,11 @@ func (r *reader) rules(at string, n *node) []engine.Rule {
 		}
 		m := r.members(at, n, has{"Name*", "Properties*"})
 		rule := engine.Rule{Name: r.text(at+".Name", m["Name"])}
+		before := len(r.problems)
 		rule.Filter, rule.Action = r.ruleProperties(at+".Properties", m["Properties"])
+		if len(r.problems) == before {
+			r.expressions(at+".Properties", rule)
+		}
 		if m["Name"] == nil || m["Name"].kind != text {
 			return
 		}
@@ -77,6 +82,30 @@ func (r *reader) ruleProperties(at string, n *node) (f engine.Filter, action str
 	return f, action
 }
 
+// expressions finds out whether the filter and the action of a rule mean
+// something (FILT-28, ACT-4).
+func (r *reader) expressions(at string, rule engine.Rule) {
+	filter := ".CorrelationFilter"
+	if rule.Filter.Kind == engine.SQLFilter {
+		filter = ".SqlFilter.SqlExpression"
+	}
+	for _, part := range []struct {
+		at   string
+		rule engine.Rule
+	}{
+		{filter, engine.Rule{Name: engine.DefaultRule, Filter: rule.Filter}},
+		{".Action.SqlExpression", engine.Rule{Name: engine.DefaultRule, Action: rule.Action}},
+	} {
+		err := engine.CheckRule(part.rule, r.limits)
+		if wrong, ok := errors.AsType[*engine.RuleError](err); ok {
+			err = wrong.Err
+		}
+		if err != nil {
+			r.problems.add(at+part.at, "%v", err)
+		}
+	}
+}
+
 // sqlFilter knows the two expressions that are the true and the false filter
 // (§14.2).
 func sqlFilter(expression string) engine.Filter {
@@ -90,8 +119,7 @@ func sqlFilter(expression string) engine.Filter {
 	}
 }
 
-// sql reads the object around a filter's or an action's expression. The
-// expression itself is not looked into.
+// sql reads the object around a filter's or an action's expression.
 func (r *reader) sql(at string, n *node) string {
 	m := r.members(at, n, has{"SqlExpression*"})
 	at += ".SqlExpression"

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -41,7 +42,8 @@ type Step struct {
 // stays pinned as long as the file does not change its idle time (OPS-9).
 //
 // The error is Problems: a property fixed at creation that differs (PROP-1), a
-// name that something else has, a forwarding target that will not exist.
+// name that something else has, a forwarding target that will not exist, a size
+// or a feature that the namespace does not offer and the entity does not have.
 func Steps(have []engine.EntityState, want Topology) ([]Step, error) {
 	p := plan{have: map[string]*engine.EntityState{}, want: map[string]int{}, topology: want, done: make([]progress, len(want.Entities))}
 	for i := range have {
@@ -97,6 +99,7 @@ func (p *plan) check() {
 	for _, e := range p.topology.Entities {
 		p.checkForward(e, "ForwardTo", engine.Path(e.Config.ForwardTo))
 		p.checkForward(e, "ForwardDeadLetteredMessagesTo", engine.Path(e.Config.ForwardDeadLetteredMessagesTo))
+		p.checkOffer(e)
 		if p.have[e.Path.Fold()] != nil {
 			continue
 		}
@@ -113,6 +116,30 @@ func (p *plan) check() {
 				p.problems.add(e.At, "With this the topic '%s' would have more than the %d subscriptions allowed.", topic, l.SubscriptionsPerTopic)
 			}
 		}
+	}
+}
+
+// checkOffer wants only what the namespace offers, or the entity has.
+func (p *plan) checkOffer(e Entity) {
+	l, has, is := p.topology.limits, engine.Config{}, (*engine.Config)(nil)
+	if s := p.have[e.Path.Fold()]; s != nil {
+		has, is = s.Config, &s.Config
+	}
+	for _, name := range []string{"MaxSizeInMegabytes", "MaxMessageSizeInKilobytes"} {
+		prop, ok := engine.LookupProperty(e.Kind, name)
+		if !ok || !e.Stated[name] {
+			continue
+		}
+		if err := prop.Set(&has, l, e.Kind, prop.Text(e.Config)); err != nil {
+			p.problems.add(e.At+".Properties."+name, "%v", err)
+		}
+	}
+	for _, err := range l.Lacking(e.Kind, is, e.Config) {
+		at := e.At
+		if wrong, ok := errors.AsType[*engine.PropertyError](err); ok {
+			at += ".Properties." + wrong.Property
+		}
+		p.problems.add(at, "%v", err)
 	}
 }
 
