@@ -113,7 +113,7 @@ type visit struct {
 // open starts the program on a store, and a tab that has been nowhere yet.
 func open(t *testing.T, browser context.Context, store string) *visit {
 	t.Helper()
-	limits, err := parseLimits([]string{"min-auto-delete=1s"})
+	limits, err := parseLimits("standard", []string{"min-auto-delete=1s"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -60,7 +61,10 @@ func execute(ctx context.Context, args, environ []string, s streams) (code int) 
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
-		kong.Vars{"version": version(), "limits": strings.Join(engine.LimitNames(), ", "), "data": tilde(defaultData())})
+		kong.Vars{
+			"version": version(), "data": tilde(defaultData()), "profiles": strings.Join(engine.Profiles(), ", "),
+			"limits": strings.Join(engine.LimitNames(), ", "), "features": strings.ReplaceAll(engine.Features(math.MaxUint8).String(), ",", ", "),
+		})
 	if err != nil {
 		panic(err) // the struct above is wrong
 	}

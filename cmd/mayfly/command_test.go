@@ -39,6 +39,8 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"a folder to configure": {[]string{"--config", ".", "--store", "memory:"}, nil, exitFailed, "is a folder, not a file"},
 		"an unknown variable":   {nil, []string{"PATH=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS="}, exitUsage, "no variable MAYFLY_BOGUS, MAYFLY_HTPP"},
 		"an unknown level":      {[]string{"--log-level", "loud"}, nil, exitUsage, "--log-level"},
+		"an unknown profile":    {[]string{"--profile", "gold"}, nil, exitUsage, `--profile must be one of "standard","premium","basic","emulator" but got "gold"`},
+		"an unknown feature":    {[]string{"--limit", "without=topics,dreams"}, nil, exitFailed, `there is no feature called "dreams"; there are topics, sessions, duplicate-detection`},
 		"a bad limit":           {[]string{"--limit", "colour=red"}, nil, exitFailed, `there is no limit called "colour"`},
 		"a limit without value": {[]string{"--limit", "entities"}, nil, exitFailed, "--limit is written NAME=VALUE"},
 		"a bad value":           {[]string{"--limit", "entities=many"}, nil, exitFailed, "whole number"},
@@ -79,7 +81,7 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	out, _, code := typed(t, "", "serve", "--help")
-	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--limit", "min-auto-delete", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
+	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--limit", "min-auto-delete", "--profile=\"standard\"", "premium, basic, emulator", "$MAYFLY_PROFILE", "auto-delete-on-idle", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
 		if code != exitOK || !strings.Contains(out, want) {
 			t.Errorf("%d, and nothing is said of %s in\n%s", code, want, out)
 		}
@@ -92,7 +94,7 @@ func TestHelp(t *testing.T) {
 func TestVariablesAreFlags(t *testing.T) {
 	for name, text := range map[string]string{
 		"MAYFLY_HTTP": "127.0.0.1:0", "MAYFLY_ADMIN": "127.0.0.1:0", "MAYFLY_STORE": "memory:", "MAYFLY_READY_JSON": "true",
-		"MAYFLY_NAMESPACE": "fromvariable", "MAYFLY_LIMIT": "min-auto-delete=1s,peek-count=3", "MAYFLY_ALLOW_HOST": "a.example,b.example",
+		"MAYFLY_NAMESPACE": "fromvariable", "MAYFLY_PROFILE": "emulator", "MAYFLY_LIMIT": "min-auto-delete=1s,without=topics,sessions,peek-count=3", "MAYFLY_ALLOW_HOST": "a.example,b.example",
 		"MAYFLY_LOG_LEVEL": "error",
 	} {
 		t.Setenv(name, text)

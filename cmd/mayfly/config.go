@@ -20,18 +20,18 @@ import (
 // Config is what a server is started with. The zero value is the command line
 // without flags.
 type Config struct {
-	HTTP         string        // zero: 127.0.0.1:8080
-	Admin        string        // zero: 127.0.0.1:5300
-	AMQP         string        // only checked; zero: none
-	Store        string        // URL; zero: sqlite: and the user's data folder
-	Wait         time.Duration // how long to try to reach the store at the start; zero: one try
-	Lease        time.Duration // how long others wait for this server's silence; zero: 5 s
-	Advertise    string        // URL that others tell people; zero: the dashboard's address
-	Definition   string        // path of a Config.json; zero: none
-	Namespace    string        // zero: the definition's, or default
-	Limits       *engine.Limits
-	HistoryFor   time.Duration // how long history is kept; zero: a week; negative: no bound
-	HistoryBytes int64         // how much history is kept; zero: 256 MiB; negative: no bound
+	HTTP         string         // zero: 127.0.0.1:8080
+	Admin        string         // zero: 127.0.0.1:5300
+	AMQP         string         // only checked; zero: none
+	Store        string         // URL; zero: sqlite: and the user's data folder
+	Wait         time.Duration  // how long to try to reach the store at the start; zero: one try
+	Lease        time.Duration  // how long others wait for this server's silence; zero: 5 s
+	Advertise    string         // URL that others tell people; zero: the dashboard's address
+	Definition   string         // path of a Config.json; zero: none
+	Namespace    string         // zero: the definition's, or default
+	Limits       *engine.Limits // zero: engine.DefaultLimits; not changed
+	HistoryFor   time.Duration  // how long history is kept; zero: a week; negative: no bound
+	HistoryBytes int64          // how much history is kept; zero: 256 MiB; negative: no bound
 	Insecure     bool
 	AllowHosts   []string
 	ReadyJSON    bool
@@ -57,10 +57,12 @@ func (c *Config) complete() error {
 	if c.open == nil {
 		c.open = storage.Open
 	}
-	if c.Limits == nil {
-		l := engine.DefaultLimits()
-		c.Limits = &l
+	limits := engine.DefaultLimits()
+	if c.Limits != nil {
+		limits = *c.Limits
 	}
+	limits.Namespace = c.Namespace
+	c.Limits = &limits
 	if c.Store == "" {
 		path := defaultData()
 		if path == "" {

@@ -52,6 +52,7 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 		return err
 	}
 	c.Namespace = cmp.Or(c.Namespace, want.Namespace, "default")
+	c.Limits.Namespace = c.Namespace
 	dashboard, err := listen(ctx, "--http", c.HTTP, c.Insecure)
 	if err != nil {
 		return err

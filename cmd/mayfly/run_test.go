@@ -183,7 +183,7 @@ func TestDefinitionIsApplied(t *testing.T) {
 }
 
 func TestLimitReachesTheEngine(t *testing.T) {
-	limits, err := parseLimits([]string{"min-auto-delete=2s", "message-size=10"})
+	limits, err := parseLimits("standard", []string{"min-auto-delete=2s", "message-size=10"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,11 +386,11 @@ func TestDataFolder(t *testing.T) {
 }
 
 func FuzzLimits(f *testing.F) {
-	for _, s := range []string{"min-auto-delete=2s", "message-size=10", "x", "=", "max-ttl=never", "entities=-1", "min-lock=PT5S", "receives=1e3", "batch-size=99999999999999999999"} {
+	for _, s := range []string{"min-auto-delete=2s", "message-size=10", "x", "=", "max-ttl=never", "entities=-1", "min-lock=PT5S", "receives=1e3", "batch-size=99999999999999999999", "without=topics,sessions"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		l, err := parseLimits([]string{s})
+		l, err := parseLimits("emulator", []string{s})
 		if err != nil {
 			if strings.Contains(err.Error(), engine.ErrArgument.Error()) {
 				t.Errorf("%v is not for people", err)
@@ -401,7 +401,7 @@ func FuzzLimits(f *testing.F) {
 		if name = strings.TrimSpace(name); !strings.Contains(fmt.Sprint(engine.LimitNames()), name) {
 			t.Errorf("%q set something", s)
 		}
-		if again, err := parseLimits([]string{s, s}); err != nil || again != l {
+		if again, err := parseLimits("emulator", []string{s, s}); err != nil || again != l {
 			t.Errorf("twice it is %v, %v", again, err)
 		}
 	})

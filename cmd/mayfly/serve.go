@@ -24,7 +24,8 @@ type serveCommand struct {
 	} `embed:"" prefix:"history-"`
 	Config    string   `placeholder:"FILE" type:"path" env:"MAYFLY_CONFIG" help:"A Config.json of the Service Bus emulator: what it names is created or updated, nothing is deleted."`
 	Namespace string   `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Name of the namespace; wins over the one in --config. Default: the file's, or default."`
-	Limit     []string `placeholder:"NAME=VALUE" env:"MAYFLY_LIMIT" help:"A quota or a minimum; may be repeated. There are ${limits}."`
+	Profile   string   `enum:"${profiles}" default:"standard" env:"MAYFLY_PROFILE" help:"Whose limits and defaults: those of a tier of Service Bus, or of its emulator: ${profiles}."`
+	Limit     []string `placeholder:"NAME=VALUE" env:"MAYFLY_LIMIT" help:"One value other than the profile's; may be repeated. There are ${limits}; without names what there is not: ${features}."`
 	Insecure  bool     `env:"MAYFLY_INSECURE" help:"Permit addresses beyond loopback. There is no authentication: whoever reaches a port may do everything."`
 	AllowHost []string `placeholder:"NAME" env:"MAYFLY_ALLOW_HOST" help:"A further name by which requests may call the server, beside loopback's and the addresses above; may be repeated."`
 	ReadyJSON bool     `name:"ready-json" env:"MAYFLY_READY_JSON" help:"Print the block at the start as one line of JSON."`
@@ -33,7 +34,7 @@ type serveCommand struct {
 
 // Run starts the server and returns when it has stopped.
 func (c *serveCommand) Run(ctx context.Context, s streams) error {
-	limits, err := parseLimits(c.Limit)
+	limits, err := parseLimits(c.Profile, c.Limit)
 	if err != nil {
 		return err
 	}
@@ -65,10 +66,13 @@ func (e *limitError) Error() string {
 
 func (e *limitError) Unwrap() error { return e.err }
 
-// parseLimits reads --limit flags over the defaults.
-func parseLimits(given []string) (engine.Limits, error) {
-	limits := engine.DefaultLimits()
-	for _, g := range given {
+// parseLimits reads --limit flags over a profile.
+func parseLimits(profile string, given []string) (engine.Limits, error) {
+	limits, err := engine.Profile(profile)
+	if err != nil {
+		return limits, fmt.Errorf("--profile: %w", err)
+	}
+	for _, g := range rejoined(given) {
 		name, value, ok := strings.Cut(g, "=")
 		if !ok {
 			return limits, fmt.Errorf("--limit is written NAME=VALUE, such as min-auto-delete=5s, not %q", g)
@@ -78,4 +82,17 @@ func parseLimits(given []string) (engine.Limits, error) {
 		}
 	}
 	return limits, nil
+}
+
+// rejoined puts a list of features together again: a comma stands between
+// limits as well.
+func rejoined(given []string) (out []string) {
+	for _, g := range given {
+		if last := len(out) - 1; last >= 0 && strings.HasPrefix(out[last], "without=") && !strings.Contains(g, "=") {
+			out[last] += "," + g
+			continue
+		}
+		out = append(out, g)
+	}
+	return out
 }
