@@ -294,6 +294,41 @@ func loads(b *testing.B, path string, n int, cold bool) {
 	}
 }
 
+// BenchmarkLoadSeen opens a store that remembers a million ids, many or one of
+// which were accepted at once, and reads them.
+func BenchmarkLoadSeen(b *testing.B) {
+	const ids = 1_000_000
+	for _, together := range []int{1000, 16, 1} {
+		b.Run(fmt.Sprintf("together=%d", together), func(b *testing.B) {
+			s, path := openBench(b)
+			for n := 0; n < ids/together; {
+				batch := &engine.Batch{Hard: true, Now: 2}
+				for range min(1+10_000/together, ids/together-n) {
+					n++
+					batch.Seen = append(batch.Seen, engine.Seen{Holder: benchHolder, N: uint64(n), At: 1_784_000_000_000, Digests: make([]engine.Digest, together)})
+				}
+				must(b, s.Commit(b.Context(), batch))
+			}
+			must(b, s.Close())
+			for b.Loop() {
+				s, err := sqlite.Open(b.Context(), path, sqlite.Options{})
+				must(b, err)
+				got := 0
+				for r, err := range s.Load(b.Context()) {
+					must(b, err)
+					if v, ok := r.(engine.Seen); ok {
+						got += len(v.Digests)
+					}
+				}
+				must(b, s.Close())
+				if got != ids {
+					b.Fatalf("%d ids", got)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkBody(b *testing.B) {
 	n := max(stored(), 20_000)
 	s, _ := openBench(b)

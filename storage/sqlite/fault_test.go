@@ -29,11 +29,13 @@ func mustCommit(t *testing.T, s *Store, b *engine.Batch) {
 	}
 }
 
-// held is how many messages Load yields, and the clock. History must not have
-// what was not done.
+// held is how many messages Load yields, and the clock. What came with them must
+// be of the same batches: the last of those that batchOf made, if there is one,
+// has set the session's state, and all that were made are seen. History must not
+// have what was not done.
 func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 	t.Helper()
-	there := map[engine.Key]bool{}
+	there, seen, last, first := map[engine.Key]bool{}, map[engine.Digest]bool{}, "", ""
 	for r, err := range s.Load(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +46,24 @@ func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 			there[r.Key] = true
 		case engine.Clock:
 			now = r.Now
+		case engine.Session:
+			first = r.State
+		case engine.Seen:
+			if last = fmt.Sprint(r.N); engine.Instant(r.N) != r.At {
+				t.Errorf("number %d was seen at %d", r.N, r.At)
+			}
+			for _, d := range r.Digests {
+				seen[d] = true
+			}
 		}
+	}
+	for k := range there {
+		if !seen[digestOf(k)] {
+			t.Errorf("message %d is not seen", k)
+		}
+	}
+	if first != last {
+		t.Errorf("a session is of batch %q, what was seen of batch %q", first, last)
 	}
 	for _, e := range past(t, s, engine.PastQuery{Audit: true}) {
 		if k := e.Message.Key; k != 0 && !there[k] {
@@ -132,6 +151,9 @@ func TestRefusedWrites(t *testing.T) {
 			}
 			if n, _ := held(t, s); n != want {
 				t.Fatalf("write %d fails with %v: %d messages; want %d", nth, reason, n, want)
+			}
+			if n := count(t, s, "seen"); n != int64(i+1) {
+				t.Fatalf("write %d fails with %v: %d rows of what was seen; want %d", nth, reason, n, i+1)
 			}
 			if i > 0 {
 				continue // what a crash brings up does not depend on the reason

@@ -80,13 +80,19 @@ func (f *faultyFile) Sync(flags vfs.SyncFlag) error {
 	return f.osFile.Sync(flags)
 }
 
-// batchOf is n messages in a queue of their own, from key on, with bodies.
+// batchOf is n messages in a queue of their own, from key on, with bodies. The
+// queue has seen them, and a session has the first key as its state.
 func batchOf(key engine.Key, n int) *engine.Batch {
 	b := &engine.Batch{Hard: true, Now: engine.Instant(key), Entities: []engine.Entity{{ID: 7, Kind: engine.Queue, Path: "q"}}}
+	b.Sessions = []engine.Session{{Holder: 7, ID: "first", State: fmt.Sprint(key)}}
+	b.Seen = []engine.Seen{{Holder: 7, N: uint64(key), At: b.Now}}
 	for k := key; k < key+engine.Key(n); k++ {
+		b.Seen[0].Digests = append(b.Seen[0].Digests, digestOf(k))
 		b.Messages = append(b.Messages, engine.Message{Key: k, Content: k, Holder: 7, Seq: engine.Seq(k)})
 		b.Contents = append(b.Contents, engine.StoredContent{Key: k, Content: "c"})
 		b.Bodies = append(b.Bodies, engine.Body{Key: k, Bytes: bytes.Repeat([]byte{byte(k)}, 1000)})
 	}
 	return b
 }
+
+func digestOf(k engine.Key) engine.Digest { return engine.Digest{byte(k), byte(k >> 8), byte(k >> 16)} }

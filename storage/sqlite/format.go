@@ -12,27 +12,33 @@ import (
 // applicationID marks the file as ours ("Mayf"), for us and for file(1).
 const applicationID = 0x4d617966
 
-// schema.sql is the format that began, history.sql what came with format 2.
-// Together they are what a new file gets.
+// What a new file gets, and what takes an older one a format further.
 var (
 	//go:embed schema.sql
 	schemaSQL string
 	//go:embed history.sql
 	historySQL string
+	//go:embed views.sql
+	viewsSQL string
+	//go:embed format-2.sql
+	toFormat2 string
+	//go:embed format-3.sql
+	toFormat3 string
 )
 
 // A format is a version of the file's layout. A change that an older broker
 // could not live with raises it, adds a step, and puts a store written by the
-// former into testdata. A step stays what it was: one that is made of a whole
-// file gets a copy of it before that file changes.
+// former into testdata. A step stays what it was. Views are no part of steps:
+// they are made anew behind the last one.
 type format struct {
 	version int64
-	schema  string           // of a new file
+	schema  string           // of a new file, but for the views
 	steps   map[int64]string // from that version to the next one
+	views   string           // in place of those there are
 }
 
 func current() *format {
-	return &format{version: 2, schema: schemaSQL + historySQL, steps: map[int64]string{1: historySQL}}
+	return &format{version: 3, schema: schemaSQL + historySQL, steps: map[int64]string{1: toFormat2, 2: toFormat3}, views: viewsSQL}
 }
 
 // prepare makes c's file one of this format: a new one is given the schema, an
@@ -72,8 +78,8 @@ func (f *format) create(c *sqlite3.Conn) error {
 	if err := c.Exec("PRAGMA journal_mode=WAL"); err != nil {
 		return err
 	}
-	return c.Exec(fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA application_id=%d; PRAGMA user_version=%d; INSERT INTO store VALUES (1, 0); COMMIT",
-		f.schema, applicationID, f.version))
+	return c.Exec(fmt.Sprintf("BEGIN IMMEDIATE; %s; %s; PRAGMA application_id=%d; PRAGMA user_version=%d; INSERT INTO store VALUES (1, 0); COMMIT",
+		f.schema, f.views, applicationID, f.version))
 }
 
 // migrate copies the file as it is to a backup beside it, then takes every step
@@ -99,6 +105,9 @@ func (f *format) migrate(c *sqlite3.Conn, path string, from int64) (backup strin
 		if err != nil {
 			return "", errors.Join(err, c.Exec("ROLLBACK"))
 		}
+	}
+	if err := c.Exec(f.views); err != nil {
+		return "", errors.Join(err, c.Exec("ROLLBACK"))
 	}
 	if err := c.Exec(fmt.Sprintf("PRAGMA user_version=%d; COMMIT", f.version)); err != nil {
 		return "", err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,8 @@ import (
 // reads those there are. Do so once for each format, before it is released.
 const writeTestdata = "MAYFLY_WRITE_TESTDATA"
 
-// formatOne is what testdata/format-1.gz holds, in the order of Load, and those
-// of later formats too. Fields that come later are zero in it.
+// formatOne is what testdata/format-1.gz holds, in the order of Load, and that of
+// format 2 too. Fields that come later are zero in it.
 func formatOne() []engine.Record {
 	content := engine.Content{MessageID: "order-17", Subject: "paid", ContentType: "text/plain", TTL: time.Hour,
 		Properties: value.Properties{{Name: "euros", Value: value.OfInt(42)}}, BodySize: 5}
@@ -57,6 +58,38 @@ func formatOne() []engine.Record {
 	}
 }
 
+// formatThree is what testdata/format-3.gz holds: what is of formatOne with the
+// fields that came, and what is new.
+func formatThree() []engine.Record {
+	all := formatOne()
+	for i, r := range all {
+		switch r := r.(type) {
+		case engine.Entity:
+			r.TransferID = 1<<40 | engine.HolderID(20+i)
+			all[i] = r
+		case engine.Rule:
+			r.Filter.Parameters = value.Properties{{Name: "@a", Value: value.OfInt(1)}}
+			all[i] = r
+		case engine.Meter:
+			r.Duplicates = 1 << 40
+			all[i] = r
+		case engine.Message:
+			if r.Hops = 4; r.Extra != nil {
+				r.Extra.Rewritten, r.Extra.Stays = engine.Content{MessageID: "order-18", BodySize: 600_000}.Pack(), true
+			}
+			all[i] = r
+		}
+	}
+	orders := engine.HolderID(1<<40 | 1)
+	return slices.Insert(all, 6, []engine.Record{
+		engine.Session{Holder: orders, ID: "", State: "of no name", ChangedAt: 1784000000010},
+		engine.Session{Holder: orders, ID: "A/ä\x00\xff", State: "\x00\xff", ChangedAt: 1784000000011},
+		engine.Session{Holder: orders, ID: "a"},
+		engine.Seen{Holder: orders, N: 7, At: 1784000000012, Digests: []engine.Digest{{0: 1, 15: 2}, {}}},
+		engine.Seen{Holder: orders, N: 9, At: 1784000000013, Digests: []engine.Digest{{3}}},
+	}...)
+}
+
 // formatTwo is the history in testdata/format-2.gz, newest first.
 func formatTwo() []engine.PastEvent {
 	records := formatOne()
@@ -85,6 +118,10 @@ func batchFrom(records []engine.Record) *engine.Batch {
 			b.Rules = append(b.Rules, r)
 		case engine.Meter:
 			b.Meters = append(b.Meters, r)
+		case engine.Session:
+			b.Sessions = append(b.Sessions, r)
+		case engine.Seen:
+			b.Seen = append(b.Seen, r)
 		case engine.StoredContent:
 			b.Contents = append(b.Contents, r)
 		case engine.Message:
@@ -98,14 +135,17 @@ func TestFormats(t *testing.T) {
 	if os.Getenv(writeTestdata) != "" {
 		writeFormat(t, fileOf(current().version))
 	}
-	for version, history := range map[int64][]engine.PastEvent{1: nil, 2: formatTwo()} {
-		t.Run(fmt.Sprint(version), func(t *testing.T) { testFormat(t, version, history) })
+	for version, holds := range map[int64]struct {
+		records []engine.Record
+		history []engine.PastEvent
+	}{1: {formatOne(), nil}, 2: {formatOne(), formatTwo()}, 3: {formatThree(), formatTwo()}} {
+		t.Run(fmt.Sprint(version), func(t *testing.T) { testFormat(t, version, holds.records, holds.history) })
 	}
 }
 
 func fileOf(version int64) string { return fmt.Sprintf("testdata/format-%d.gz", version) }
 
-func testFormat(t *testing.T, version int64, history []engine.PastEvent) {
+func testFormat(t *testing.T, version int64, records []engine.Record, history []engine.PastEvent) {
 	file := fileOf(version)
 	packed, err := os.Open(file)
 	if err != nil {
@@ -119,7 +159,7 @@ func testFormat(t *testing.T, version int64, history []engine.PastEvent) {
 		t.Errorf("epoch %d; want 2", s.Epoch())
 	}
 	got := loaded(t, s)
-	if d := cmp.Diff(formatOne(), got, cmp.Comparer(func(a, b value.Value) bool { return a == b })); d != "" {
+	if d := cmp.Diff(records, got, cmp.Comparer(func(a, b value.Value) bool { return a == b })); d != "" {
 		t.Errorf("%s (-want +got):\n%s", file, d)
 	}
 	for k, want := range map[engine.Key][]byte{1<<40 | 6: []byte("hello"), 1<<40 | 7: largeBodyOfFormatOne} {
@@ -146,6 +186,33 @@ func testFormat(t *testing.T, version int64, history []engine.PastEvent) {
 	if migrated := err == nil; migrated != (version < current().version) {
 		t.Errorf("a backup of format %d: %v", version, err)
 	}
+	fresh := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
+	if d := cmp.Diff(layout(t, fresh), layout(t, s)); d != "" {
+		t.Errorf("%s is not laid out as a new file is (-new +migrated):\n%s", file, d)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got = loaded(t, openAt(t, path, Options{}))
+	if n := len(got); n != len(records)+1+2+10+10 {
+		t.Errorf("%d records when it is opened again", n)
+	}
+}
+
+// layout is what there is in a file: tables with their columns in order, indexes
+// and views.
+func layout(t *testing.T, s *Store) (all []string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := each(s.w.c, `SELECT m.type || ' ' || m.name || coalesce(' ' || c.cid || ' ' || c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || c.pk, m.sql)
+		FROM sqlite_schema m LEFT JOIN pragma_table_info(m.name) c ON m.type = 'table' ORDER BY m.type, m.name, c.cid`, func(r *row) bool {
+		all = append(all, r.text())
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func writeFormat(t *testing.T, file string) {
@@ -154,7 +221,7 @@ func writeFormat(t *testing.T, file string) {
 	if err := s.Stage(t.Context(), 1<<40|7, bytes.NewReader(largeBodyOfFormatOne)); err != nil {
 		t.Fatal(err)
 	}
-	b := batchFrom(formatOne())
+	b := batchFrom(formatThree())
 	b.Bodies = []engine.Body{{Key: 1<<40 | 6, Bytes: []byte("hello")}}
 	history := formatTwo()
 	b.Audit = []engine.Event{history[2].Event, history[0].Event}
@@ -224,7 +291,7 @@ func TestForeignAndNewerFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ sql, want string }{
-		"newer":          {"PRAGMA user_version=3", "was written by a newer Mayfly: it has format 3, and this version knows formats up to 2"},
+		"newer":          {"PRAGMA user_version=4", "was written by a newer Mayfly: it has format 4, and this version knows formats up to 3"},
 		"somebody's":     {"PRAGMA application_id=0; CREATE TABLE theirs(x)", "is not a Mayfly store: it is the SQLite file of another program"},
 		"somebody's own": {"PRAGMA application_id=77", "is not a Mayfly store: it is the SQLite file of another program"},
 	} {

@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	putHistory = `INSERT OR IGNORE INTO history (at, epoch, n, kind, audit, notable, key, path, to_path, actor, reason, count, packed)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)`
+	putHistory = `INSERT OR IGNORE INTO history (at, epoch, n, kind, audit, notable, key, path, to_path, actor, reason, count, packed, session)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 	addToHistorySize = "UPDATE history_size SET bytes = bytes + ?"
 
 	// Both delete the first rows from some place on and yield what was packed in
@@ -75,6 +75,7 @@ func (w *writer) remember(epoch uint64, events []engine.Event) error {
 		r.putText(e.Reason)
 		r.putSome(e.Count)
 		r.putBytes(w.scratch)
+		r.putText(e.Session)
 		if err := r.run(); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ CREATE TABLE history (
 	reason  TEXT,
 	count   INTEGER,          -- messages concerned
 	packed  BLOB NOT NULL,    -- all of it
+	session TEXT,             -- which one it is about
 	PRIMARY KEY (at, epoch, n)
 ) WITHOUT ROWID;
 
@@ -27,9 +28,3 @@ CREATE TABLE history_size (
 	bytes INTEGER NOT NULL
 );
 INSERT INTO history_size VALUES (1, 0);
-
--- Latest first.
-CREATE VIEW activity AS
-SELECT strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS at,
-	kind, path, to_path, actor, reason, count, key AS message, coalesce(audit, 0) AS audit
-FROM history ORDER BY history.at DESC, epoch DESC, n DESC;

@@ -65,16 +65,26 @@ func (l *loader) all() error {
 		}},
 		{getEntities(), func(r *row) (engine.Record, error) {
 			e := r.entity()
-			l.claimed[e.ID], l.claimed[e.DeadLetterID] = !gone[e.ID], !gone[e.DeadLetterID]
+			for _, place := range []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID} {
+				l.claimed[place] = place != 0 && !gone[place]
+			}
 			return e, nil
 		}},
 		{getRules, func(r *row) (engine.Record, error) {
-			v := r.rule()
-			return l.of(v.Subscription, v), nil
+			v, err := r.rule()
+			return l.of(v.Subscription, v), err
 		}},
 		{getMeters, func(r *row) (engine.Record, error) {
 			v := r.meter()
 			return l.of(v.Holder, v), nil
+		}},
+		{getSessions, func(r *row) (engine.Record, error) {
+			v := r.session()
+			return l.of(v.Holder, v), nil
+		}},
+		{getSeen, func(r *row) (engine.Record, error) {
+			v, err := r.seen()
+			return l.of(v.Holder, v), err
 		}},
 		{getContents, func(r *row) (engine.Record, error) {
 			return engine.StoredContent{Key: engine.Key(r.int()), Content: engine.Packed(r.bytes())}, nil
@@ -96,7 +106,7 @@ func (l *loader) all() error {
 
 // of is v if its holder is claimed, else nothing.
 func (l *loader) of(h engine.HolderID, v engine.Record) engine.Record {
-	if h == 0 || !l.claimed[h] {
+	if !l.claimed[h] {
 		return nil
 	}
 	return v

@@ -79,7 +79,7 @@ func filled(t *testing.T, path string) *Store {
 	if err := s.Stage(t.Context(), 1<<40|7, bytes.NewReader(largeBodyOfFormatOne)); err != nil {
 		t.Fatal(err)
 	}
-	b := batchFrom(formatOne())
+	b := batchFrom(formatThree())
 	b.Bodies = []engine.Body{{Key: 1<<40 | 6, Bytes: []byte("hello")}}
 	b.Audit = []engine.Event{formatTwo()[2].Event}
 	mustCommit(t, s, b)
@@ -123,7 +123,7 @@ func sees(t *testing.T, l *Snapshot) {
 			}
 		}
 	}
-	sameAs(t, "records", formatOne(), records)
+	sameAs(t, "records", formatThree(), records)
 	sameAs(t, "history", formatTwo(), collected(t, l.Past(t.Context(), engine.PastQuery{})))
 	sameAs(t, "two of the history", formatTwo()[:2], collected(t, l.Past(t.Context(), engine.PastQuery{Limit: 2})))
 	if _, err := l.Body(t.Context(), 99); !errors.Is(err, engine.ErrMessageNotFound) {
@@ -144,7 +144,7 @@ func TestLookBesideAnOwner(t *testing.T) {
 	l := lookAt(t, path)
 	sees(t, l)
 	// What happens meanwhile it does not see, not even that a body goes.
-	drop := &engine.Batch{Hard: true, Now: 1784000009999, DropHolders: []engine.HolderID{1<<40 | 1, 1<<40 | 2}, DropMessages: []engine.Key{1<<40 | 6, 1<<40 | 7},
+	drop := &engine.Batch{Hard: true, Now: 1784000009999, DropHolders: []engine.HolderID{1<<40 | 1, 1<<40 | 2, 1<<40 | 21}, DropMessages: []engine.Key{1<<40 | 6, 1<<40 | 7},
 		DropContents: []engine.DroppedContent{{Key: 1<<40 | 6, HasBody: true}, {Key: 1<<40 | 7, HasBody: true}}}
 	mustCommit(t, s, drop)
 	if err := s.sweep(t.Context()); err != nil {

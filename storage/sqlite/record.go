@@ -15,17 +15,20 @@ import (
 // NULL wherever zero means never, unset or a default.
 
 const (
-	putRule  = "INSERT OR REPLACE INTO rule (subscription, folded, name, filter_kind, filter, action, created_at) VALUES (?,?,?,?,?,?,?)"
-	getRules = "SELECT subscription, name, filter_kind, filter, action, created_at FROM rule"
+	putRule  = "INSERT OR REPLACE INTO rule (subscription, folded, name, filter_kind, filter, action, created_at, parameters) VALUES (?,?,?,?,?,?,?,?)"
+	getRules = "SELECT subscription, name, filter_kind, filter, action, created_at, parameters FROM rule"
 
-	putMeter  = "INSERT OR REPLACE INTO meter (holder, next_seq, last_used, accessed_at) VALUES (?,?,?,?)"
-	getMeters = "SELECT holder, next_seq, last_used, accessed_at FROM meter"
+	putMeter  = "INSERT OR REPLACE INTO meter (holder, next_seq, last_used, accessed_at, duplicates) VALUES (?,?,?,?,?)"
+	getMeters = "SELECT holder, next_seq, last_used, accessed_at, duplicates FROM meter"
 
-	plainColumns = "key, holder, seq, state, content, enqueued_seq, enqueued_at, expires_at, scheduled_for, locked_until, nonce, delivery_count"
-	extraColumns = "dead_lettered, dead_letter_reason, dead_letter_description, dead_letter_source, dead_at, deferred_at, done_by, properties"
+	putSession  = "INSERT OR REPLACE INTO session (holder, id, state, changed_at) VALUES (?,?,?,?)"
+	getSessions = "SELECT holder, id, state, changed_at FROM session"
 
-	putPlain    = "INSERT OR REPLACE INTO message (" + plainColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
-	putExtra    = "INSERT OR REPLACE INTO message (" + plainColumns + ", " + extraColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+	plainColumns = "key, holder, seq, state, content, enqueued_seq, enqueued_at, expires_at, scheduled_for, locked_until, nonce, delivery_count, hops"
+	extraColumns = "dead_lettered, dead_letter_reason, dead_letter_description, dead_letter_source, dead_at, deferred_at, done_by, properties, rewritten, stays"
+
+	putPlain    = "INSERT OR REPLACE INTO message (" + plainColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
+	putExtra    = "INSERT OR REPLACE INTO message (" + plainColumns + ", " + extraColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 	getMessages = "SELECT " + plainColumns + ", " + extraColumns + " FROM message"
 
 	putContent  = "INSERT OR REPLACE INTO content (key, packed) VALUES (?,?)"
@@ -67,6 +70,7 @@ func entityFields(e *engine.Entity) []field {
 		{"forward_to", &c.ForwardTo},
 		{"forward_dead_lettered_to", &c.ForwardDeadLetteredMessagesTo},
 		{"user_metadata", &c.UserMetadata},
+		{"transfer_id", &e.TransferID},
 	}
 }
 
@@ -250,6 +254,28 @@ func (r *row) putRule(v engine.Rule) {
 	r.putText(v.Filter.Text)
 	r.putText(v.Action)
 	r.putSome(int64(v.CreatedAt))
+	r.putProperties(v.Filter.Parameters)
+}
+
+// putProperties puts NULL for none.
+func (r *row) putProperties(p value.Properties) {
+	if len(p) == 0 {
+		r.putNull()
+		return
+	}
+	r.putBytes(p.Append(nil))
+}
+
+func (r *row) properties() (value.Properties, error) {
+	b := r.bytes()
+	if len(b) == 0 {
+		return nil, nil
+	}
+	p, rest, err := value.ParseProperties(b)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%w: %d bytes follow them", value.ErrCorrupt, len(rest))
+	}
+	return p, err
 }
 
 // putName puts text that is part of an identity, and so never NULL.
@@ -260,14 +286,18 @@ func (r *row) putName(v string) {
 	}
 }
 
-func (r *row) rule() engine.Rule {
-	return engine.Rule{
+func (r *row) rule() (v engine.Rule, err error) {
+	v = engine.Rule{
 		Subscription: engine.HolderID(r.int()),
 		Name:         r.text(),
 		Filter:       engine.Filter{Kind: engine.FilterKind(r.int()), Text: r.text()},
 		Action:       r.text(),
 		CreatedAt:    engine.Instant(r.int()),
 	}
+	if v.Filter.Parameters, err = r.properties(); err != nil {
+		return v, fmt.Errorf("rule %q of %d: %w", v.Name, v.Subscription, err)
+	}
+	return v, nil
 }
 
 func (r *row) putMeter(v engine.Meter) {
@@ -275,6 +305,7 @@ func (r *row) putMeter(v engine.Meter) {
 	r.putInt(int64(v.NextSeq))
 	r.putSome(int64(v.LastUsed))
 	r.putSome(int64(v.AccessedAt))
+	r.putSome(int64(v.Duplicates))
 }
 
 func (r *row) meter() engine.Meter {
@@ -283,6 +314,16 @@ func (r *row) meter() engine.Meter {
 		NextSeq:    engine.Seq(r.int()),
 		LastUsed:   engine.Instant(r.int()),
 		AccessedAt: engine.Instant(r.int()),
+		Duplicates: uint64(r.int()),
+	}
+}
+
+func (r *row) session() engine.Session {
+	return engine.Session{
+		Holder:    engine.HolderID(r.int()),
+		ID:        r.text(),
+		State:     string(r.bytes()),
+		ChangedAt: engine.Instant(r.int()),
 	}
 }
 
@@ -299,6 +340,7 @@ func (r *row) putPlain(m *engine.Message) {
 	r.putSome(int64(m.LockedUntil))
 	r.putInt(int64(m.Nonce))
 	r.putInt(int64(m.DeliveryCount))
+	r.putSome(int64(m.Hops))
 }
 
 func (r *row) putExtra(x *engine.Extra) {
@@ -309,11 +351,13 @@ func (r *row) putExtra(x *engine.Extra) {
 	r.putSome(int64(x.DeadAt))
 	r.putSome(int64(x.DeferredAt))
 	r.putText(x.By)
-	if len(x.Properties) == 0 {
+	r.putProperties(x.Properties)
+	if x.Rewritten == "" {
 		r.putNull()
-		return
+	} else {
+		r.putBytes([]byte(x.Rewritten))
 	}
-	r.putBytes(x.Properties.Append(nil))
+	r.putSome(flag(x.Stays))
 }
 
 func (r *row) message() (engine.Message, error) {
@@ -330,6 +374,7 @@ func (r *row) message() (engine.Message, error) {
 		LockedUntil:   engine.Instant(r.int()),
 		Nonce:         uint64(r.int()),
 		DeliveryCount: uint32(r.int()),
+		Hops:          uint8(r.int()),
 	}
 	if r.st.ColumnType(r.n) == sqlite3.NULL {
 		return m, nil
@@ -342,8 +387,8 @@ func (r *row) message() (engine.Message, error) {
 	return m, nil
 }
 
-func (r *row) extra() (*engine.Extra, error) {
-	x := &engine.Extra{
+func (r *row) extra() (x *engine.Extra, err error) {
+	x = &engine.Extra{
 		DeadLettered: r.int() != 0,
 		Reason:       r.text(),
 		Description:  r.text(),
@@ -352,15 +397,10 @@ func (r *row) extra() (*engine.Extra, error) {
 		DeferredAt:   engine.Instant(r.int()),
 		By:           r.text(),
 	}
-	if b := r.bytes(); len(b) > 0 {
-		p, rest, err := value.ParseProperties(b)
-		if err != nil {
-			return nil, err
-		}
-		if len(rest) > 0 {
-			return nil, fmt.Errorf("%w: %d bytes follow them", value.ErrCorrupt, len(rest))
-		}
-		x.Properties = p
+	if x.Properties, err = r.properties(); err != nil {
+		return nil, err
 	}
+	x.Rewritten = engine.Packed(r.bytes())
+	x.Stays = r.int() != 0
 	return x, nil
 }

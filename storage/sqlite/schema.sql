@@ -1,7 +1,8 @@
--- A Mayfly store: one namespace per file. history.sql is the rest of it.
+-- A Mayfly store: one namespace per file. history.sql and views.sql are the
+-- rest of it.
 --
--- Tables are what the broker reads and writes; the views at the end are for
--- people, and read like a namespace with its times spelt out. Times are
+-- Tables are what the broker reads and writes; the views are for people, and
+-- read like a namespace with its times spelt out. Times are
 -- milliseconds since 1970 UTC, durations nanoseconds; NULL is never, unset or
 -- the documented default. Keys are the epoch in the upper 24 bits and a counter
 -- below. Look as long as you like, also while the broker runs; what you write
@@ -39,7 +40,8 @@ CREATE TABLE entity (
 	requires_session                 INTEGER,
 	forward_to                       TEXT,
 	forward_dead_lettered_to         TEXT,
-	user_metadata                    TEXT
+	user_metadata                    TEXT,
+	transfer_id                      INTEGER  -- holder of what could not be sent on from here
 );
 
 CREATE TABLE rule (
@@ -50,6 +52,7 @@ CREATE TABLE rule (
 	filter       TEXT,
 	action       TEXT,
 	created_at   INTEGER,
+	parameters   BLOB,             -- what @names in the filter stand for
 	PRIMARY KEY (subscription, folded)
 ) WITHOUT ROWID;
 
@@ -57,15 +60,36 @@ CREATE TABLE rule (
 -- is the latest instant that it made anything durable at. It stands here because
 -- both change together, so a commit writes one page for the two.
 CREATE TABLE meter (
-	holder      INTEGER PRIMARY KEY, -- entity.id or entity.dead_letter_id
+	holder      INTEGER PRIMARY KEY, -- entity.id, entity.dead_letter_id or entity.transfer_id
 	next_seq    INTEGER NOT NULL,
 	last_used   INTEGER,
-	accessed_at INTEGER
+	accessed_at INTEGER,
+	duplicates  INTEGER  -- messages that were dropped as duplicates
 );
+
+-- The state of sessions; one whose state was never set, or was cleared, has no
+-- row.
+CREATE TABLE session (
+	holder     INTEGER NOT NULL, -- entity.id
+	id         TEXT NOT NULL,    -- as the sender wrote it
+	state      BLOB NOT NULL,
+	changed_at INTEGER,
+	PRIMARY KEY (holder, id)
+) WITHOUT ROWID;
+
+-- The ids of messages that an entity with duplicate detection accepted, a row
+-- for those that it accepted together.
+CREATE TABLE seen (
+	holder  INTEGER NOT NULL, -- entity.id
+	n       INTEGER NOT NULL, -- rises; the lowest ones go first
+	at      INTEGER NOT NULL,
+	digests BLOB NOT NULL,    -- of each id the first 16 bytes of its SHA-256
+	PRIMARY KEY (holder, n)
+) WITHOUT ROWID;
 
 CREATE TABLE message (
 	key                     INTEGER PRIMARY KEY,
-	holder                  INTEGER NOT NULL, -- entity.id or entity.dead_letter_id
+	holder                  INTEGER NOT NULL, -- as of meter
 	seq                     INTEGER NOT NULL,
 	state                   INTEGER NOT NULL, -- 0 active, 1 deferred, 2 scheduled
 	content                 INTEGER NOT NULL, -- content.key and body.key
@@ -83,7 +107,10 @@ CREATE TABLE message (
 	dead_at                 INTEGER,
 	deferred_at             INTEGER,
 	done_by                 TEXT,
-	properties              BLOB     -- changed by settlements
+	properties              BLOB,    -- changed by settlements
+	hops                    INTEGER, -- how often it was forwarded
+	rewritten               BLOB,    -- what rules made of content.packed; NULL: it is as sent
+	stays                   INTEGER  -- 1: a dead letter that is not forwarded
 );
 
 -- What senders wrote, but for the body; shared by the copies of a fan-out.
@@ -109,70 +136,15 @@ CREATE TABLE chunk (
 ) WITHOUT ROWID;
 
 -- Bodies that no content refers to: sent ahead of their message, or being
--- swept. Holders whose messages and rules are being swept.
+-- swept. Holders whose messages, rules, sessions and rows of seen are being
+-- swept, and those whose rows of seen are, up to a number.
 CREATE TABLE loose (
 	key INTEGER PRIMARY KEY
 );
 CREATE TABLE dropped (
 	holder INTEGER PRIMARY KEY
 );
-
-CREATE VIEW holders (id, path, dead_letter) AS
-SELECT id, path, 0 FROM entity
-UNION ALL
-SELECT dead_letter_id, path || '/$DeadLetterQueue', 1 FROM entity WHERE dead_letter_id IS NOT NULL;
-
-CREATE VIEW counts (holder, active, locked, deferred, scheduled) AS
-SELECT holder,
-	count(*) FILTER (WHERE locked_until IS NULL AND state = 0),
-	count(*) FILTER (WHERE locked_until IS NOT NULL),
-	count(*) FILTER (WHERE locked_until IS NULL AND state = 1),
-	count(*) FILTER (WHERE locked_until IS NULL AND state = 2)
-FROM message GROUP BY holder;
-
-CREATE VIEW entities AS
-SELECT e.kind, e.path,
-	coalesce(c.active, 0) AS active, coalesce(c.locked, 0) AS locked,
-	coalesce(c.deferred, 0) AS deferred, coalesce(c.scheduled, 0) AS scheduled,
-	coalesce(d.active + d.locked + d.deferred + d.scheduled, 0) AS dead_letters,
-	CASE coalesce(e.status, 0) WHEN 0 THEN 'Active' WHEN 1 THEN 'Disabled'
-		WHEN 3 THEN 'SendDisabled' WHEN 4 THEN 'ReceiveDisabled' ELSE e.status END AS status,
-	coalesce(e.lock_duration / 1e9, 60.0) AS lock_seconds,
-	e.default_message_time_to_live / 1e9 AS ttl_seconds,
-	e.auto_delete_on_idle / 1e9 AS auto_delete_on_idle_seconds,
-	coalesce(e.max_delivery_count, 10) AS max_delivery_count,
-	coalesce(e.dead_lettering_on_expiration, 0) AS dead_lettering_on_expiration,
-	strftime('%Y-%m-%dT%H:%M:%fZ', e.created_at / 1000.0, 'unixepoch') AS created_at,
-	strftime('%Y-%m-%dT%H:%M:%fZ', e.updated_at / 1000.0, 'unixepoch') AS updated_at,
-	strftime('%Y-%m-%dT%H:%M:%fZ', m.last_used / 1000.0, 'unixepoch') AS last_used
-FROM entity e
-LEFT JOIN counts c ON c.holder = e.id
-LEFT JOIN counts d ON d.holder = e.dead_letter_id
-LEFT JOIN meter m ON m.holder = e.id;
-
-CREATE VIEW queues AS SELECT * FROM entities WHERE kind = 1;
-CREATE VIEW topics AS SELECT * FROM entities WHERE kind = 2;
-CREATE VIEW subscriptions AS SELECT * FROM entities WHERE kind = 3;
-
--- A packed content begins with the message id, if there is one: the byte 1, the
--- length and the text.
-CREATE VIEW messages AS
-SELECT h.path, m.seq AS sequence_number,
-	CASE WHEN m.locked_until IS NOT NULL THEN 'Locked'
-		WHEN m.state = 0 THEN 'Active' WHEN m.state = 1 THEN 'Deferred' ELSE 'Scheduled' END AS state,
-	CASE WHEN hex(substr(c.packed, 1, 1)) = '01'
-		THEN CAST(substr(c.packed, 3, unicode(CAST(substr(c.packed, 2, 1) AS TEXT))) AS TEXT) END AS message_id,
-	m.delivery_count,
-	strftime('%Y-%m-%dT%H:%M:%fZ', m.enqueued_at / 1000.0, 'unixepoch') AS enqueued_at,
-	strftime('%Y-%m-%dT%H:%M:%fZ', m.expires_at / 1000.0, 'unixepoch') AS expires_at,
-	strftime('%Y-%m-%dT%H:%M:%fZ', m.scheduled_for / 1000.0, 'unixepoch') AS scheduled_for,
-	strftime('%Y-%m-%dT%H:%M:%fZ', m.locked_until / 1000.0, 'unixepoch') AS locked_until,
-	m.dead_letter_reason, m.dead_letter_description, m.dead_letter_source,
-	strftime('%Y-%m-%dT%H:%M:%fZ', m.dead_at / 1000.0, 'unixepoch') AS dead_lettered_at,
-	coalesce(length(b.bytes), l.size, 0) AS body_bytes,
-	CAST(b.bytes AS TEXT) AS body
-FROM message m
-JOIN holders h ON h.id = m.holder
-LEFT JOIN content c ON c.key = m.content
-LEFT JOIN body b ON b.key = m.content
-LEFT JOIN large l ON l.key = m.content;
+CREATE TABLE outdated (
+	holder INTEGER PRIMARY KEY,
+	n      INTEGER NOT NULL
+);

@@ -21,6 +21,8 @@ const (
 
 	sweptMessages = 256 // in one transaction
 	sweptRules    = 256
+	sweptSessions = 64
+	sweptSeen     = 256
 	sweptChunks   = 8
 
 	// Between the transactions of a sweep commits have the disk to themselves.
@@ -136,6 +138,9 @@ func (s *Store) sweep(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.sweepOutdated(ctx); err != nil {
+		return err
+	}
 	holders, err := s.identities(ctx, "SELECT holder FROM dropped")
 	if err != nil || len(holders) == 0 {
 		return err
@@ -234,13 +239,15 @@ func (s *Store) sweepMessages(ctx context.Context) error {
 
 func (s *Store) sweepHolder(ctx context.Context, id int64) error {
 	return s.slices(ctx, func(w *writer) (bool, error) {
-		r := into(w.sweepRules)
-		r.putInt(id)
-		r.putInt(sweptRules)
-		if err := r.run(); err != nil || w.c.Changes() > 0 {
-			return true, err
+		for _, of := range []struct {
+			st   *sqlite3.Stmt
+			most int64
+		}{{w.sweepRules, sweptRules}, {w.sweepSessions, sweptSessions}, {w.sweepSeen, sweptSeen}} {
+			if err := w.between(of.st, id, of.most); err != nil || w.c.Changes() > 0 {
+				return true, err
+			}
 		}
-		return false, w.run(w.sweepDropped, id)
+		return false, errors.Join(w.run(w.dropOutdated, id), w.run(w.sweepDropped, id))
 	})
 }
 

@@ -31,8 +31,8 @@ func empty(t *testing.T, s *Store, tables ...string) {
 	}
 }
 
-// TestSweep drops a queue with many messages and rules and looks at the tables
-// afterwards, when the sweep was left to the next process too.
+// TestSweep drops a queue with many messages, rules, sessions and rows of what
+// was seen, and looks at the tables afterwards, when the sweep was left to the next process too.
 func TestSweep(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprint("reopened ", again), func(t *testing.T) {
@@ -43,6 +43,11 @@ func TestSweep(t *testing.T) {
 			for i := range 2*sweptRules + 3 {
 				b.Rules = append(b.Rules, engine.Rule{Subscription: 8, Name: fmt.Sprint("r", i)})
 			}
+			b.Sessions = nil
+			for i := range 2*sweptSessions + 3 {
+				b.Sessions = append(b.Sessions, engine.Session{Holder: 8, ID: fmt.Sprint("s", i)}, engine.Session{Holder: 7, ID: fmt.Sprint("s", i)})
+			}
+			b.Seen = append(rowsOf(8, 1, 3*sweptSeen+3), rowsOf(7, 1, 3)...)
 			for i := range b.Messages {
 				b.Messages[i].Holder = engine.HolderID(7 + i%3)
 			}
@@ -50,6 +55,7 @@ func TestSweep(t *testing.T) {
 			if again { // the sweep waits as long as this is held
 				s.sweeping.Lock()
 			}
+			mustCommit(t, s, &engine.Batch{Hard: true, Now: 5, DropSeen: []engine.SeenThrough{{Holder: 8, N: 2 * sweptSeen}}})
 			mustCommit(t, s, &engine.Batch{Hard: true, Now: 5, DropHolders: []engine.HolderID{8, 9}})
 			if again {
 				s.stop()
@@ -60,7 +66,10 @@ func TestSweep(t *testing.T) {
 			if err := s.sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			empty(t, s, "dropped", "rule", "message WHERE holder <> 7")
+			empty(t, s, "dropped", "outdated", "rule", "session WHERE holder <> 7", "seen WHERE holder <> 7", "message WHERE holder <> 7")
+			if sessions, rows := count(t, s, "session"), count(t, s, "seen"); sessions != 2*sweptSessions+3 || rows != 3 {
+				t.Errorf("%d sessions and %d rows of what was seen are left", sessions, rows)
+			}
 			if n, kept := count(t, s, "message"), int64(len(b.Messages)+2)/3; n != kept {
 				t.Errorf("%d messages are left; want %d", n, kept)
 			}

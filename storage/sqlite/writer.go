@@ -19,17 +19,20 @@ type writer struct {
 	scratch []byte  // for what must be bytes and is a string
 	dropped []int64 // keys in order
 
-	loosened int // large bodies that batches have dropped, since open
+	loosened int // large bodies, and long rows of what was seen, that batches have dropped, since open
 
 	begin, commit, rollback *sqlite3.Stmt
 
 	putEntity, putRule, putMeter, putPlain, putExtra, putContent *sqlite3.Stmt
 	putBody, putLarge, putChunk, putLoose, putDropped            *sqlite3.Stmt
+	putSession, putSeen, putOutdated                             *sqlite3.Stmt
 
-	dropEntity, dropRule, dropMeter                      *sqlite3.Stmt
+	dropEntity, dropRule, dropMeter, dropSession         *sqlite3.Stmt
+	dropSeen, isOutdated, dropOutdated                   *sqlite3.Stmt
 	dropMessages, dropContents, dropBodies               *sqlite3.Stmt // from one key to another
 	dropLarge, dropLoose, isLoose                        *sqlite3.Stmt
 	sweepChunks, sweepMessages, sweepRules, sweepDropped *sqlite3.Stmt
+	sweepSessions, sweepSeen                             *sqlite3.Stmt
 
 	putHistory, addToHistorySize, dropEarly, dropOldest *sqlite3.Stmt
 }
@@ -59,9 +62,16 @@ func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 		{&w.putChunk, "INSERT OR REPLACE INTO chunk (body, n, bytes) VALUES (?,?,?)"},
 		{&w.putLoose, "INSERT OR REPLACE INTO loose (key) VALUES (?)"},
 		{&w.putDropped, "INSERT OR REPLACE INTO dropped (holder) VALUES (?)"},
+		{&w.putSession, putSession},
+		{&w.putSeen, putSeen},
+		{&w.putOutdated, putOutdated},
 		{&w.dropEntity, "DELETE FROM entity WHERE id = ?"},
 		{&w.dropRule, "DELETE FROM rule WHERE subscription = ? AND folded = ?"},
 		{&w.dropMeter, "DELETE FROM meter WHERE holder = ?"},
+		{&w.dropSession, "DELETE FROM session WHERE holder = ? AND id = ?"},
+		{&w.dropSeen, dropSeen},
+		{&w.isOutdated, isOutdated},
+		{&w.dropOutdated, "DELETE FROM outdated WHERE holder = ?"},
 		{&w.dropMessages, "DELETE FROM message WHERE key BETWEEN ? AND ?"},
 		{&w.dropContents, "DELETE FROM content WHERE key BETWEEN ? AND ?"},
 		{&w.dropBodies, "DELETE FROM body WHERE key BETWEEN ? AND ?"},
@@ -71,6 +81,8 @@ func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 		{&w.sweepChunks, "DELETE FROM chunk WHERE body = ?1 AND n IN (SELECT n FROM chunk WHERE body = ?1 LIMIT ?2)"},
 		{&w.sweepMessages, "DELETE FROM message WHERE key = ? AND holder IN (SELECT holder FROM dropped)"},
 		{&w.sweepRules, "DELETE FROM rule WHERE subscription = ?1 AND folded IN (SELECT folded FROM rule WHERE subscription = ?1 LIMIT ?2)"},
+		{&w.sweepSessions, "DELETE FROM session WHERE holder = ?1 AND id IN (SELECT id FROM session WHERE holder = ?1 LIMIT ?2)"},
+		{&w.sweepSeen, "DELETE FROM seen WHERE holder = ?1 AND n IN (SELECT n FROM seen WHERE holder = ?1 LIMIT ?2)"},
 		{&w.sweepDropped, "DELETE FROM dropped WHERE holder = ?"},
 		{&w.putHistory, putHistory},
 		{&w.addToHistorySize, addToHistorySize},
@@ -188,6 +200,9 @@ func (w *writer) apply(b *engine.Batch, staged map[engine.Key]bool) error {
 			return err
 		}
 	}
+	if err := w.applySeen(b); err != nil {
+		return err
+	}
 	if err := w.applyDrops(b); err != nil {
 		return err
 	}
@@ -213,6 +228,19 @@ func (w *writer) applyRare(b *engine.Batch) error {
 	for _, m := range b.Meters {
 		r := into(w.putMeter)
 		r.putMeter(m)
+		if err := r.run(); err != nil {
+			return err
+		}
+	}
+	for i := range b.Sessions {
+		if err := w.session(&b.Sessions[i]); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.DropSessions {
+		r := into(w.dropSession)
+		r.putInt(int64(id.Holder))
+		r.putName(id.ID)
 		if err := r.run(); err != nil {
 			return err
 		}
@@ -244,6 +272,16 @@ func (w *writer) message(m *engine.Message) error {
 	r := into(w.putExtra)
 	r.putPlain(m)
 	r.putExtra(m.Extra)
+	return r.run()
+}
+
+func (w *writer) session(v *engine.Session) error {
+	w.scratch = append(w.scratch[:0], v.State...)
+	r := into(w.putSession)
+	r.putInt(int64(v.Holder))
+	r.putName(v.ID)
+	r.putBytes(w.scratch)
+	r.putSome(int64(v.ChangedAt))
 	return r.run()
 }
 
