@@ -14,6 +14,7 @@ type Field struct {
 
 	Kind        Kind
 	Options     []Option // of Select and Radios
+	List        []string // of Line: what is offered while typing; anything else can be typed too
 	Placeholder string
 	Rows        int  // of Area; zero: four
 	Short       bool // a narrow input, for figures and durations
@@ -46,6 +47,8 @@ type Option struct {
 }
 
 func (f Field) id() string { return "f-" + f.Name }
+
+func (f Field) listID() string { return f.id() + "-l" }
 
 // describedBy names the elements that explain the field; empty for none.
 func (f Field) describedBy() string {

@@ -17,4 +17,5 @@ const (
 	Dead     Tone = "dead"     // dead letters
 	Lost     Tone = "lost"     // gone without a trace; neutral
 	Lock     Tone = "lock"     // locks
+	Yes      Tone = "yes"      // what is true
 )

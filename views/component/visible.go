@@ -41,6 +41,26 @@ func Visible(s string) string {
 	return b.String()
 }
 
+// Quoted is s as a literal between double quotes, as Go, C#, Python, JavaScript
+// and Java all read it: what cannot be seen is written by its number.
+func Quoted(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < 0x10000 && (hidden(r) || r == '\n' || r == '\t' || r == '\u2028' || r == '\u2029'):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
 // joiners belong between letters of some scripts and within emoji.
 const (
 	nonJoiner = '\u200C'

@@ -26,6 +26,7 @@ type Confirm struct {
 
 	States []StateLine   // how many in each state, exactly
 	Goes   []string      // what else goes with it: "3 subscriptions"
+	Status Status        // of SetStatus: what it is to be; In.Name is then the entity's name alone
 	Left   int           // messages that are locked and therefore left out
 	Hidden []HiddenField // sent along: the keys of several messages, a lock token
 
@@ -50,6 +51,7 @@ const (
 	Reschedule     Verb = "reschedule" // asks for SendSchedule, SendIn and SendAt
 	Extend         Verb = "extend"     // asks for AskBy
 	Resubmit       Verb = "resubmit"   // asks for AskHow
+	SetStatus      Verb = "status"     // sends AskTo along
 )
 
 // The names of the inputs of Confirm.
@@ -64,6 +66,7 @@ const (
 	AskHow         = "how"  // "move" or "copy"
 	AskToken       = "lock" // the lock token of a message received for inspection; also in its address
 	AskKey         = "key"
+	AskTo          = "to" // of SetStatus, a Status; also in its address
 )
 
 // A StateLine is how many messages of one state are concerned.

@@ -77,6 +77,8 @@ func (m Confirm) title(ctx context.Context) string {
 			return locale.T(ctx, "confirm.resubmit.one", args)
 		}
 		return locale.N(ctx, "confirm.resubmit", m.N, args)
+	case SetStatus:
+		return locale.T(ctx, m.Status.question(), args)
 	default:
 		if one {
 			return locale.T(ctx, "confirm.delete.one", args)
@@ -102,6 +104,8 @@ func (m Confirm) note(ctx context.Context) string {
 		return locale.T(ctx, "confirm.extend.note")
 	case Resubmit:
 		return locale.T(ctx, "confirm.resubmit.note")
+	case SetStatus:
+		return m.Status.stops(ctx, m.In.Kind)
 	default:
 		return locale.T(ctx, "confirm.delete.note")
 	}
@@ -126,8 +130,24 @@ func (m Confirm) button(ctx context.Context) string {
 		return locale.N(ctx, "confirm.extend.do", m.N)
 	case Resubmit:
 		return locale.N(ctx, "confirm.resubmit.do", m.N)
+	case SetStatus:
+		return locale.T(ctx, m.Status.verb())
 	default:
 		return locale.N(ctx, "confirm.delete.do", m.N)
+	}
+}
+
+// question is the id of what asks whether to switch to a status.
+func (s Status) question() string {
+	switch s {
+	case SendDisabled:
+		return "confirm.status.send"
+	case ReceiveDisabled:
+		return "confirm.status.receive"
+	case Disabled:
+		return "confirm.status.all"
+	default:
+		return "confirm.status.open"
 	}
 }
 

@@ -54,6 +54,8 @@ type Entities struct {
 	Rows  []EntityRow      // of this page, sorted
 	Total int              // entities of this kind, whatever the filter
 
+	Lab string // of topics, the filter lab; empty: there is none
+
 	Query string // part of a name that is asked for; empty: all
 	Sort  Column // the column it is sorted by; empty: by name
 	Down  bool   // sorted from the largest

@@ -32,6 +32,12 @@ type Entity struct {
 	Idle  Sitter         // a zero Clock.Of: it does not delete itself
 	Size  int64          // bytes, dead letters included
 
+	Flow       Flow
+	Duplicates Duplicates
+	Transfer   Transfer
+	StatusTo   string // where its status is changed and asked about; empty: it cannot be
+	Lab        string // of a topic or subscription, the filter lab for its messages; empty: there is none
+
 	Tab     Tab
 	Lede    []component.Text // one sentence about the tab; empty: none
 	Rows    []MessageRow     // of the tabs of messages
@@ -40,8 +46,14 @@ type Entity struct {
 	Reasons []Reason // of the dead letters, largest first
 	Reason  string   // only dead letters with it are shown; empty: all
 
+	RequiresSession bool         // it has a tab of sessions
+	Sessions        []SessionRow // of that tab
+	SessionCount    int          // on every tab
+	Example         string       // a line for the shell that sends a message in a session; empty: none
+
 	Subscriptions []EntityRow // of a topic, and the number of them on every tab
 	Rules         []Rule      // of a subscription, and the number of them on every tab
+	NewRule       string      // of a subscription, the form that adds a rule; empty: none is offered
 	Settings      []Setting   // of the tab Settings, in the order of the form
 
 	// Gone is set when the entity is no longer there. The page then shows its
@@ -63,9 +75,14 @@ const (
 	Parked      Tab = "deferred"
 	Held        Tab = "locked"
 	DeadLetters Tab = "dead-letter"
+	Sessions    Tab = "sessions" // of what requires them
+	Transfers   Tab = "transfer" // the transfer dead-letter queue, while there is something in it
 	Subscribers Tab = "subscriptions"
 	Ruling      Tab = "rules"
 	Settled     Tab = "settings"
+
+	// InSession is no tab: the rows of one session look like it.
+	InSession Tab = "session"
 )
 
 // A State is where a message stands.
@@ -120,16 +137,6 @@ type Reason struct {
 	Href        string // the tab with these only
 }
 
-// A Rule decides what a subscription gets.
-type Rule struct {
-	Name      string
-	Filter    string // as shown: "1=1", "sys.Label = 'red'"
-	Action    string // empty: none
-	Always    bool   // the true filter
-	NotActive bool   // it is kept but not acted on
-	Remove    string // the address that removes it; empty: it cannot be removed
-}
-
 // A Setting is a property of the entity, to be read.
 type Setting struct {
 	Name      string // Service Bus' name
@@ -142,7 +149,7 @@ type Setting struct {
 // Full is the page.
 func (m Entity) Full() templ.Component {
 	switch m.tab() {
-	case Subscribers, Ruling, Settled:
+	case Subscribers, Sessions, Ruling, Settled:
 	default:
 		m.Shell.Live.Picking = true
 	}
@@ -166,7 +173,7 @@ func (m Entity) Parts() []view.Part {
 	for _, c := range m.states() {
 		parts = append(parts, slot(c.slot, component.Count(c.n)))
 	}
-	parts = append(parts, slot("facts", entityFacts(m)))
+	parts = append(parts, slot("facts", entityFacts(m)), slot("flow", entityFlow(m)))
 	for _, t := range m.tabs() {
 		if t.slot() != "" {
 			parts = append(parts, slot(t.slot(), component.Count(t.n)))
@@ -180,6 +187,14 @@ func (m Entity) Parts() []view.Part {
 				return view.Row{Key: r.Key, Content: entityRow(Subscription, r)}
 			}),
 			slot("empty", tabEmpty(m)),
+		)
+	case Sessions:
+		return append(parts,
+			list("rows", m.Sessions, func(r SessionRow) view.Row {
+				return view.Row{Key: r.Key, Content: sessionRow(r)}
+			}),
+			slot("empty", sessionsEmpty(m)),
+			slot("pages", pager(m.Pages)),
 		)
 	case Ruling:
 		return append(parts, slot("rules", entityRules(m)))

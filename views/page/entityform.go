@@ -28,6 +28,12 @@ type EntityForm struct {
 
 	WhatIf WhatIf
 
+	// First is the rule that a new subscription begins with, to be filled in; nil:
+	// it begins with one that takes everything. Its name is not asked for, and To
+	// answers with the form again when rows are added. Like are what the messages
+	// are called that it was proposed from; none: it was not.
+	First   *RuleFields
+	Like    []string
 	Rules   []Rule // of a subscription that is there
 	AddRule string // the address that adds a rule that takes everything; empty: it has one
 }

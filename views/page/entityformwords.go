@@ -16,11 +16,15 @@ type group string
 const (
 	timeGroup     group = "g-time"
 	deliveryGroup group = "g-delivery"
+	orderGroup    group = "g-order"
+	flowGroup     group = "g-flow"
 	sizeGroup     group = "g-size"
 	advancedGroup group = "g-advanced"
 )
 
-func groups() []group { return []group{timeGroup, deliveryGroup, sizeGroup, advancedGroup} }
+func groups() []group {
+	return []group{timeGroup, deliveryGroup, orderGroup, flowGroup, sizeGroup, advancedGroup}
+}
 
 func (g group) title(ctx context.Context) string {
 	switch g {
@@ -28,6 +32,10 @@ func (g group) title(ctx context.Context) string {
 		return locale.T(ctx, "form.time")
 	case deliveryGroup:
 		return locale.T(ctx, "form.delivery")
+	case orderGroup:
+		return locale.T(ctx, "form.order")
+	case flowGroup:
+		return locale.T(ctx, "flow.title")
 	case sizeGroup:
 		return locale.T(ctx, "form.size")
 	default:
@@ -40,6 +48,10 @@ func (g group) note(ctx context.Context) string {
 	switch g {
 	case timeGroup:
 		return locale.T(ctx, "form.time.note")
+	case orderGroup:
+		return locale.T(ctx, "form.order.note")
+	case flowGroup:
+		return locale.T(ctx, "form.flow.note")
 	case advancedGroup:
 		return locale.T(ctx, "form.advanced.note")
 	default:
@@ -63,12 +75,12 @@ var wordings = map[string]wording{
 	"AutoDeleteOnIdle":                          {timeGroup, "form.idle", "form.idle.tip", ""},
 	"MaxDeliveryCount":                          {deliveryGroup, "form.tries", "form.tries.tip", ""},
 	"Status":                                    {deliveryGroup, "form.status", "form.status.tip", ""},
-	"RequiresSession":                           {deliveryGroup, "form.session", "form.session.tip", "form.fixed.note"},
-	"ForwardTo":                                 {deliveryGroup, "form.forward", "form.forward.tip", ""},
-	"ForwardDeadLetteredMessagesTo":             {deliveryGroup, "form.forward.dead", "form.forward.dead.tip", ""},
+	"RequiresSession":                           {orderGroup, "form.session", "form.session.tip", "form.fixed.note"},
+	"ForwardTo":                                 {flowGroup, "form.forward", "form.forward.tip", ""},
+	"ForwardDeadLetteredMessagesTo":             {flowGroup, "form.forward.dead", "form.forward.dead.tip", ""},
 	"DeadLetteringOnFilterEvaluationExceptions": {deliveryGroup, "form.filter", "form.filter.tip", "form.filter.off"},
-	"RequiresDuplicateDetection":                {deliveryGroup, "form.duplicates", "form.duplicates.tip", "form.fixed.note"},
-	"DuplicateDetectionHistoryTimeWindow":       {deliveryGroup, "form.window", "form.window.tip", ""},
+	"RequiresDuplicateDetection":                {orderGroup, "form.duplicates", "form.duplicates.tip", "form.fixed.note"},
+	"DuplicateDetectionHistoryTimeWindow":       {orderGroup, "form.window", "form.window.tip", ""},
 	"MaxSizeInMegabytes":                        {sizeGroup, "form.megabytes", "form.megabytes.tip", ""},
 	"MaxMessageSizeInKilobytes":                 {sizeGroup, "form.kilobytes", "form.kilobytes.tip", ""},
 	"EnableBatchedOperations":                   {advancedGroup, "form.batched", "form.kept.tip", ""},
@@ -118,14 +130,7 @@ func (s Setter) field(ctx context.Context) component.Field {
 			f.Options = append(f.Options, component.Option{Value: o, Label: choiceLabel(ctx, o)})
 		}
 	case EntityPath:
-		f.Kind = component.Select
-		f.Options = append(f.Options, component.Option{Label: locale.T(ctx, "form.nowhere")})
-		if s.Value != "" && !slices.Contains(s.Options, s.Value) {
-			f.Options = append(f.Options, component.Option{Value: s.Value, Label: s.Value})
-		}
-		for _, o := range s.Options {
-			f.Options = append(f.Options, component.Option{Value: o, Label: o})
-		}
+		f.List, f.Placeholder = s.Options, locale.T(ctx, "form.nowhere")
 	case Prose:
 		f.Kind, f.Rows = component.Area, 2
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,6 +64,12 @@ func (m Entity) tabs() []tabInfo {
 		tabInfo{Held, "entity.tab.locked", m.Counts.Locked},
 		tabInfo{DeadLetters, "entity.tab.dead", m.Counts.Dead},
 	)
+	if m.Transfer.Failed > 0 || m.Tab == Transfers {
+		tabs = append(tabs, tabInfo{Transfers, "entity.tab.transfer", m.Transfer.Failed})
+	}
+	if m.RequiresSession {
+		tabs = append(tabs, tabInfo{Sessions, "entity.tab.sessions", m.SessionCount})
+	}
 	if m.Kind == Subscription {
 		tabs = append(tabs, tabInfo{Ruling, "entity.tab.rules", len(m.Rules)})
 	}
@@ -200,7 +207,7 @@ type bulk struct {
 func (t Tab) bulks() []bulk {
 	del := bulk{"delete", "trash", "bulk.delete", "", component.Danger}
 	switch t {
-	case DeadLetters:
+	case DeadLetters, Transfers:
 		return []bulk{{"resubmit", "resubmit", "bulk.resubmit", "", component.Outline}, del}
 	case Waiting:
 		return []bulk{del}
@@ -225,6 +232,16 @@ func percent(share float64) string {
 	return strconv.FormatFloat(100*max(0, min(1, share)), 'f', 1, 64) + "%"
 }
 
+// forwards is where the entity's messages go on to; empty: they stay.
+func (m Entity) forwards() string {
+	for _, a := range m.Flow.Out {
+		if !a.Dead {
+			return a.Name
+		}
+	}
+	return ""
+}
+
 // empty says whether the open tab has nothing to list.
 func (m Entity) empty() bool {
 	if m.tab() == Subscribers {
@@ -233,14 +250,33 @@ func (m Entity) empty() bool {
 	return len(m.Rows) == 0
 }
 
-// receive locks one message and opens it; on the tab of dead letters one of
+// receive locks one message and opens it; on the tabs of dead letters one of
 // those.
 func (m Entity) receive(ctx context.Context) component.Deed {
 	d := component.Deed{To: m.Href + "/receive", Icon: "eye", Label: locale.T(ctx, "entity.receive")}
-	if m.tab() == DeadLetters {
+	switch m.tab() {
+	case DeadLetters:
 		d.Name, d.Value = "dlq", "1"
+	case Transfers:
+		d.Name, d.Value = "dlq", string(Transfers)
 	}
 	return d
+}
+
+// receives says whether one message can be received here by itself: not from
+// where everything is forwarded (FWD-5, DLQ-13), nor but by session where those
+// are required (SES-13), which dead letters do not ask for (DLQ-7).
+func (m Entity) receives() bool {
+	switch {
+	case m.Kind == Topic:
+		return false
+	case m.tab() == DeadLetters:
+		return !slices.ContainsFunc(m.Flow.Out, func(a Arrow) bool { return a.Dead })
+	case m.tab() == Transfers:
+		return true
+	default:
+		return m.forwards() == "" && !m.RequiresSession
+	}
 }
 
 func lengthOrNever(ctx context.Context, d time.Duration) string {

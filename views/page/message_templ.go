@@ -1501,7 +1501,7 @@ func messageBody(m Message) templ.Component {
 			templ_7745c5c3_Var61 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		view, tree := m.looked()
+		view, tree := m.Body.looked(m.View)
 		switch view {
 		case HeadersView:
 			templ_7745c5c3_Err = headers(m.Headers).Render(ctx, templ_7745c5c3_Buffer)

@@ -16,14 +16,16 @@ const (
 	hexBytes    = 4 << 10
 )
 
-// looked is the open view of the body; tree is the document if it has one.
-func (m Message) looked() (view BodyView, tree component.Tree) {
-	tree, ok := component.ReadTree(m.Body.Content)
-	ok = ok && m.Body.whole()
-	switch v := m.View; {
+// looked is the view of the body that is shown when asked for one; tree is the
+// document if the body is one and all there.
+func (b Body) looked(v BodyView) (view BodyView, tree component.Tree) {
+	if b.whole() {
+		tree, _ = component.ReadTree(b.Content)
+	}
+	switch {
 	case v == HexView || v == HeadersView || v == RawView:
 		return v, tree
-	case ok:
+	case tree.Kind != "":
 		return TreeView, tree
 	default:
 		return RawView, tree
@@ -48,7 +50,7 @@ func (b Body) hex() (text string, all bool) {
 
 // views is the choices there are. A body that cannot be drawn has no tree.
 func (m Message) views(ctx context.Context) []component.Choice {
-	now, tree := m.looked()
+	now, tree := m.Body.looked(m.View)
 	var out []component.Choice
 	for _, v := range []struct {
 		view BodyView
@@ -56,7 +58,7 @@ func (m Message) views(ctx context.Context) []component.Choice {
 	}{
 		{TreeView, "body.tree"}, {RawView, "body.raw"}, {HexView, "body.hex"}, {HeadersView, "body.headers"},
 	} {
-		if v.view == TreeView && (tree.Kind == "" || !m.Body.whole()) {
+		if v.view == TreeView && tree.Kind == "" {
 			continue
 		}
 		out = append(out, component.Choice{

@@ -92,7 +92,7 @@ func TestLookedAtAsItCanBe(t *testing.T) {
 		"nonsense":                           {Body{Content: json, Size: 7}, "nonsense", TreeView},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := (Message{Body: tc.body, View: tc.view}).looked(); got != tc.want {
+			if got, _ := tc.body.looked(tc.view); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
@@ -127,8 +127,8 @@ func TestBodiesAreCut(t *testing.T) {
 }
 
 func TestFormOffersEmptyRows(t *testing.T) {
-	m := Send{Properties: []SendProperty{{Name: "a"}, {Kind: "int"}, {Value: "b"}}}
-	if got := m.rows(); len(got) != 6 {
+	rows := []SendProperty{{Name: "a"}, {Kind: "int"}, {Value: "b"}}
+	if got := withEmpty(rows, emptyRows); len(got) != 6 {
 		t.Errorf("%d rows: %v", len(got), got)
 	}
 }

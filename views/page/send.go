@@ -20,6 +20,7 @@ type Send struct {
 	Ceiling   string            // the longest time to live, as shown: "5m"; empty: none
 	Most      int               // the most messages of one send
 	NotActive []string          // properties of the entity that are not acted on
+	Sessions  bool              // it takes only messages with a session
 
 	// Properties are the rows of application properties; the page adds empty
 	// ones. Kinds are the types to choose from. The fields are name, type and

@@ -3,8 +3,6 @@ package page
 import (
 	"cmp"
 	"context"
-	"slices"
-	"strconv"
 
 	"mayfly/views/component"
 	"mayfly/views/locale"
@@ -12,25 +10,6 @@ import (
 
 // emptyRows is how many empty rows of properties the form offers.
 const emptyRows = 4
-
-// rows are the properties with empty ones to fill in.
-func (m Send) rows() []SendProperty {
-	rows := slices.Clip(m.Properties)
-	empty := 0
-	for _, r := range rows {
-		if r == (SendProperty{Kind: r.Kind}) {
-			empty++
-		}
-	}
-	for ; empty < emptyRows; empty++ {
-		rows = append(rows, SendProperty{})
-	}
-	return rows
-}
-
-func propertyField(row int, part string) string {
-	return SendPropertyPrefix + strconv.Itoa(row) + part
-}
 
 // field is an input by its name; tip may be empty.
 func (m Send) field(ctx context.Context, name, label, tip string) component.Field {
@@ -44,6 +23,12 @@ func (m Send) field(ctx context.Context, name, label, tip string) component.Fiel
 func (m Send) body(ctx context.Context) component.Field {
 	f := m.field(ctx, SendBody, "send.body", "send.body.tip")
 	f.Kind, f.Rows, f.Focus = component.Area, 8, true
+	return f
+}
+
+func (m Send) session(ctx context.Context) component.Field {
+	f := m.field(ctx, SendSessionID, "send.session", "send.session.required")
+	f.Required = true
 	return f
 }
 

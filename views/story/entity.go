@@ -54,6 +54,7 @@ func topics() page.Entities {
 	m := page.Entities{
 		Shell: shell("Topics", layout.Topics, "/topics"), Kind: page.Topic, Total: 2,
 		Lede:  []component.Text{strong("Two topics feed six subscriptions.")},
+		Lab:   home + "/lab",
 		Pages: component.Pages{Note: "2 of 2 shown"},
 	}
 	for i, name := range []string{"prices", "inventory/changes"} {
@@ -198,7 +199,7 @@ func queueSettings() page.Entity {
 		{Name: "LockDuration", Value: "30s"},
 		{Name: "MaxDeliveryCount", Value: "10", Default: true},
 		{Name: "AutoDeleteOnIdle", Value: "7d"},
-		{Name: "RequiresSession", Value: "on", Fixed: true, NotActive: true},
+		{Name: "RequiresSession", Value: "on", Fixed: true},
 		{Name: "ForwardTo", Value: "nowhere", Default: true},
 		{Name: "UserMetadata", Value: "owned-by-the-team-that-nobody-remembers-and-that-writes-without-any-spaces-at-all"},
 	}
@@ -215,7 +216,7 @@ func queueGone() page.Entity {
 func topic() page.Entity {
 	m := page.Entity{
 		Shell: shell("prices", layout.Topics, "/t/prices"), Kind: page.Topic, Name: "prices", Href: home + "/t/prices", Path: "prices",
-		Status: page.Open, Counts: page.Counts{Active: 88, Locked: 2, Scheduled: 3, Dead: 4}, Total: 97, Size: 88_000,
+		Status: page.Open, Counts: page.Counts{Active: 88, Locked: 2, Scheduled: 3, Dead: 4}, Total: 97, Size: 88_000, Lab: home + "/lab?topic=prices",
 	}
 	for i, name := range []string{"eu", "us", longName[:50]} {
 		m.Subscriptions = append(m.Subscriptions, page.EntityRow{

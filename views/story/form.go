@@ -1,6 +1,8 @@
 package story
 
 import (
+	"slices"
+
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/page"
@@ -25,11 +27,11 @@ func setters() []page.Setter {
 		{Name: "MaxDeliveryCount", Type: page.Number, Value: "10", Default: "10", Least: "1", Most: "2,147,483,647"},
 		{Name: "AutoDeleteOnIdle", Type: page.Duration, Value: "never", Default: "never", Least: "5m"},
 		{Name: "Status", Type: page.Choice, Value: "Active", Default: "Active", Options: []string{"Active", "Disabled", "SendDisabled", "ReceiveDisabled"}},
-		{Name: "RequiresSession", Type: page.OnOff, Default: "off", NotActive: true},
-		{Name: "RequiresDuplicateDetection", Type: page.OnOff, Default: "off", NotActive: true},
+		{Name: "RequiresSession", Type: page.OnOff, Default: "off"},
+		{Name: "RequiresDuplicateDetection", Type: page.OnOff, Default: "off"},
 		{Name: "DuplicateDetectionHistoryTimeWindow", Type: page.Duration, Value: "10m", Default: "10m", Least: "20s", Most: "7d"},
-		{Name: "ForwardTo", Type: page.EntityPath, Options: []string{"payments", longName}, NotActive: true},
-		{Name: "ForwardDeadLetteredMessagesTo", Type: page.EntityPath, Options: []string{"payments", longName}, NotActive: true},
+		{Name: "ForwardTo", Type: page.EntityPath, Options: []string{"payments", longName}},
+		{Name: "ForwardDeadLetteredMessagesTo", Type: page.EntityPath, Options: []string{"payments", longName}},
 		{Name: "MaxSizeInMegabytes", Type: page.Number, Value: "1024", Default: "1024", Least: "1", Most: "81,920"},
 		{Name: "MaxMessageSizeInKilobytes", Type: page.Number, Value: "0", Default: "0", Least: "0", Most: "102,400"},
 		{Name: "EnableBatchedOperations", Type: page.OnOff, Value: "true", Default: "on"},
@@ -198,7 +200,6 @@ func entityStories() []Story {
 		{Name: "topic", Page: topic()},
 		{Name: "topic-empty", Page: topicEmpty()},
 		{Name: "subscription", Page: subscription(page.Messages)},
-		{Name: "subscription-rules", Page: subscription(page.Ruling)},
 		{Name: "message", Page: oneMessage()},
 		{Name: "message-active", Page: messageActive()},
 		{Name: "message-inspected", Page: messageInspected()},
@@ -216,5 +217,5 @@ func entityStories() []Story {
 		{Name: "send", Page: sendMessage()},
 		{Name: "send-refused", Page: sendRefused()},
 	}
-	return append(append(append(stories, confirmations()...), failures()...), standbys()...)
+	return slices.Concat(stories, sessionStories(), ruleStories(), confirmations(), failures(), standbys())
 }

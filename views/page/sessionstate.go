@@ -1,0 +1,84 @@
+package page
+
+import (
+	"encoding/hex"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mayfly/views/component"
+)
+
+// stateInForm is the largest state, in bytes, that a form is filled in with.
+const stateInForm = 64 << 10
+
+// form is what the form of the state shows: what was typed, else what is
+// stored, as text if it is some.
+func (m Session) form() StateForm {
+	if m.Typed != (StateForm{}) {
+		return m.Typed
+	}
+	b := m.State.Content
+	switch {
+	case !m.State.whole() || len(b) > stateInForm:
+		return StateForm{As: StateText}
+	case isProse(b):
+		return StateForm{Text: string(b), As: StateText}
+	default:
+		return StateForm{Text: pairs(b), As: StateHex}
+	}
+}
+
+// isProse says whether a form can show b and send the same back: line ends
+// alone would not survive it.
+func isProse(b []byte) bool {
+	if !utf8.Valid(b) {
+		return false
+	}
+	for _, r := range string(b) {
+		if unicode.Is(unicode.C, r) && r != '\n' && r != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// pairs writes bytes as hexadecimal digits, sixteen bytes to a line.
+func pairs(b []byte) string {
+	var s strings.Builder
+	for i, x := range b {
+		switch {
+		case i == 0:
+		case i%16 == 0:
+			s.WriteByte('\n')
+		default:
+			s.WriteByte(' ')
+		}
+		s.WriteString(hex.EncodeToString([]byte{x}))
+	}
+	return s.String()
+}
+
+// An accept is a line of a program that takes a session.
+type accept struct{ language, code string }
+
+// accepts are the lines for each client that there is.
+func (m Session) accepts() []accept {
+	id, name, topic := component.Quoted(m.ID), component.Quoted(m.Name), component.Quoted(m.Topic)
+	if m.Topic == "" {
+		return []accept{
+			{"Go", "client.AcceptSessionForQueue(ctx, " + name + ", " + id + ", nil)"},
+			{"C#", "await client.AcceptSessionAsync(" + name + ", " + id + ");"},
+			{"Python", "client.get_queue_receiver(" + name + ", session_id=" + id + ")"},
+			{"JavaScript", "await client.acceptSession(" + name + ", " + id + ");"},
+			{"Java", "builder.sessionReceiver().queueName(" + name + ")\n  .buildClient().acceptSession(" + id + ");"},
+		}
+	}
+	return []accept{
+		{"Go", "client.AcceptSessionForSubscription(ctx, " + topic + ", " + name + ", " + id + ", nil)"},
+		{"C#", "await client.AcceptSessionAsync(" + topic + ", " + name + ", " + id + ");"},
+		{"Python", "client.get_subscription_receiver(" + topic + ", " + name + ", session_id=" + id + ")"},
+		{"JavaScript", "await client.acceptSession(" + topic + ", " + name + ", " + id + ");"},
+		{"Java", "builder.sessionReceiver().topicName(" + topic + ").subscriptionName(" + name + ")\n  .buildClient().acceptSession(" + id + ");"},
+	}
+}

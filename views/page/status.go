@@ -1,0 +1,98 @@
+package page
+
+import (
+	"context"
+
+	"mayfly/views/locale"
+)
+
+// A door is one direction that an entity can be shut in.
+type door uint8
+
+const (
+	sending door = 1 << iota
+	receiving
+	ruling // its rules can be changed (STAT-9)
+)
+
+// statuses are those that a kind of entity can be set to (§1.4).
+func statuses(kind Kind) []Status {
+	switch kind {
+	case Topic:
+		return []Status{Open, SendDisabled, Disabled}
+	case Subscription:
+		return []Status{Open, ReceiveDisabled, Disabled}
+	default:
+		return []Status{Open, SendDisabled, ReceiveDisabled, Disabled}
+	}
+}
+
+// doors are the directions that a kind of entity has.
+func doors(kind Kind) []door {
+	switch kind {
+	case Topic:
+		return []door{sending}
+	case Subscription:
+		return []door{receiving}
+	default:
+		return []door{sending, receiving}
+	}
+}
+
+// shuts is what a status shuts at an entity of a kind.
+func (s Status) shuts(kind Kind) door {
+	var d door
+	switch s {
+	case SendDisabled:
+		d = sending
+	case ReceiveDisabled:
+		d = receiving
+	case Disabled:
+		d = sending | receiving | ruling
+	}
+	if kind == Queue {
+		d &^= ruling
+	}
+	return d
+}
+
+// asks says whether changing from one status to another stops something that
+// goes on now, and is therefore asked about first.
+func (s Status) asks(to Status, kind Kind) bool { return to.shuts(kind)&^s.shuts(kind) != 0 }
+
+// stops is what a status means for an entity of a kind, in a sentence.
+func (s Status) stops(ctx context.Context, kind Kind) string {
+	switch {
+	case s == Open:
+		return locale.T(ctx, "switch.open")
+	case kind == Topic && s == SendDisabled:
+		return locale.T(ctx, "switch.topic.send")
+	case kind == Topic:
+		return locale.T(ctx, "switch.topic.all")
+	case kind == Subscription && s == ReceiveDisabled:
+		return locale.T(ctx, "switch.subscription.receive")
+	case kind == Subscription:
+		return locale.T(ctx, "switch.subscription.all")
+	case s == SendDisabled:
+		return locale.T(ctx, "switch.queue.send")
+	case s == ReceiveDisabled:
+		return locale.T(ctx, "switch.queue.receive")
+	default:
+		return locale.T(ctx, "switch.queue.all")
+	}
+}
+
+// verb is the id of the words that switch to a status; of one that is asked
+// about first, it says so.
+func (s Status) verb() string {
+	switch s {
+	case Open:
+		return "switch.do.open"
+	case SendDisabled:
+		return "switch.do.send"
+	case ReceiveDisabled:
+		return "switch.do.receive"
+	default:
+		return "switch.do.all"
+	}
+}

@@ -1,0 +1,88 @@
+package story
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func strays() []page.Stray {
+	p := func(k, v string) page.Pill { return page.Pill{Key: k, Value: v} }
+	stray := func(key, subject, id string, ago time.Duration, pills ...page.Pill) page.Stray {
+		return page.Stray{Key: key, At: now.Add(-ago), Now: now, Topic: pricesPlace(), Subject: subject, ID: id, Pills: pills}
+	}
+	out := []page.Stray{
+		stray("3048271", "price.changed", "p-5521", 2*time.Second, p("amount", "1200"), p("region", "us"), p("tier", "3")),
+		stray("3048270", "price.changed", "p-5520", 9*time.Second, p("amount", "80"), p("region", "us"), p("tier", "3"), p("a-property-with-a-long-name", longName)),
+		stray("3048266", hostileText, longName, 48*time.Second, p("\u202eregion", "<us>")),
+		stray("3048260", "", "p-5502", 4*time.Minute),
+		stray("3048211", "", "", 3*time.Hour, p("数量", "12")),
+	}
+	out[2].Topic = page.Place{Kind: page.Topic, Name: longName, Href: home + "/t/" + longName}
+	return out
+}
+
+func labEmpty() page.Lab {
+	m := page.Lab{
+		Shell: shell("Filter lab", layout.Topics, "/lab"), Topics: []string{"inventory/changes", "prices", longName}, Topic: pricesPlace(),
+		Message: page.MessageFields{Kinds: kinds()}, Stray: strays(), StrayAll: 1204, StrayKept: 200,
+	}
+	m.Shell.Live.Picking = true
+	return m
+}
+
+func labTried() page.Lab {
+	m := labEmpty()
+	m.Message = tried()
+	m.From = page.Sample{Key: "3048271", Subject: "price.changed", ID: "p-5521", At: now.Add(-2 * time.Second), Now: now}
+	sub := func(name string, copies int, rules ...page.Judgement) page.Taking {
+		href := home + "/t/prices/s/" + name
+		return page.Taking{Name: name, Href: href, Rules: rules, Copies: copies, NewRule: href + "/rules/new"}
+	}
+	always := page.Judgement{Rule: "$Default", Kind: page.Everything, Result: component.True}
+	never := page.Judgement{Rule: "paused", Kind: page.Nothing, Result: component.False}
+	failed := ruleFailed().Tried
+	failed.Rule = "per-part"
+	broken := selected()
+	broken.Rule, broken.Error, broken.Changes = "mark", "RuleActionException: amount is no number.", nil
+	tier := ruleCorrelation().Tried
+	tier.Rule = "vip"
+	dead := sub("audit", 1, failed)
+	dead.Dead = 1
+	both := sub(longName[:50], 2, always, broken)
+	both.Dead = 1
+	m.Outcome = page.Outcome{
+		Tried: true, Takers: 4, Copies: 5, More: 1_994,
+		Subscriptions: []page.Taking{
+			sub("all", 2, always, selected()), both, dead,
+			sub("eu", 0, notSelected(), never), sub("vip", 0, tier), sub("silent", 0),
+		},
+	}
+	return m
+}
+
+func labNobody() page.Lab {
+	m := labTried()
+	m.Outcome = page.Outcome{Tried: true}
+	for i := range 8 {
+		j := notSelected()
+		j.Rule = "rule-" + strings.Repeat("n", i+1)
+		name := "sub-" + strconv.Itoa(i)
+		m.Outcome.Subscriptions = append(m.Outcome.Subscriptions, page.Taking{Name: name, Href: home + "/t/prices/s/" + name, Rules: []page.Judgement{j}})
+	}
+	m.From, m.Stray, m.StrayAll = page.Sample{}, nil, 0
+	m.Message.Errors = map[string]string{page.SendMessageID: "129 characters are too many: at most 128."}
+	m.Message.Properties = append(m.Message.Properties, page.SendProperty{Name: "tier", Kind: "int", Value: "three", Error: "“three” is not an int."})
+	m.Refused = component.Notice{Tone: component.Critical, Title: "The message cannot be read", Detail: "Two fields say what is wrong."}
+	return m
+}
+
+func labNone() page.Lab {
+	m := labEmpty()
+	m.Topics, m.Topic, m.Stray, m.StrayAll = nil, page.Place{}, nil, 0
+	return m
+}

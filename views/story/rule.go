@@ -1,0 +1,201 @@
+package story
+
+import (
+	"strings"
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+const hostileText = "<script>alert(1)</script>\u202egnorw"
+
+func pricesPlace() page.Place {
+	return page.Place{Kind: page.Topic, Name: "prices", Href: home + "/t/prices"}
+}
+
+// subscriptionRules has a rule of each kind, and one that cannot be read.
+func subscriptionRules() page.Entity {
+	m := subscription(page.Ruling)
+	at := func(do, rule string) string { return m.Href + "/rules/" + do + "?rule=" + rule }
+	rule := func(name string, kind page.RuleKind, ago time.Duration) page.Rule {
+		return page.Rule{Name: name, Kind: kind, Created: now.Add(-ago), Now: now, Edit: at("edit", name), Remove: at("remove", name)}
+	}
+	large := rule("large", page.SQL, 3*time.Hour)
+	large.Filter, large.Action = "amount > @limit AND region IN ('eu', 'uk')\n  AND sys.Label LIKE 'price.%'", "SET sys.Label = 'large'; SET seen = TRUE"
+	large.Parameters = []page.SendProperty{{Name: "@limit", Kind: "long", Value: "1000"}}
+	vip := rule("vip", page.Correlation, 26*time.Hour)
+	vip.Conditions = []page.Condition{
+		{Of: "Label", Value: "price.changed"}, {Name: "tier", Kind: "int", Value: "1"},
+		{Name: "区域", Value: ""}, {Name: "customer", Value: hostileText},
+	}
+	bad := rule("from-the-old-broker", page.SQL, 400*24*time.Hour)
+	bad.Filter, bad.Wrong = "amount >> 1000", "Character 9: “>” stands where a value was expected. It selects nothing."
+	long := rule(longName[:50], page.SQL, time.Minute)
+	long.Filter = strings.Repeat("customer_"+strings.Repeat("x", 40)+" = 'a' OR ", 6) + "1 = 0"
+	m.Rules = []page.Rule{rule("$Default", page.Everything, 40*24*time.Hour), large, vip, bad, long, rule("paused", page.Nothing, 12*time.Second)}
+	m.NewRule, m.Lab = m.Href+"/rules/new", home+"/lab?topic=prices"
+	return m
+}
+
+func subscriptionRulesEmpty() page.Entity {
+	m := subscriptionRules()
+	m.Rules = nil
+	return m
+}
+
+func tried() page.MessageFields {
+	return page.MessageFields{
+		Kinds: kinds(), Values: map[string]string{page.SendSubject: "price.changed", page.SendMessageID: "p-5521"},
+		Properties: []page.SendProperty{
+			{Name: "amount", Kind: "int", Value: "1200"}, {Name: "region", Kind: "string", Value: "us"},
+		},
+	}
+}
+
+func ruleForm() page.RuleForm {
+	in := page.Place{Kind: page.Subscription, Name: "eu", Href: home + "/t/prices/s/eu"}
+	return page.RuleForm{
+		Shell: still("New rule", layout.Topics, "/t/prices/s/eu/rules/new"), In: in, Topic: pricesPlace(), New: true,
+		To: in.Href + "/rules/new", Try: in.Href + "/rules/try", Rule: page.RuleFields{Kind: page.SQL, Kinds: kinds(), Most: 1024},
+		Message: page.MessageFields{Kinds: kinds()}, Dead: "prices/eu/$DLQ",
+		Recent: []page.Sample{
+			{Key: "3048271", Subject: "price.changed", ID: "p-5521", At: now.Add(-2 * time.Second), Now: now},
+			{Key: "3048270", Subject: hostileText, ID: longName, At: now.Add(-11 * time.Second), Now: now},
+			{Key: "3048269", ID: "p-5519", At: now.Add(-3 * time.Minute), Now: now},
+			{Key: "3048268", At: now.Add(-19 * time.Hour), Now: now},
+		},
+	}
+}
+
+func clause(text, part string, is component.Truth, reads ...component.Reading) component.Clause {
+	from := len([]rune(text[:strings.Index(text, part)]))
+	return component.Clause{From: from, To: from + len([]rune(part)), Text: part, Result: is, Reads: reads}
+}
+
+func has(name, kind, value string) component.Reading {
+	return component.Reading{Name: name, Type: kind, Value: value}
+}
+
+func lacks(name string) component.Reading { return component.Reading{Name: name, Missing: true} }
+
+const largeText = "amount > 1000 AND region = 'eu'\n  AND (priority <> 'low' OR NOT EXISTS(hold)) AND sys.Label LIKE 'price.%'"
+
+// notSelected has a clause of each result but an error.
+func notSelected() page.Judgement {
+	return page.Judgement{
+		Rule: "large", Href: home + "/t/prices/s/eu/rules/edit?rule=large", Kind: page.SQL, Text: largeText, Result: component.False,
+		Clauses: []component.Clause{
+			clause(largeText, "amount > 1000", component.True, has("amount", "int", "1200")),
+			clause(largeText, "region = 'eu'", component.False, has("region", "string", "us")),
+			clause(largeText, "priority <> 'low'", component.Unknown, lacks("priority")),
+			clause(largeText, "EXISTS(hold)", component.False, lacks("hold")),
+			clause(largeText, "sys.Label LIKE 'price.%'", component.True, has("sys.Label", "string", "price.changed")),
+		},
+	}
+}
+
+func selected() page.Judgement {
+	j := notSelected()
+	j.Result = component.True
+	j.Clauses[1].Result, j.Clauses[1].Reads = component.True, []component.Reading{has("region", "string", "eu")}
+	j.Action = "SET sys.Label = 'large'; SET amount = amount * 2; SET seen = TRUE; REMOVE draft"
+	j.Changes = []page.Change{
+		{Name: "sys.Label", Before: has("", "string", "price.changed"), After: has("", "string", "large")},
+		{Name: "amount", Before: has("", "int", "1200"), After: has("", "int", "2400")},
+		{Name: "seen", Before: component.Reading{Missing: true}, After: has("", "boolean", "true")},
+		{Name: "draft", Before: has("", "string", ""), After: component.Reading{Missing: true}},
+	}
+	return j
+}
+
+func ruleNot() page.RuleForm {
+	m := ruleForm()
+	m.New, m.To, m.Rule.Name, m.Rule.SQL = false, m.In.Href+"/rules/edit?rule=large", "large", largeText
+	m.Rule.Parameters = []page.SendProperty{{Name: "@limit", Kind: "long", Value: "many", Error: "“many” is not a long."}}
+	m.Message, m.Tried = tried(), notSelected()
+	return m
+}
+
+func ruleSelected() page.RuleForm {
+	m := ruleNot()
+	m.Rule.Parameters, m.Tried = nil, selected()
+	m.Rule.Action = m.Tried.Action
+	m.Message.Properties[1].Value = "eu"
+	return m
+}
+
+func ruleFault() page.RuleForm {
+	m := ruleForm()
+	m.Rule.Name, m.Rule.SQL, m.Rule.Action = "large", "region = 'eu'\n  AND 订单 >> 1000", "SET sys.SequenceNumber = 1"
+	m.Rule.SQLFault = component.Fault{Text: m.Rule.SQL, At: 24, Found: ">", Want: "a value"}
+	m.Rule.ActionFault = component.Fault{Text: m.Rule.Action, At: 4, Found: "sys.SequenceNumber", Says: "The broker sets SequenceNumber; an action cannot."}
+	m.Rule.Errors = map[string]string{page.RuleName: "There is already a rule called large."}
+	m.Refused = component.Notice{Tone: component.Critical, Title: "The rule was not added", Detail: "Three fields say what is wrong."}
+	return m
+}
+
+func ruleCorrelation() page.RuleForm {
+	m := ruleForm()
+	m.Rule.Kind, m.Rule.Name = page.Correlation, "vip"
+	m.Rule.Conditions = []page.Condition{
+		{Of: "Label", Value: "price.changed"}, {Name: "tier", Kind: "int", Value: "one", Error: "“one” is not an int."}, {Name: "区域", Kind: "string", Value: ""},
+	}
+	m.Message = tried()
+	m.Tried = page.Judgement{
+		Rule: "vip", Kind: page.Correlation, Result: component.False,
+		Clauses: []component.Clause{
+			{Text: "sys.Label = 'price.changed'", Result: component.True, Reads: []component.Reading{has("sys.Label", "string", "price.changed")}},
+			{Text: "tier = 1", Result: component.False, Reads: []component.Reading{has("tier", "string", "1")}},
+			{Text: "区域 = ''", Result: component.False, Reads: []component.Reading{has("区域", "string", hostileText)}},
+		},
+	}
+	return m
+}
+
+func ruleFailed() page.RuleForm {
+	m := ruleNot()
+	m.Rule.SQL, m.Rule.Parameters = "amount / parts > 10", nil
+	c := clause(m.Rule.SQL, m.Rule.SQL, component.Failed, has("amount", "int", "1200"), has("parts", "int", "0"))
+	c.Error = "The filter divides by zero."
+	m.Tried = page.Judgement{Rule: "large", Kind: page.SQL, Text: m.Rule.SQL, Result: component.Failed, Clauses: []component.Clause{c}}
+	return m
+}
+
+func createCaught() page.EntityForm {
+	m := createSubscription()
+	m.First.Kind, m.Like = page.Correlation, []string{"price.changed p-5521", "price.changed p-5520", hostileText}
+	m.First.Conditions = []page.Condition{{Of: "Label", Value: "price.changed"}, {Name: "region", Kind: "string", Value: "us"}, {Name: "tier", Kind: "int", Value: "3"}}
+	return m
+}
+
+func createSubscription() page.EntityForm {
+	m := createQueue()
+	m.Shell, m.Kind, m.Topic, m.TopicHref = still("New subscription", layout.Topics, "/t/prices/new"), page.Subscription, "prices", home+"/t/prices"
+	m.Href, m.To = home+"/t/prices", home+"/t/prices/new"
+	m.Fields = append(m.Fields[:6:6], m.Fields[6], m.Fields[9], m.Fields[10],
+		page.Setter{Name: "DeadLetteringOnFilterEvaluationExceptions", Type: page.OnOff, Value: "true", Default: "on"})
+	m.First = &page.RuleFields{Kinds: kinds(), Most: 1024}
+	return m
+}
+
+// ruleStories are the pages about rules and the filter lab.
+func ruleStories() []Story {
+	return []Story{
+		{Name: "subscription-rules", Page: subscriptionRules()},
+		{Name: "subscription-rules-empty", Page: subscriptionRulesEmpty()},
+		{Name: "rule", Page: ruleForm()},
+		{Name: "rule-not", Page: ruleNot()},
+		{Name: "rule-selected", Page: ruleSelected()},
+		{Name: "rule-fault", Page: ruleFault()},
+		{Name: "rule-correlation", Page: ruleCorrelation()},
+		{Name: "rule-failed", Page: ruleFailed()},
+		{Name: "form-subscription", Page: createSubscription()},
+		{Name: "form-subscription-caught", Page: createCaught()},
+		{Name: "lab", Page: labEmpty()},
+		{Name: "lab-tried", Page: labTried()},
+		{Name: "lab-nobody", Page: labNobody()},
+		{Name: "lab-none", Page: labNone()},
+	}
+}

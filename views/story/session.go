@@ -1,0 +1,190 @@
+package story
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+const hostileID = "<b>\u202eregnad\u202c</b> \"quoted\" \\ 'and' \x07"
+
+func sessionHref(id string) string {
+	return home + "/q/orders/session?" + url.Values{page.SessionID: {id}}.Encode()
+}
+
+func sessionRows() []page.SessionRow {
+	row := func(id string, active, locked, deferred int, oldest time.Duration) page.SessionRow {
+		return page.SessionRow{Key: id, ID: id, Href: sessionHref(id), Active: active, Locked: locked, Deferred: deferred, Oldest: now.Add(-oldest), Now: now}
+	}
+	rows := []page.SessionRow{
+		row("customer-77", 12, 0, 1, 4*time.Minute),
+		row("customer-12", 3, 0, 0, 184*time.Second),
+		row(longName+"."+strings.Repeat("x", 30), 1, 0, 0, 61*time.Second),
+		row("客户-上海-4417", 2, 0, 0, 12*time.Second),
+		row("customer-4", 40, 3, 0, 19*time.Minute),
+		row("customer-5", 0, 1, 0, 33*time.Second),
+		row("customer-9", 0, 0, 2, 3*time.Hour),
+		row("basket-1180", 0, 0, 0, 0),
+		row(hostileID, 1_204_388, 0, 0, 2*time.Second),
+	}
+	for i := range 4 {
+		rows[i].Turn = i + 1
+	}
+	rows[4].Hold, rows[4].Holder = component.Hold{Until: now.Add(26 * time.Second), Of: 30 * time.Second}, "worker-5"
+	rows[5].Hold = component.Hold{Until: now.Add(4 * time.Second), Of: 30 * time.Second}
+	rows[7].Oldest = time.Time{}
+	rows[0].HasState, rows[0].State = true, 2148
+	rows[4].HasState, rows[4].State = true, 64
+	rows[7].HasState = true
+	return rows
+}
+
+func queueSessions() page.Entity {
+	m := queue(page.Sessions)
+	m.RequiresSession, m.SessionCount, m.Sessions = true, 12_408, sessionRows()
+	m.Lede = []component.Text{strong("12,408 sessions; two are held."), s(" The next receiver gets "), {S: "customer-77", Href: sessionHref("customer-77")}, s(".")}
+	m.Pages = component.Pages{Note: "9 of 12,408 shown", Next: home + "/q/orders?tab=sessions&from=9"}
+	m.StatusTo = home + "/q/orders/status"
+	return m
+}
+
+func queueSessionsEmpty() page.Entity {
+	m := queueSessions()
+	m.Sessions, m.SessionCount, m.Lede, m.Counts, m.Total = nil, 0, nil, page.Counts{}, 0
+	m.Pages = component.Pages{Note: "0 of 0 shown"}
+	m.Example = "curl http://127.0.0.1:5300/orders/messages \\\n  -H 'BrokerProperties: {\"SessionId\":\"customer-77\"}' \\\n  -d 'hello'"
+	return m
+}
+
+func oneSession() page.Session {
+	state := `{"step": 3, "paid": true, "lines": [{"sku": "1180", "n": 2}], "note": "<script>alert(1)</script>"}`
+	m := page.Session{
+		Shell: shell("customer-4", layout.Queues, "/q/orders/session?id=customer-4"), In: ordersPlace(), Path: "orders", Name: "orders", ID: "customer-4",
+		Active: 40, Locked: 3, Oldest: now.Add(-19 * time.Minute), Now: now,
+		Hold: component.Hold{Until: now.Add(26 * time.Second), Of: 30 * time.Second}, Holder: "worker-5",
+		Pages:    component.Pages{Note: "6 of 43 shown", Next: sessionHref("customer-4") + "&from=7"},
+		HasState: true, State: page.Body{Content: []byte(state), Size: int64(len(state))}, Seen: "9f2c", Most: 256 << 10,
+	}
+	for i, r := range queueMessages().Rows[:6] {
+		r.Session, r.Hold, r.Holder, r.State = m.ID, component.Hold{}, "", page.Active
+		if i < 3 {
+			r.State, r.Hold, r.Holder = page.Locked, m.Hold, m.Holder
+		}
+		m.Rows = append(m.Rows, r)
+	}
+	return m
+}
+
+func sessionFree() page.Session {
+	m := oneSession()
+	m.ID, m.Turn, m.Hold, m.Holder, m.Locked, m.Active, m.Deferred = hostileID, 2, component.Hold{}, "", 0, 2, 1
+	m.Rows, m.Pages, m.View = m.Rows[3:], component.Pages{Note: "3 of 3 shown"}, page.HexView
+	m.State.Content = []byte{0, 1, 2, 0xff, 'a', 'b', 0x80}
+	m.State.Size = 7
+	m.In, m.Name, m.Topic = page.Place{Kind: page.Subscription, Name: "prices/eu", Href: home + "/t/prices/s/eu"}, "eu", "prices"
+	return m
+}
+
+func sessionRefused() page.Session {
+	m := oneSession()
+	m.Rows, m.Active, m.Locked, m.Oldest, m.View = nil, 0, 0, time.Time{}, page.RawView
+	m.Holder, m.Pages = "", component.Pages{}
+	m.Typed = page.StateForm{Text: "0a 1z", As: page.StateHex, Error: "1z is not a pair of hexadecimal digits."}
+	return m
+}
+
+func sessionNothing() page.Session {
+	m := oneSession()
+	m.ID, m.Rows, m.Active, m.Locked, m.Oldest = "nobody", nil, 0, 0, time.Time{}
+	m.Hold, m.Holder, m.HasState, m.State, m.Pages = component.Hold{}, "", false, page.Body{}, component.Pages{}
+	return m
+}
+
+// queueFlow forwards on, is forwarded to, and is stuck in many ways.
+func queueFlow() page.Entity {
+	m := queueMessages()
+	m.Rows = m.Rows[:3]
+	at := func(name string) string { return home + "/q/" + url.PathEscape(name) }
+	m.Flow = page.Flow{
+		In: []page.Arrow{
+			{Name: "checkout", Href: at("checkout")},
+			{Name: "prices/eu", Href: home + "/t/prices/s/eu", Dead: true},
+			{Name: longName, Href: at(longName), Stuck: page.Full, Waiting: 38},
+			{Name: "retries/$DLQ", Href: at("retries"), Dead: true, Stuck: page.Full, Waiting: 4},
+		},
+		More: 17, Hops: 4,
+		Out: []page.Arrow{
+			{Name: "archive", Href: at("archive"), Waiting: 12},
+			{Name: "dead-orders", Href: at("dead-orders"), Dead: true, Stuck: page.Closed, Waiting: 38},
+		},
+	}
+	m.Duplicates = page.Duplicates{Window: 10 * time.Minute, Dropped: 1204, Remembered: 48_201}
+	m.Transfer = page.Transfer{Waiting: 3, Failed: 2}
+	m.StatusTo = home + "/q/orders/status"
+	return m
+}
+
+func queueStuck() page.Entity {
+	m := queueFlow()
+	m.Rows, m.Counts.Active, m.Total = nil, 0, 103
+	m.Flow.In, m.Flow.More = m.Flow.In[:1], 0
+	m.Flow.Out[0].Stuck, m.Flow.Out[0].Waiting, m.Flow.Out[0].Href = page.Absent, 0, ""
+	m.Flow.Out[1].Stuck = page.Hops
+	m.Duplicates.Remembered, m.Duplicates.Most = 890_000, 1_000_000
+	m.Transfer = page.Transfer{}
+	return m
+}
+
+func queueTransfer() page.Entity {
+	m := queueDead()
+	m.Tab, m.Reasons, m.Lede, m.Transfer = page.Transfers, nil, nil, page.Transfer{Failed: 4}
+	for i := range m.Rows {
+		m.Rows[i].Reason, m.Rows[i].Description = "ForwardingFailed", "Destination 'archive-"+strconv.Itoa(i)+"' is disabled."
+	}
+	m.Pages = component.Pages{Note: "4 of 4 shown"}
+	return m
+}
+
+// statusOf is the tab of settings of an entity that can be closed and opened.
+func statusOf(m page.Entity, s page.Status) page.Entity {
+	m.Tab, m.Status, m.StatusTo = page.Settled, s, m.Href+"/status"
+	m.Settings = queueSettings().Settings[:3]
+	return m
+}
+
+func sendInSession() page.Send {
+	m := sendMessage()
+	m.Sessions, m.Values = true, nil
+	return m
+}
+
+// sessionStories are the pages about sessions, forwarding and what closes an
+// entity.
+func sessionStories() []Story {
+	status := page.Confirm{
+		Shell: confirmShell(), Verb: page.SetStatus, To: home + "/q/orders/status", Cancel: home + "/q/orders?tab=settings", In: ordersPlace(),
+		Status: page.ReceiveDisabled, Goes: []string{"16 messages are locked and can no longer be settled", "2 receivers are attached and are cut off"},
+	}
+	return []Story{
+		{Name: "queue-sessions", Page: queueSessions()},
+		{Name: "queue-sessions-empty", Page: queueSessionsEmpty()},
+		{Name: "session", Page: oneSession()},
+		{Name: "session-free", Page: sessionFree()},
+		{Name: "session-refused", Page: sessionRefused()},
+		{Name: "session-nothing", Page: sessionNothing()},
+		{Name: "session-drawer", Piece: beside(queueSessions(), oneSession().Drawer())},
+		{Name: "queue-flow", Page: queueFlow()},
+		{Name: "queue-stuck", Page: queueStuck()},
+		{Name: "queue-transfer", Page: queueTransfer()},
+		{Name: "queue-status", Page: statusOf(queue(page.Settled), page.SendDisabled)},
+		{Name: "topic-status", Page: statusOf(topic(), page.Open)},
+		{Name: "subscription-status", Page: statusOf(subscription(page.Settled), page.Disabled)},
+		{Name: "confirm-status", Page: status},
+		{Name: "send-session", Page: sendInSession()},
+	}
+}
