@@ -227,6 +227,16 @@ func FuzzPropertySet(f *testing.F) {
 		for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
 			for _, p := range engine.Properties(kind) {
 				var c, again engine.Config
+				for _, name := range engine.Profiles() { // what is taken can be shown, and said again
+					l, is := profile(t, name), engine.Config{}
+					if p.Set(&is, l, kind, s) != nil {
+						continue
+					}
+					shown := p.Text(l.Complete(kind, is))
+					if err := p.Set(&engine.Config{}, l, kind, shown); err != nil {
+						t.Fatalf("%s: %s %q is %q, and that is refused: %v", name, p.Name, s, shown, err)
+					}
+				}
 				if err := p.Set(&c, engine.DefaultLimits(), kind, s); err != nil {
 					if _, ok := errors.AsType[*engine.PropertyError](err); !ok || c != again {
 						t.Fatalf("%s %q: %+v, %v", p.Name, s, c, err)
