@@ -24,9 +24,9 @@ type statement struct {
 	place  place
 }
 
-// ParseAction reads an action of at most most statements (ACT-4); params are
-// as for ParseSQL. Its errors are *SyntaxError. How long the text may be is the
-// caller's to check.
+// ParseAction reads an action, most being how many statements it may have
+// (ACT-4); params are as for ParseSQL. Its errors are *SyntaxError. How long the
+// text may be is the caller's to check.
 func ParseAction(text string, params value.Properties, most int64) (*Action, error) {
 	p := newParser(text, params)
 	a := &Action{}

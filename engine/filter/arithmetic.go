@@ -23,7 +23,7 @@ func apply(op operator, a, b datum) datum {
 	case a.class == unknown || b.class == unknown:
 		return datum{}
 	case a.numeric() && b.numeric():
-		if a.class == real || b.class == real {
+		if a.class == floating || b.class == floating {
 			return reals(op, a, b)
 		}
 		return integers(op, a, b)
@@ -58,7 +58,7 @@ func negate(d datum) datum {
 		return datum{}
 	case whole, huge:
 		return integers('-', datum{value: value.OfInt(0), class: whole}, d)
-	case real:
+	case floating:
 		if f, ok := d.value.Float32(); ok {
 			return of(value.OfFloat(-f))
 		}

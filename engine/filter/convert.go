@@ -88,7 +88,7 @@ func (d datum) number(k value.Kind) (value.Value, bool) {
 		digits := map[value.Kind]int{value.Decimal32: 7, value.Decimal64: 16, value.Decimal128: 17}[k]
 		return read(strconv.FormatFloat(d.double(), 'E', digits-1, 64), k, true)
 	case value.UByte, value.Byte, value.UShort, value.Short, value.UInt, value.Int, value.ULong, value.Long:
-		if d.class == real {
+		if d.class == floating {
 			return read(strconv.FormatFloat(math.RoundToEven(d.double()), 'f', -1, 64), k, true)
 		}
 		return read(d.value.Text(), k, true)

@@ -16,18 +16,18 @@ const (
 	failed                // the evaluation failed; the value is a text that says why
 	whole                 // an integer that an int64 holds
 	huge                  // an integer that only a uint64 holds
-	real                  // a float, double or decimal
+	floating              // a float, double or decimal
 	textual               // text of any kind, a char too
 	moment                // a timestamp or datetime-offset
 	span                  // a timespan
-	boolean               //
-	distinct              // anything else: equal to itself at most
+	boolean
+	distinct // anything else: equal to itself at most
 )
 
 // A datum is a value while it is computed with.
 type datum struct {
 	value value.Value
-	n     int64 // whole: the number; huge: its bits; real: the bits of the double; boolean: 0 or 1; span: ticks; moment: milliseconds since 1970
+	n     int64 // whole: the number; huge: its bits; floating: the bits of the double; boolean: 0 or 1; span: ticks; moment: milliseconds since 1970
 	class class
 	ticks uint16 // moment: those above n, fewer than ticksPerMilli
 }
@@ -58,9 +58,9 @@ func of(v value.Value) datum {
 		}
 	case value.Float, value.Double:
 		f, _ := v.Float64()
-		d.n, d.class = int64(math.Float64bits(f)), real
+		d.n, d.class = int64(math.Float64bits(f)), floating
 	case value.Decimal32, value.Decimal64, value.Decimal128:
-		d.n, d.class = int64(math.Float64bits(decimalDouble(v))), real
+		d.n, d.class = int64(math.Float64bits(decimalDouble(v))), floating
 	case value.String, value.Symbol, value.URI:
 		d.class = textual
 	case value.Char:
@@ -103,7 +103,7 @@ func (d datum) text() string {
 	return s
 }
 
-func (d datum) numeric() bool { return d.class == whole || d.class == huge || d.class == real }
+func (d datum) numeric() bool { return d.class == whole || d.class == huge || d.class == floating }
 
 // fraction tells that d is a float or double, which bring infinity and NaN.
 func (d datum) fraction() bool {
@@ -138,10 +138,10 @@ func (d datum) single() float32 {
 // float, the other an integer or a float.
 func narrow(a, b datum) bool {
 	fa, fb := a.value.Kind() == value.Float, b.value.Kind() == value.Float
-	return (fa || fb) && (fa || a.class != real) && (fb || b.class != real)
+	return (fa || fb) && (fa || a.class != floating) && (fb || b.class != floating)
 }
 
-// common are two numbers of which one at least is real, as they meet.
+// common are two numbers of which one at least is floating, as they meet.
 func common(a, b datum) (float64, float64) {
 	if narrow(a, b) {
 		return float64(a.single()), float64(b.single())
@@ -155,7 +155,7 @@ func equal(a, b datum) Result {
 	switch {
 	case a.class == unknown || b.class == unknown:
 		return Unknown
-	case a.class == real && b.numeric() || b.class == real && a.numeric():
+	case a.class == floating && b.numeric() || b.class == floating && a.numeric():
 		x, y := common(a, b)
 		same = x == y
 	case a.class != b.class:
@@ -172,7 +172,7 @@ func equal(a, b datum) Result {
 // order compares a and b. What has no order is not ok, and a NaN is in none.
 func order(a, b datum) (c int, nan, ok bool) {
 	switch {
-	case a.class == real && b.numeric() || b.class == real && a.numeric():
+	case a.class == floating && b.numeric() || b.class == floating && a.numeric():
 		x, y := common(a, b)
 		return compare(x, y), x != x || y != y, true
 	case a.class == huge && b.class == huge:

@@ -8,11 +8,11 @@ func (p *parser) or() part {
 	if !p.atWord("OR") {
 		return first
 	}
-	any := some{p.asCondition(first)}
+	either := some{p.asCondition(first)}
 	for p.word("OR") {
-		any = append(any, p.asCondition(p.and()))
+		either = append(either, p.asCondition(p.and()))
 	}
-	return part{cond: any, place: p.since(from)}
+	return part{cond: either, place: p.since(from)}
 }
 
 func (p *parser) and() part {
@@ -95,7 +95,8 @@ func comparisonSign(s string) string {
 func (p *parser) membership(from token, left part, not bool) part {
 	m := &membership{x: p.asExpr(left), not: not}
 	p.needSign("(", `"(" and values`)
-	defer p.deeper()()
+	p.open()
+	defer p.shut()
 	m.in = append(m.in, p.asExpr(p.sum()))
 	for p.sign(",") {
 		m.in = append(m.in, p.asExpr(p.sum()))

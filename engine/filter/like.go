@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -136,11 +137,11 @@ func (p *piece) end(s string) (n int, ok bool) {
 	if p.literal != "" {
 		return len(p.literal), strings.HasSuffix(s, p.literal)
 	}
-	for i := len(p.runes) - 1; i >= 0; i-- {
+	for _, want := range slices.Backward(p.runes) {
 		_, size := utf8.DecodeLastRuneInString(s[:len(s)-n])
 		n += size
-		r, size := decodeRune(s[len(s)-n:])
-		if size == 0 || p.runes[i] != wildcard && p.runes[i] != r {
+		r, _ := decodeRune(s[len(s)-n:])
+		if size == 0 || want != wildcard && want != r {
 			return 0, false
 		}
 	}

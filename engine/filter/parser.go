@@ -112,14 +112,15 @@ func (p *parser) needSign(s, what string) {
 	}
 }
 
-// deeper counts open brackets; the result closes one.
-func (p *parser) deeper() func() {
+// open and shut count open brackets.
+func (p *parser) open() {
 	if p.depth++; p.depth > maxDepth {
 		t := p.token()
 		p.refuse(place{p.in, t.from, t.to}, fmt.Sprintf("There are more than %d brackets open.", maxDepth))
 	}
-	return func() { p.depth-- }
 }
+
+func (p *parser) shut() { p.depth-- }
 
 // sum, product and unary read expressions.
 func (p *parser) sum() part {
@@ -218,7 +219,8 @@ func (p *parser) integer(digits string, at place) part {
 func (p *parser) bracketed() part {
 	from := p.token()
 	p.advance()
-	defer p.deeper()()
+	p.open()
+	defer p.shut()
 	inside := p.or()
 	if !p.sign(")") {
 		p.expected(p.afterCondition(inside, `")"`))
@@ -232,7 +234,8 @@ func (p *parser) call() part {
 	from := p.token()
 	p.advance()
 	p.advance()
-	defer p.deeper()()
+	p.open()
+	defer p.shut()
 	switch {
 	case isWord(from, "newid"):
 		p.needSign(")", `")"`)

@@ -80,18 +80,25 @@ func (m *Message) text(s system) *string {
 	}
 }
 
-// system is the value of a property, if m has it.
-func (m *Message) system(s system) (value.Value, bool) {
+// system is the value of a property, null and not ok when m does not have it.
+func (m *Message) system(s system) (v value.Value, ok bool) {
+	number := int64(0)
 	switch s {
 	case sysSequenceNumber:
-		return value.OfLong(m.SequenceNumber), m.SequenceNumber != 0
+		number = m.SequenceNumber
 	case sysEnqueuedSequenceNumber:
-		return value.OfLong(m.EnqueuedSequenceNumber), m.EnqueuedSequenceNumber != 0
+		number = m.EnqueuedSequenceNumber
 	case sysEnqueuedTime:
-		return value.OfTimestamp(m.EnqueuedTime), m.EnqueuedTime != 0
+		if m.EnqueuedTime != 0 {
+			return value.OfTimestamp(m.EnqueuedTime), true
+		}
+	default:
+		if p := m.text(s); p != nil && *p != "" {
+			return value.OfString(*p), true
+		}
 	}
-	if p := m.text(s); p != nil && *p != "" {
-		return value.OfString(*p), true
+	if number != 0 {
+		return value.OfLong(number), true
 	}
 	return value.Value{}, false
 }
