@@ -401,7 +401,7 @@ func exhausted(n int32) *Extra {
 func (ns *Namespace) deadLetter(now Instant, h *holder, m *message, x *Extra) *Event {
 	old := m.extra()
 	x.DeadLettered, x.DeadAt = true, now
-	x.Properties = merged(old.Properties, x.Properties)
+	x.Properties, x.Rewritten = merged(old.Properties, x.Properties), old.Rewritten
 	next := m.Message
 	next.Holder, next.State, next.LockedUntil, next.Extra = h.entity.DeadLetterID, Active, 0, x
 	ns.put(m, next)
