@@ -103,6 +103,12 @@ func (c change) record(r engine.Record) engine.Record {
 	case engine.Meter:
 		r.Holder = c.holder(r.Holder)
 		return r
+	case engine.Session:
+		r.Holder = c.holder(r.Holder)
+		return r
+	case engine.Seen:
+		r.Holder = c.holder(r.Holder)
+		return r
 	case engine.StoredContent:
 		r.Key = c.key(r.Key)
 		return r
@@ -117,7 +123,7 @@ func (c change) key(k engine.Key) engine.Key              { return engine.Key(c(
 func (c change) holder(h engine.HolderID) engine.HolderID { return engine.HolderID(c(uint64(h))) }
 
 func (c change) entity(e engine.Entity) engine.Entity {
-	e.ID, e.DeadLetterID = c.holder(e.ID), c.holder(e.DeadLetterID)
+	e.ID, e.DeadLetterID, e.TransferID = c.holder(e.ID), c.holder(e.DeadLetterID), c.holder(e.TransferID)
 	return e
 }
 

@@ -26,7 +26,8 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wrote.Bytes != int64(file.Len()) || wrote.Epoch != from.Epoch() || wrote.Messages != 96 || wrote.Events != 1200 || wrote.Bodies != 42 || wrote.Clock == 0 {
+	if wrote.Bytes != int64(file.Len()) || wrote.Epoch != from.Epoch() || wrote.Messages != 96 || wrote.Events != 1200 || wrote.Bodies != 42 ||
+		wrote.Sessions != 45 || wrote.Seen != 450 || wrote.Clock == 0 {
 		t.Errorf("written are %+v", wrote)
 	}
 	// Into the first epoch, into a later one, and a copy of the copy.
@@ -186,6 +187,7 @@ func TestSourceIsAtFault(t *testing.T) {
 	}{
 		"it cannot be read":   {source{err: sick}, "a bad sector", sick},
 		"a half of a restore": {source{records: []engine.Record{engine.Entity{ID: 1, Kind: engine.Unfinished}}}, "once more", engine.ErrUnfinished},
+		"seen too late":       {source{records: []engine.Record{engine.StoredContent{Key: 1}, engine.Seen{Holder: 1, N: 1}}}, "engine.Seen out of order", nil},
 		"out of order":        {source{records: []engine.Record{engine.Message{Key: 1}, engine.Entity{ID: 1}}}, "engine.Entity out of order", nil},
 		"no body": {source{records: []engine.Record{content(7, 5)}, body: func(engine.Key) (io.ReadSeekCloser, error) {
 			return nil, fmt.Errorf("body: %w", engine.ErrMessageNotFound)

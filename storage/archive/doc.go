@@ -19,7 +19,9 @@
 //	trailer   one: JSON, see Counts
 //
 // Fields may be added to headers, trailers, records and events without a new
-// version: readers skip what they do not know.
+// version: readers skip what they do not know. A kind of record that a reader
+// does not know it refuses; there are files without sessions and what was seen,
+// from before they were.
 //
 // Writing and reading take memory for one frame and a few hundred events, no
 // matter how much there is; restoring takes it for contents too, though not for
@@ -35,7 +37,8 @@
 // old one perhaps, out of which the next server would give the same identities
 // again. So they are given anew: each is moved, in the order they had, into the
 // epoch of the restore, wherever it is named: in entities, rules, meters,
-// contents, bodies, messages and history. Contents that no message refers to stay
+// sessions, what was seen, contents, bodies, messages and history. What was seen
+// keeps its numbers, for they are of its entity. Contents that no message refers to stay
 // behind. The server that opens the store afterwards has a higher epoch. It
 // follows that a lock token from before names nothing after a restore: a message
 // that was locked stays so until its LockedUntil, and is free then.

@@ -202,7 +202,7 @@ func (b *bodyReader) begin() error {
 }
 
 func (r *reading) event() error {
-	const events = 5 // behind all records
+	const events = 6 // behind all records
 	r.last = events
 	epoch, n := binary.Uvarint(r.b)
 	if n <= 0 {

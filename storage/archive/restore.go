@@ -195,6 +195,12 @@ func (r *restoring) record(rec engine.Record) error {
 		r.b.Rules = append(r.b.Rules, rec)
 	case engine.Meter:
 		r.b.Meters = append(r.b.Meters, rec)
+	case engine.Session:
+		r.b.Sessions = append(r.b.Sessions, rec)
+		return r.added(len(rec.ID) + len(rec.State))
+	case engine.Seen:
+		r.b.Seen = append(r.b.Seen, rec)
+		return r.added(len(rec.Digests) * len(engine.Digest{}))
 	case engine.StoredContent:
 		r.written[rec.Key] = rec.Content
 		if rec.Content.BodySize() > 0 { // it comes with its body
@@ -306,13 +312,14 @@ func (r *restoring) look() (there held, err error) {
 	return there, nil
 }
 
-// clear removes what an attempt that was interrupted has left. Messages go with
-// their holders.
+// clear removes what an attempt that was interrupted has left. Messages, sessions
+// and what was seen go with their holders.
 func (r *restoring) clear(there held) error {
 	for _, e := range there.entities {
-		r.b.DropHolders = append(r.b.DropHolders, e.ID)
-		if e.DeadLetterID != 0 {
-			r.b.DropHolders = append(r.b.DropHolders, e.DeadLetterID)
+		for _, place := range []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID} {
+			if place != 0 {
+				r.b.DropHolders = append(r.b.DropHolders, place)
+			}
 		}
 		if err := r.added(0); err != nil {
 			return err

@@ -101,8 +101,8 @@ func TestBatches(t *testing.T) {
 	if _, err := checked(t, backup(t, from)).Restore(t.Context(), into); err != nil {
 		t.Fatal(err)
 	}
-	if into.batches < 8 || len(into.wrote) != 600 {
-		t.Errorf("there are %d batches, and %d contents", into.batches, len(into.wrote))
+	if into.batches < 8 || len(into.wrote) != 600 || into.sessions != 45 || into.seen != 45 {
+		t.Errorf("there are %d batches, %d contents, %d sessions and %d rows of what was seen", into.batches, len(into.wrote), into.sessions, into.seen)
 	}
 }
 
@@ -112,6 +112,8 @@ type looked struct {
 	batches int
 	wrote   map[engine.Key]engine.Packed
 	known   map[engine.HolderID]bool
+
+	sessions, seen int
 }
 
 func (l *looked) Commit(ctx context.Context, b *engine.Batch) error {
@@ -121,7 +123,19 @@ func (l *looked) Commit(ctx context.Context, b *engine.Batch) error {
 		if e.Kind != engine.Unfinished && !l.known[0] {
 			l.t.Error("an entity comes before the mark")
 		}
-		l.known[0], l.known[e.ID], l.known[e.DeadLetterID] = true, true, true
+		l.known[0], l.known[e.ID], l.known[e.DeadLetterID], l.known[e.TransferID] = true, true, true, true
+	}
+	for _, v := range b.Sessions {
+		l.sessions++
+		if bytes += len(v.State); !l.known[v.Holder] {
+			l.t.Errorf("a session comes before its place %d", v.Holder)
+		}
+	}
+	for _, v := range b.Seen {
+		l.seen++
+		if bytes += 16 * len(v.Digests); !l.known[v.Holder] {
+			l.t.Errorf("what was seen comes before its place %d", v.Holder)
+		}
 	}
 	for _, m := range b.Meters {
 		if !l.known[m.Holder] {
@@ -142,10 +156,33 @@ func (l *looked) Commit(ctx context.Context, b *engine.Batch) error {
 			l.t.Errorf("message %d comes without what it is of", m.Key)
 		}
 	}
-	if things := len(b.Entities) + len(b.Rules) + len(b.Meters) + len(b.Contents) + len(b.Messages); !b.Hard || bytes > 3<<20 || things > 1000 {
+	if things := len(b.Entities) + len(b.Rules) + len(b.Meters) + len(b.Sessions) + len(b.Seen) + len(b.Contents) + len(b.Messages); !b.Hard || bytes > 3<<20 || things > 1000 {
 		l.t.Errorf("a batch has %d things and %d bytes, hard %v", things, bytes, b.Hard)
 	}
 	return l.Store.Commit(ctx, b)
+}
+
+// TestClearing drops every place of what an interrupted attempt has left.
+func TestClearing(t *testing.T) {
+	s := &dropping{Store: new(memory.Store)}
+	commit(t, s.Store, &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{
+		{ID: 1, Kind: engine.Unfinished}, {ID: 2, DeadLetterID: 3, TransferID: 4, Kind: engine.Queue, Path: "q"}, {ID: 5, TransferID: 6, Kind: engine.Topic, Path: "t"},
+	}})
+	if done, err := checked(t, backup(t, new(memory.Store))).Restore(t.Context(), s); err != nil || !done.Cleared {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	slices.Sort(s.dropped)
+	differ(t, "dropped", []engine.HolderID{1, 2, 3, 4, 5, 6}, s.dropped)
+}
+
+type dropping struct {
+	engine.Store
+	dropped []engine.HolderID
+}
+
+func (d *dropping) Commit(ctx context.Context, b *engine.Batch) error {
+	d.dropped = append(d.dropped, b.DropHolders...)
+	return d.Store.Commit(ctx, b)
 }
 
 // TestFileChanges gives another file to the second reading.

@@ -124,10 +124,14 @@ func order(r engine.Record) string {
 		return fmt.Sprintf("2 %09d %s", r.Subscription, r.Name)
 	case engine.Meter:
 		return fmt.Sprintf("3 %09d", r.Holder)
+	case engine.Session:
+		return fmt.Sprintf("4 %09d %s", r.Holder, r.ID)
+	case engine.Seen:
+		return fmt.Sprintf("5 %09d %09d", r.Holder, r.N)
 	case engine.StoredContent:
-		return fmt.Sprintf("4 %09d", r.Key)
+		return fmt.Sprintf("6 %09d", r.Key)
 	case engine.Message:
-		return fmt.Sprintf("5 %09d", r.Key)
+		return fmt.Sprintf("7 %09d", r.Key)
 	default:
 		return "0"
 	}
@@ -198,14 +202,25 @@ func random(t *testing.T, d enginetest.Drawer, n int) *memory.Store {
 		for range 5 {
 			var e engine.Entity
 			m.Fill(&e)
-			e.ID, e.DeadLetterID, e.Kind = engine.HolderID(m.id()), engine.HolderID(m.id()), engine.EntityKind(1+m.IntN(3))
+			e.ID, e.DeadLetterID, e.TransferID, e.Kind = engine.HolderID(m.id()), engine.HolderID(m.id()), engine.HolderID(m.id()), engine.EntityKind(1+m.IntN(3))
 			b.Entities = append(b.Entities, e)
-			places = append(places, e.ID, e.DeadLetterID)
+			places = append(places, e.ID, e.DeadLetterID, e.TransferID)
 			b.Meters = append(b.Meters, engine.Meter{Holder: e.ID, NextSeq: 9, LastUsed: 8, AccessedAt: 7}, engine.Meter{Holder: e.DeadLetterID})
 			var r engine.Rule
 			m.Fill(&r)
 			r.Subscription, r.Name = e.ID, m.Name()
 			b.Rules = append(b.Rules, r)
+			for i := range 3 {
+				var v engine.Session
+				m.Fill(&v)
+				v.Holder, v.ID = e.ID, v.ID+fmt.Sprint(i)
+				b.Sessions = append(b.Sessions, v)
+				seen := engine.Seen{Holder: e.ID, N: uint64(1 + 5*i + m.IntN(5)), At: m.at}
+				for range 10 * i {
+					seen.Digests = append(seen.Digests, engine.Digest(m.Bytes(16)))
+				}
+				b.Seen = append(b.Seen, seen)
+			}
 		}
 		for i := range n {
 			var c engine.Content

@@ -39,6 +39,8 @@ type Counts struct {
 	Subscriptions int64 `json:"subscriptions"`
 	Rules         int64 `json:"rules"`
 	Meters        int64 `json:"meters"`
+	Sessions      int64 `json:"sessions"` // that have state
+	Seen          int64 `json:"seen"`     // MessageIds that are remembered
 	Contents      int64 `json:"contents"`
 	Bodies        int64 `json:"bodies"`
 	BodyBytes     int64 `json:"bodyBytes"`
@@ -62,6 +64,10 @@ func (c *Counts) Count(r engine.Record) {
 		c.Rules++
 	case engine.Meter:
 		c.Meters++
+	case engine.Session:
+		c.Sessions++
+	case engine.Seen:
+		c.Seen += int64(len(r.Digests))
 	case engine.StoredContent:
 		c.Contents++
 		if n := r.Content.BodySize(); n > 0 {
@@ -91,10 +97,12 @@ func rank(r engine.Record) int {
 		return 1
 	case engine.Rule, engine.Meter:
 		return 2
-	case engine.StoredContent:
+	case engine.Session, engine.Seen:
 		return 3
-	default:
+	case engine.StoredContent:
 		return 4
+	default:
+		return 5
 	}
 }
 

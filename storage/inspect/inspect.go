@@ -46,10 +46,12 @@ type Inspector struct {
 	names   map[string]bool          // folded paths that are taken
 	rules   map[engine.RuleID]bool   // that were there
 	meters  map[engine.HolderID]bool // likewise
-	bodies  map[engine.Key]int64     // sizes, of contents
-	wanted  map[engine.Key]bool      // contents that messages refer to
-	there   map[engine.Key]bool      // messages
-	numbers map[number]bool          // that messages have
+	states  map[engine.SessionID]bool
+	seen    map[engine.HolderID]engine.Seen // the last one at each
+	bodies  map[engine.Key]int64            // sizes, of contents
+	wanted  map[engine.Key]bool             // contents that messages refer to
+	there   map[engine.Key]bool             // messages
+	numbers map[number]bool                 // that messages have
 }
 
 type number struct {
@@ -64,7 +66,7 @@ func New() *Inspector {
 			Limits: engine.DefaultLimits(), Keys: engine.NewKeys(0), Nonce: func() uint64 { return 0 },
 		}),
 		paths: map[engine.HolderID]engine.Path{}, kinds: map[engine.HolderID]engine.EntityKind{}, names: map[string]bool{},
-		rules: map[engine.RuleID]bool{}, meters: map[engine.HolderID]bool{},
+		rules: map[engine.RuleID]bool{}, meters: map[engine.HolderID]bool{}, states: map[engine.SessionID]bool{}, seen: map[engine.HolderID]engine.Seen{},
 		bodies: map[engine.Key]int64{}, wanted: map[engine.Key]bool{}, there: map[engine.Key]bool{}, numbers: map[number]bool{},
 	}
 }
@@ -92,6 +94,10 @@ func (i *Inspector) Record(r engine.Record) {
 		why = i.rule(r)
 	case engine.Meter:
 		why = i.meter(r)
+	case engine.Session:
+		why = i.session(r)
+	case engine.Seen:
+		why = i.saw(r)
 	case engine.StoredContent:
 		why = i.content(r)
 	case engine.Message:
@@ -99,6 +105,10 @@ func (i *Inspector) Record(r engine.Record) {
 	}
 	if why != "" {
 		i.Wrong("%s", why)
+		return
+	}
+	switch r.(type) {
+	case engine.Session, engine.Seen: // the engine keeps nothing of them that could be wrong besides
 		return
 	}
 	i.guarded(func() error { return i.ns.Restore(r) })
@@ -132,15 +142,31 @@ func (i *Inspector) entity(e engine.Entity) string {
 		return fmt.Sprintf("%q is a %s with dead-letter queue %d.", e.Path, e.Kind, e.DeadLetterID)
 	case i.names[e.Path.Fold()]:
 		return fmt.Sprintf("%q is there twice.", e.Path)
-	case i.paths[e.ID] != "" || i.paths[e.DeadLetterID] != "" || e.ID == e.DeadLetterID:
-		return fmt.Sprintf("%q has an identity that another one has: %d or %d.", e.Path, e.ID, e.DeadLetterID)
+	case !i.fresh(e):
+		return fmt.Sprintf("%q has an identity that another one has: %d, %d or %d.", e.Path, e.ID, e.DeadLetterID, e.TransferID)
 	}
 	i.names[e.Path.Fold()] = true
 	i.paths[e.ID], i.kinds[e.ID] = e.Path, e.Kind
 	if e.DeadLetterID != 0 {
 		i.paths[e.DeadLetterID] = e.Path.DeadLetter()
 	}
+	if e.TransferID != 0 {
+		i.paths[e.TransferID] = (e.Path + "/$Transfer").DeadLetter()
+	}
 	return ""
+}
+
+// fresh tells whether no two places have the same identity, of which older
+// versions gave none to that of transfers.
+func (i *Inspector) fresh(e engine.Entity) bool {
+	own := map[engine.HolderID]bool{}
+	for _, id := range []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID} {
+		if id != 0 && (i.paths[id] != "" || own[id]) {
+			return false
+		}
+		own[id] = true
+	}
+	return true
 }
 
 func (i *Inspector) rule(r engine.Rule) string {
@@ -165,6 +191,34 @@ func (i *Inspector) meter(m engine.Meter) string {
 		return fmt.Sprintf("The meter of %q is there twice.", i.paths[m.Holder])
 	}
 	i.meters[m.Holder] = true
+	return ""
+}
+
+func (i *Inspector) session(s engine.Session) string {
+	id := engine.SessionID{Holder: s.Holder, ID: s.ID}
+	switch kind := i.kinds[s.Holder]; {
+	case kind != engine.Queue && kind != engine.Subscription:
+		return fmt.Sprintf("The state of session %q is of %d, which is no queue or subscription.", s.ID, s.Holder)
+	case i.states[id]:
+		return fmt.Sprintf("The state of session %q of %q is there twice.", s.ID, i.paths[s.Holder])
+	}
+	i.states[id] = true
+	return ""
+}
+
+// saw checks that numbers rise with time: what is forgotten is what has numbers
+// up to some one.
+func (i *Inspector) saw(s engine.Seen) string {
+	last, more := i.seen[s.Holder]
+	switch kind := i.kinds[s.Holder]; {
+	case kind != engine.Queue && kind != engine.Topic:
+		return fmt.Sprintf("MessageIds are remembered for %d, which is no queue or topic.", s.Holder)
+	case s.N == 0 || more && s.N <= last.N:
+		return fmt.Sprintf("What %q remembers of MessageIds has number %d after number %d.", i.paths[s.Holder], s.N, last.N)
+	case more && s.At < last.At:
+		return fmt.Sprintf("What %q remembers of MessageIds as number %d is older than what it has as number %d.", i.paths[s.Holder], s.N, last.N)
+	}
+	i.seen[s.Holder] = s
 	return ""
 }
 

@@ -116,7 +116,7 @@ func TestWrong(t *testing.T) {
 		"a queue of a topic":      {set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "prices/subscriptions/x"}), "is called so, and is a queue"},
 		"a queue without letters": {set(1, engine.Entity{ID: 1, Kind: engine.Queue, Path: "Orders"}), "is a queue with dead-letter queue 0"},
 		"a name twice":            {add(2, engine.Entity{ID: 6, DeadLetterID: 7, Kind: engine.Queue, Path: "ORDERS"}), `"ORDERS" is there twice`},
-		"an id twice":             {add(2, engine.Entity{ID: 6, DeadLetterID: 2, Kind: engine.Queue, Path: "x"}), "identity that another one has: 6 or 2"},
+		"an id twice":             {add(2, engine.Entity{ID: 6, DeadLetterID: 2, Kind: engine.Queue, Path: "x"}), "identity that another one has: 6, 2 or 0"},
 		"its own dead letters":    {add(2, engine.Entity{ID: 6, DeadLetterID: 6, Kind: engine.Queue, Path: "x"}), "identity that another one has"},
 		"no topic":                {func(s *source) { s.records = slices.Delete(s.records, 2, 3) }, "was stored before its topic"},
 		"a rule of a queue":       {set(4, engine.Rule{Subscription: 1, Name: "r"}), `Rule "r" is of 1, which is no subscription`},
@@ -159,6 +159,66 @@ func set(at int, r engine.Record) func(*source) { return func(s *source) { s.rec
 
 func add(at int, r engine.Record) func(*source) {
 	return func(s *source) { s.records = slices.Insert(s.records, at, r) }
+}
+
+// remembering is a namespace with sessions and duplicate detection.
+func remembering() source {
+	return source{records: []engine.Record{
+		engine.Clock{Now: 1000},
+		engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "Orders",
+			Config: engine.Config{RequiresSession: true, RequiresDuplicateDetection: true}},
+		engine.Entity{ID: 4, TransferID: 5, Kind: engine.Topic, Path: "prices", Config: engine.Config{RequiresDuplicateDetection: true}},
+		engine.Entity{ID: 6, DeadLetterID: 7, TransferID: 8, Kind: engine.Subscription, Path: "prices/Subscriptions/eu", Config: engine.Config{RequiresSession: true}},
+		engine.Session{Holder: 1, ID: "a", State: "x", ChangedAt: 5}, engine.Session{Holder: 1, ID: "A"}, engine.Session{Holder: 6, ID: "a"},
+		engine.Seen{Holder: 1, N: 3, At: 5, Digests: make([]engine.Digest, 2)}, engine.Seen{Holder: 1, N: 9, At: 5, Digests: make([]engine.Digest, 1)},
+		engine.Seen{Holder: 4, N: 1, At: 4},
+		engine.Meter{Holder: 3, NextSeq: 2}, content(10, 0),
+		engine.Message{Key: 10, Content: 10, Holder: 3, Seq: 1, Hops: 2, Extra: &engine.Extra{DeadLettered: true}},
+	}}
+}
+
+// TestWrongMemory changes one thing of what a namespace remembers beside its
+// messages.
+func TestWrongMemory(t *testing.T) {
+	r, err := inspect.Store(t.Context(), remembering())
+	if want := (archive.Counts{Queues: 1, Topics: 1, Subscriptions: 1, Meters: 1, Sessions: 3, Seen: 3, Contents: 1, Messages: 1}); err != nil || !r.Sound() || r.Counts != want {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	queue := func(id, dead, transfer engine.HolderID) engine.Entity {
+		return engine.Entity{ID: id, DeadLetterID: dead, TransferID: transfer, Kind: engine.Queue, Path: "x"}
+	}
+	for name, tc := range map[string]struct {
+		change func(*source)
+		want   string
+	}{
+		"a transfer place of another":   {add(2, queue(9, 10, 3)), `"x" has an identity that another one has: 9, 10 or 3`},
+		"another's transfer place":      {add(2, queue(3, 10, 11)), `"x" has an identity that another one has: 3, 10 or 11`},
+		"dead letters of transfers":     {add(2, queue(9, 10, 10)), "has an identity that another one has"},
+		"itself for transfers":          {add(2, queue(9, 10, 9)), "has an identity that another one has"},
+		"a session of nothing":          {set(4, engine.Session{Holder: 99, ID: "a"}), `The state of session "a" is of 99, which is no queue or subscription`},
+		"a session of a topic":          {set(4, engine.Session{Holder: 4, ID: "a"}), "is of 4, which is no queue or subscription"},
+		"a session of dead letters":     {set(4, engine.Session{Holder: 2, ID: "a"}), "is of 2, which is no queue or subscription"},
+		"a session twice":               {set(5, engine.Session{Holder: 1, ID: "a"}), `The state of session "a" of "Orders" is there twice`},
+		"seen by nothing":               {set(7, engine.Seen{Holder: 99, N: 1}), "MessageIds are remembered for 99, which is no queue or topic"},
+		"seen by a subscription":        {set(7, engine.Seen{Holder: 6, N: 1}), "MessageIds are remembered for 6, which is no queue or topic"},
+		"seen by dead letters":          {set(7, engine.Seen{Holder: 2, N: 1}), "MessageIds are remembered for 2"},
+		"a number twice":                {set(8, engine.Seen{Holder: 1, N: 3, At: 5}), `What "Orders" remembers of MessageIds has number 3 after number 3`},
+		"numbers that fall":             {set(8, engine.Seen{Holder: 1, N: 2, At: 5}), "has number 2 after number 3"},
+		"number zero":                   {set(9, engine.Seen{Holder: 4, At: 4}), `What "prices" remembers of MessageIds has number 0 after number 0`},
+		"what is older comes afterward": {set(8, engine.Seen{Holder: 1, N: 9, At: 4}), `What "Orders" remembers of MessageIds as number 9 is older than what it has as number 3`},
+	} {
+		s := remembering()
+		tc.change(&s)
+		r, err := inspect.Store(t.Context(), s)
+		if err != nil || r.Sound() || !strings.Contains(strings.Join(r.Wrong, "\n"), tc.want) {
+			t.Errorf("%s: %q, %v; want %q", name, r.Wrong, err, tc.want)
+		}
+		for _, line := range r.Wrong {
+			if !strings.HasSuffix(line, ".") || strings.Contains(line, "\n") {
+				t.Errorf("%s: %q is no sentence", name, line)
+			}
+		}
+	}
 }
 
 func TestManyWrongs(t *testing.T) {
