@@ -110,7 +110,7 @@ func TestCorrelationTypes(t *testing.T) {
 	integers := []value.Value{number(value.UByte), number(value.Byte), number(value.UShort), number(value.Short), number(value.UInt), number(value.Int), number(value.Long), number(value.ULong)}
 	one := []value.Value{ // each of a type of its own
 		value.OfDouble(2), value.OfFloat(2), value.OfString("2"), value.OfSymbol("2"), value.OfURI("2"), value.OfChar('2'), value.OfBinary([]byte("2")), value.OfRaw([]byte("2")), value.OfTimestamp(2), value.OfTimespan(2), value.OfDateTimeOffset(2),
-		number(value.Decimal32), number(value.Decimal64), number(value.Decimal128), value.OfBool(true), {}, value.OfUUID([16]byte{2}), value.OfLong(3), value.OfLong(-2), value.OfULong(math.MaxUint64), value.OfLong(-1), value.OfDouble(math.NaN()),
+		number(value.Decimal32), number(value.Decimal64), number(value.Decimal128), value.OfBool(true), {}, value.OfUUID([16]byte{2}), value.OfLong(3), value.OfLong(-2), value.OfULong(math.MaxUint64), value.OfLong(-1),
 	}
 	groups := [][]value.Value{integers}
 	for _, v := range one {
@@ -120,7 +120,7 @@ func TestCorrelationTypes(t *testing.T) {
 		[]value.Value{value.OfDouble(0), value.OfDouble(math.Copysign(0, -1))}, []value.Value{value.OfFloat(0), value.OfFloat(float32(math.Copysign(0, -1)))},
 		[]value.Value{decimalOf(value.Decimal128, "1.5"), decimalOf(value.Decimal128, "1.50"), decimalOf(value.Decimal128, "150E-2")},
 		[]value.Value{decimalOf(value.Decimal64, "1200"), decimalOf(value.Decimal64, "1.2E+3")}, []value.Value{decimalOf(value.Decimal64, "0"), decimalOf(value.Decimal64, "-0.00")}, []value.Value{decimalOf(value.Decimal64, "-1.5")},
-		[]value.Value{decimalOf(value.Decimal32, "NaN")}, []value.Value{decimalOf(value.Decimal32, "Inf")}, []value.Value{decimalOf(value.Decimal32, "-Inf")},
+		[]value.Value{decimalOf(value.Decimal32, "NaN"), decimalOf(value.Decimal32, "-NaN"), value.OfDecimal32(0x7c000001)}, []value.Value{decimalOf(value.Decimal32, "Inf"), value.OfDecimal32(0x78000001)}, []value.Value{decimalOf(value.Decimal32, "-Inf"), value.OfDecimal32(0xf8000001)},
 		[]value.Value{decimalOf(value.Double, "NaN(0x7ff8000000000001)"), value.OfDouble(math.NaN())},
 	)
 	for i, a := range groups {
@@ -129,8 +129,7 @@ func TestCorrelationTypes(t *testing.T) {
 				for _, has := range b {
 					c := &filter.Correlation{Properties: value.Properties{{Name: "n", Value: want}}}
 					m := &filter.Message{Properties: value.Properties{{Name: "n", Value: has}}}
-					nan := want.Kind() == value.Double && want.Text() != "2" && strings.HasPrefix(want.Text(), "NaN") && strings.HasPrefix(has.Text(), "NaN") && has.Kind() == value.Double
-					if got := selects(t, c, m); got != (i == j || nan) {
+					if got := selects(t, c, m); got != (i == j) {
 						t.Errorf("FILT-15 condition %v %v and property %v %v: %v", want.Kind(), want, has.Kind(), has, got)
 					}
 				}

@@ -43,12 +43,19 @@ func decimalDouble(v value.Value) float64 {
 	return f
 }
 
-// number is a decimal's number alone, the same text for 1.0 and 1.00, and for
-// 0 and -0.
+// decimalNumber is a decimal's number alone: the same text for 1.0 and 1.00,
+// for 0 and -0, and for all NaNs.
 func decimalNumber(v value.Value) string {
 	s, minus := strings.CutPrefix(plainDecimal(v), "-")
-	if s == "NaN" || s == "Inf" && !minus {
+	sign := ""
+	if minus {
+		sign = "-"
+	}
+	switch s {
+	case "NaN":
 		return s
+	case "Inf":
+		return sign + s
 	}
 	mantissa, exp, _ := strings.Cut(s, "E")
 	whole, fraction, _ := strings.Cut(mantissa, ".")
@@ -56,14 +63,10 @@ func decimalNumber(v value.Value) string {
 	if digits == "" {
 		return "0"
 	}
-	e, err := strconv.Atoi(exp)
-	if err != nil { // there is none, or it is Inf
-		e = 0
+	e := 0
+	if exp != "" {
+		e, _ = strconv.Atoi(exp) //nolint:errcheck // Text writes a whole number there
 	}
 	short := strings.TrimRight(digits, "0")
-	e += len(digits) - len(short) - len(fraction)
-	if minus {
-		short = "-" + short
-	}
-	return short + "E" + strconv.Itoa(e)
+	return sign + short + "E" + strconv.Itoa(e+len(digits)-len(short)-len(fraction))
 }

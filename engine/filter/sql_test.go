@@ -158,7 +158,7 @@ func TestSQL(t *testing.T) {
 		}},
 		{"FILT-26 integers", m, []sqlCase{
 			{"7 / 2 = 3", T}, {"-7 / 2 = -3", T}, {"-7 % 2 = -1", T}, {"7 % -2 = 1", T}, {"a + max > 0", T}, {"max + max = ulong - 1", T}, {"min - 1 < 0", E}, {"ulong + 1 > 0", E}, {"ulong - ulong = 0", T}, {"-ulong < 0", E}, {"-min > max", T},
-			{"max = 9223372036854775807", T}, {"min = -9223372036854775808", T}, {"ulong > max", T}, {"max < ulong", T}, {"ulong = ulong", T}, {"ulong > -1", T}, {"ulong = -1", F}, {"min / -1 > max", T}, {"min % -1 = 0", T}, {"ulong / 2 = max", T}, {"ulong % 10 = 5", T}, {"max * 2 = ulong - 1", T}, {"max * max > 0", E}, {"min * -1 > 0", T}, {"max - min > 0", T}, {"uint * 2 = 8589934590", T},
+			{"max = 9223372036854775807", T}, {"min = -9223372036854775808", T}, {"ulong > max", T}, {"max < ulong", T}, {"ulong = ulong", T}, {"ulong > -1", T}, {"ulong = -1", F}, {"min / -1 > max", T}, {"min % -1 = 0", T}, {"ulong / 2 = max", T}, {"ulong > ulong - 1", T}, {"ulong <= ulong - 1", F}, {"ulong - 1 < ulong", T}, {"ulong % 10 = 5", T}, {"max * 2 = ulong - 1", T}, {"max * max > 0", E}, {"min * -1 > 0", T}, {"max - min > 0", T}, {"uint * 2 = 8589934590", T},
 			{"byte * byte = 4", T}, {"-byte = 2", T}, {"a / 0 = 1", E}, {"a % 0 = 1", E}, {"0 / a = 0", T}, {"ulong / (a - 1) = 1", E}, {"3000000000 * 3 = 9000000000", T},
 		}},
 		{"FILT-26 fractions", m, []sqlCase{
@@ -166,6 +166,9 @@ func TestSQL(t *testing.T) {
 			{"float = 0.1", F}, {"float > 0.1", T}, {"float * 1 = float", T}, {"float + float = float * 2", T}, {"float + 0.0 <> 0.1", T}, {"16777217 = float * 0 + 16777216", T}, {"-float < 0", T}, {"-double = -0.1", T},
 			{"nan = nan", F}, {"nan <> nan", T}, {"nan < 1", F}, {"nan >= 1", F}, {"NOT nan < 1", T}, {"inf > max", T}, {"1.0 / 0 = inf", T}, {"-1 / 0.0 = -inf", T}, {"0.0 / 0 = 1", F}, {"5.0 % 0 <> 1", T},
 			{"dec = 1.5", T}, {"dec > a", T}, {"dec * 2 = 3", T}, {"dec / 0 = 1", E}, {"a / dec0 = 1", E}, {"dec % dec0 = 1", E}, {"1.0 / dec0 = inf", T}, {"dec0 = 0", T}, {"9007199254740993 = 9007199254740992.0", T}, {"ulong = 18446744073709551615.0", T},
+		}},
+		{"FILT-26 decimals that are not canonical", &filter.Message{Properties: props("inf", value.OfDecimal32(0x78000001), "less", value.OfDecimal32(0xf8000001), "nan", value.OfDecimal32(0x7c000001), "minusNaN", value.OfDecimal32(0xfc000000), "large", value.OfDecimal32(0x6fffffff), "d64", value.OfDecimal64(0x7800000000000001))}, []sqlCase{
+			{"inf > 1E300", T}, {"less < -1E300", T}, {"nan = nan", F}, {"minusNaN <> minusNaN", T}, {"large = 0", T}, {"d64 = inf", T}, {"1 / large = 1", E},
 		}},
 		{"FILT-26 texts", m, []sqlCase{
 			{"color + '!' = 'red!'", T}, {"sym + uri = 'redred'", T}, {"char + 'x' = 'éx'", T}, {"'it''s' = 'it' + '''' + 's'", T}, {"'a' < 'b'", T}, {"'B' < 'a'", T}, {"'a' < 'aa'", T}, {"'ä' > 'z'", T}, {"sym = 'red'", T}, {"uri = color", T}, {"char = 'é'", T}, {"'a' >= 'a'", T}, {"'a' > 'a'", F}, {"'a' <= 'b'", T},
@@ -260,7 +263,7 @@ func TestMissingSystemFails(t *testing.T) {
 }
 
 func TestEvaluationErrors(t *testing.T) {
-	m := &filter.Message{Properties: props("a", 1, "s", "x", "ts", value.OfTimestamp(math.MaxInt64), "day", value.OfTimespan(math.MaxInt64), "long", strings.Repeat("x", 40_000))}
+	m := &filter.Message{Properties: props("a", 1, "s", "x", "ts", value.OfTimestamp(math.MaxInt64), "day", value.OfTimespan(math.MaxInt64), "long", strings.Repeat("x", 40_000), "least", value.OfTimespan(math.MinInt64), "old", value.OfTimestamp(0), "dto", value.OfDateTimeOffset(math.MaxInt64-5))}
 	for text, want := range map[string]string{
 		"TRUE AND a / 0 = 1":          "a / 0 at character 10 divides by zero.",
 		"a + s = 1":                   "a + s at character 1 cannot be computed from int and string.",
@@ -276,6 +279,10 @@ func TestEvaluationErrors(t *testing.T) {
 		"9223372036854775807 * 4 = a": "9223372036854775807 * 4 at character 1 is beyond 64 bits.",
 		"ts + day = ts":               "ts + day at character 1 is too far away.",
 		"ts - -day = ts":              "ts - -day at character 1 is too far away.",
+		"ts - least = ts":             "ts - least at character 1 is too far away.",
+		"ts - old = day":              "ts - old at character 1 is longer than a timespan can be.",
+		"dto + day = dto":             "dto + day at character 1 is too far away.",
+		"-least = day":                "-least at character 1 is longer than a timespan can be.",
 		"day + day = day":             "day + day at character 1 is longer than a timespan can be.",
 		"long + long = s":             "long + long at character 1 makes a text of more than 65536 bytes.",
 	} {

@@ -35,7 +35,7 @@ func TestSyntaxErrors(t *testing.T) {
 		"EXISTS a":          {Pos: 7, Found: "a", Want: `"(" and a property`},
 		"EXISTS('a')":       {Pos: 7, Found: "'a'", Want: "a property"},
 		"EXISTS(a = 1)":     {Pos: 9, Found: "=", Want: `")"`},
-		"NOT NOT a":         {Pos: 4, Found: "NOT", Want: "a value"},
+		"NOT" + " NOT a":    {Pos: 4, Found: "NOT", Want: "a value"},
 		"a = NOT b":         {Pos: 4, Found: "NOT", Want: "a value"},
 		"a AND":             {Pos: 5, Want: "a value"},
 		"and = 1":           {Pos: 0, Found: "and", Want: "a value"},
