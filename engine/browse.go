@@ -124,6 +124,8 @@ type EntityState struct {
 	Held          bool    // see Activity.Held
 	DeletesAt     Instant // when it deletes itself if nobody uses it; zero: never, or held
 	Subscriptions int
+	Duplicates    uint64 // messages dropped as duplicates
+	Seen          int    // MessageIds remembered to detect them; those that have had their window go a few at a time
 	Rules         []Rule // not to be changed
 	NotActiveYet  []string
 	Uses          []Use // of a temporary entity, latest first
@@ -176,6 +178,7 @@ func (e *entity) state() EntityState {
 		Entity: e.Entity, Counts: e.counts(),
 		Bytes: e.bytesHeld(), AccessedAt: h.meter.AccessedAt, LastUsed: h.meter.LastUsed, NextSeq: h.meter.NextSeq,
 		Held: e.activity().Held(), Subscriptions: len(e.subs), Rules: e.rules, NotActiveYet: e.Config.NotActiveYet(),
+		Duplicates: h.meter.Duplicates, Seen: e.seen.len(),
 	}
 	for _, h := range e.holders() {
 		s.Receivers += len(h.links)

@@ -22,6 +22,7 @@ type changes struct {
 	garbage  []*content          // ones whose last reference went since the last commit
 	ripe     []*content          // ones whose last reference went before and that nobody reads any more
 	deleted  []*holder           // gone with their entity; their messages are let go after Seal
+	seen     []*entity           // that have seen or let go of ids
 }
 
 type undoKind uint8
@@ -33,6 +34,7 @@ const (
 	undoMeter
 	undoCredit
 	undoPin
+	undoSeen
 	undoOther
 )
 
@@ -48,6 +50,7 @@ type undo struct {
 	served bool
 	pin    *content
 	by     string // who held m's lock
+	seen   sighting
 	other  func() // for what is rare: entities and rules
 }
 
@@ -102,7 +105,7 @@ type Effects struct {
 // (hard), or may wait (soft).
 func (ns *Namespace) Pending() (hard, soft bool) {
 	c := &ns.changes
-	soft = len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.ripe) > 0
+	soft = len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.ripe)+len(c.seen) > 0
 	return c.hard, soft
 }
 
@@ -164,6 +167,7 @@ func (ns *Namespace) batch(now Instant) *Batch {
 			}
 		}
 	}
+	ns.batchSeen(b)
 	ns.collect(b)
 	return b
 }
@@ -230,6 +234,7 @@ func (c *changes) clean() {
 	clear(c.holders)
 	clear(c.rules)
 	clear(c.bodies)
+	c.cleanSeen()
 	c.hard = false
 }
 

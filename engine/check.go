@@ -13,7 +13,7 @@ import (
 // nothing, takes time in proportion to all there is, and may be called between
 // any two steps.
 func (ns *Namespace) Check() error {
-	for _, check := range []func() error{ns.checkEntities, ns.checkHolders, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkChanges} {
+	for _, check := range []func() error{ns.checkEntities, ns.checkHolders, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkSeen, ns.checkChanges} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -444,6 +444,13 @@ func (b *Batch) fault() error {
 	}
 	for _, k := range b.Bodies {
 		note(body(k.Key))
+	}
+	for _, r := range b.Seen {
+		note(SeenThrough{r.Holder, r.N})
+	}
+	type through HolderID
+	for _, d := range b.DropSeen {
+		note(through(d.Holder))
 	}
 	if twice != nil {
 		return fmt.Errorf("a batch names %T %v twice", twice, twice)

@@ -81,7 +81,6 @@ func (c Config) NotActiveYet() []string {
 		name string
 	}{
 		{c.RequiresSession, "RequiresSession"},
-		{c.RequiresDuplicateDetection, "RequiresDuplicateDetection"},
 		{c.ForwardTo != "", "ForwardTo"},
 		{c.ForwardDeadLetteredMessagesTo != "", "ForwardDeadLetteredMessagesTo"},
 	} {

@@ -120,6 +120,9 @@ func (ns *Namespace) checkForward(p Path, c Config) error {
 func (ns *Namespace) place(e *entity, topic *entity) {
 	e.topic = topic
 	if e.main == nil {
+		if e.Config.RequiresDuplicateDetection && e.Kind != Subscription {
+			e.seen = &sightings{}
+		}
 		e.main = newHolder(e.ID, e.Path, e, false)
 		if e.DeadLetterID != 0 {
 			e.dead = newHolder(e.DeadLetterID, e.Path.DeadLetter(), e, true)
@@ -250,6 +253,7 @@ func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity
 	if c.AutoDeleteOnIdle != e.Config.AutoDeleteOnIdle {
 		next.Unpinned = 0
 	}
+	ns.lengthen(now, e, c)
 	ns.describe(e, next)
 	ns.endRefused(e)
 	ns.touch(now, e, "update", actor)

@@ -25,6 +25,9 @@ var (
 	ErrSessionLocked   = errors.New("the session cannot be locked")
 	ErrTimeout         = errors.New("the operation did not complete in time")
 	ErrTransaction     = errors.New("the transaction is over")
+	// ErrDuplicate says that an operator's message would be dropped where it goes,
+	// as a duplicate. It is an ErrNotAllowed too.
+	ErrDuplicate = fmt.Errorf("%w: it is a duplicate", ErrNotAllowed)
 	// ErrChanged says that what the caller saw is no longer so: the number it
 	// agreed to has grown by more than a tenth. Nothing was changed.
 	ErrChanged = errors.New("there is more now than was agreed to")

@@ -223,6 +223,7 @@ func (h *holder) next() Instant {
 	}
 	if !h.dead {
 		at = earlier(at, h.entity.idleAt)
+		at = earlier(at, h.entity.lapseAt())
 	}
 	return at
 }

@@ -79,7 +79,8 @@ type entity struct {
 	idleAt Instant
 	ledger ledger
 
-	selector selector // of a topic: the rules of its subscriptions
+	selector selector   // of a topic: the rules of its subscriptions
+	seen     *sightings // nil unless it detects duplicates
 
 	attached int // links below a root entity, with credit or without
 }

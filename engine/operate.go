@@ -40,25 +40,32 @@ type Move struct {
 	Key  Key
 	To   Path // empty: back where it died, for a dead letter
 	Copy bool // the message stays, a copy goes (OPS-2)
+	// DropDuplicate lets To drop it as a duplicate, if it is one there; else Move
+	// is refused with ErrDuplicate.
+	DropDuplicate bool
 }
 
 // Move takes a message to another entity, or a dead letter back, as if it were
 // sent anew: new number and enqueued time, its own TTL runs again, no failed
 // deliveries, no dead-letter properties (OPS-1, OPS-2, OPS-10). A dead letter
-// of a subscription goes back to that subscription, not to its topic.
+// of a subscription goes back to that subscription, not to its topic. One that
+// was dropped as a duplicate has the number zero.
 func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 	m, from, err := ns.free(now, mv.Key)
 	if err != nil {
 		return 0, err
 	}
-	to, err := ns.admitMove(m, from, mv)
+	to, err := ns.admitMove(now, m, from, mv)
 	if err != nil {
 		return 0, err
 	}
 	next, ttl := m.Message, m.content.packed.ttl()
+	duplicate := ns.detect(now, to, m.digest())
 	next.DeliveryCount, next.State, next.EnqueuedAt, next.ScheduledFor = 0, Active, now, 0
 	next.ExpiresAt = to.main.terms.ownExpiry(now, ttl)
-	next.Seq = ns.nextSeq(to.main)
+	if next.Seq = 0; !duplicate {
+		next.Seq = ns.nextSeq(to.main)
+	}
 	next.EnqueuedSeq, next.Holder = next.Seq, to.ID
 	next.Extra = nil
 	if x := m.Extra; x != nil && (len(x.Properties) > 0 || x.Rewritten != "") {
@@ -67,6 +74,11 @@ func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 	ns.touch(now, from.entity, "resubmit", actor)
 	ns.accessed(now, to, "send", actor)
 	switch {
+	case duplicate:
+		ns.dropDuplicate(now, to, next, m.content, actor)
+		if !mv.Copy {
+			ns.drop(m)
+		}
 	case to.Kind == Topic:
 		next.Key = ns.keys.Next()
 		ns.fanOut(now, to, next, m.content, actor, nil)
@@ -87,7 +99,7 @@ func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 	return next.Seq, nil
 }
 
-func (ns *Namespace) admitMove(m *message, from *holder, mv Move) (*entity, error) {
+func (ns *Namespace) admitMove(now Instant, m *message, from *holder, mv Move) (*entity, error) {
 	to := from.entity
 	if mv.To != "" {
 		var err error
@@ -109,6 +121,9 @@ func (ns *Namespace) admitMove(m *message, from *holder, mv Move) (*entity, erro
 	}
 	if err := to.unready(); err != nil {
 		return nil, err
+	}
+	if duplicate, err := ns.admitMoved(now, to, m, mv); duplicate || err != nil {
+		return to, err
 	}
 	more := m.size() * to.copies(&glance{packed: m.packed(), m: m.Message}, nil)
 	if !mv.Copy && to.root() == from.entity.root() {

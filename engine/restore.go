@@ -31,6 +31,10 @@ func (ns *Namespace) Restore(r Record) error {
 		if h := ns.holders[r.Holder]; h != nil {
 			h.meter = r
 		}
+	case Seen:
+		if h := ns.holders[r.Holder]; h != nil {
+			h.entity.restoreSeen(r)
+		}
 	case StoredContent:
 		ns.load().take(&content{
 			key: r.Key, packed: r.Content, size: r.Content.Size(), hasBody: r.Content.BodySize() > 0, stored: true,
@@ -132,6 +136,7 @@ func (ns *Namespace) Restored(now Instant) {
 		e.main.usedAt = e.main.meter.LastUsed
 		e.main.meter.LastUsed = min(now, e.main.meter.LastUsed.Add(holdPeriod))
 		ns.reconsider(now, e)
+		e.restoredSeen(now)
 		for _, h := range e.holders() {
 			ns.reschedule(h)
 		}

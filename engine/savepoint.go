@@ -86,6 +86,8 @@ func (ns *Namespace) undo(u undo) {
 		u.link.setCredit(ns, u.credit)
 	case undoPin:
 		u.pin.pins--
+	case undoSeen:
+		ns.forgetID(u.h.entity, u.seen)
 	case undoOther:
 		u.other()
 	}

@@ -19,7 +19,10 @@ type Submission struct {
 	TTL          time.Duration
 	ScheduledFor Instant
 	SessionID    string
-	Plan         *Plan // for a topic; nil: its rules are asked when its turn comes
+	Plan         *Plan  // for a topic; nil: its rules are asked when its turn comes
+	Digest       Digest // of its MessageId; zero: it has none, and is never a duplicate
+
+	duplicate bool // as markDuplicates decided
 }
 
 // Submit checks a message against the limits on its parts and packs it. Give
@@ -33,7 +36,7 @@ func Submit(c Content, body []byte, staged int64, key Key, l Limits) (Submission
 	if err := checkContent(c, l); err != nil {
 		return Submission{}, err
 	}
-	s := Submission{Key: key, Content: c.Pack(), BodySize: c.BodySize, TTL: c.TTL, ScheduledFor: c.ScheduledFor, SessionID: c.SessionID}
+	s := Submission{Key: key, Content: c.Pack(), BodySize: c.BodySize, TTL: c.TTL, ScheduledFor: c.ScheduledFor, SessionID: c.SessionID, Digest: DigestOf(c.MessageID)}
 	if s.Staged = staged > 0; !s.Staged && len(body) > 0 {
 		s.Body = body
 	}
@@ -88,7 +91,9 @@ func (c Content) headerSize() (n int64) {
 
 // Send stores messages in a queue or gives them to a topic's subscriptions,
 // all or none (MSG-6 … MSG-8, FILT-10). It returns the number each got at the
-// queue or topic, in order; a scheduled one's is the number to cancel it by.
+// queue or topic, in order; a scheduled one's is the number to cancel it by. A
+// duplicate is accepted and dropped (DUP-2); its number is zero, or one that
+// nothing has if it was to be scheduled (SCH-12).
 func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string) ([]Seq, error) {
 	e, err := ns.admitSend(now, to, batch)
 	if err != nil {
@@ -97,14 +102,19 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 	}
 	seqs := make([]Seq, 0, len(batch))
 	for _, s := range batch {
+		if s.duplicate {
+			seqs = append(seqs, ns.acceptDuplicate(now, e, s, actor))
+			continue
+		}
+		ns.remember(now, e, s.Digest)
 		c := &content{key: s.Key, packed: s.Content, size: s.Size(), hasBody: s.BodySize > 0, staged: s.Staged}
 		ns.changes.contents = append(ns.changes.contents, c)
 		if s.Body != nil {
 			ns.changes.bodies[c] = s.Body
 		}
 		seqs = append(seqs, ns.accept(now, e, s, c, actor))
+		ns.changes.hard = true
 	}
-	ns.changes.hard = true
 	ns.accessed(now, e, "send", actor)
 	return seqs, nil
 }
@@ -154,10 +164,10 @@ func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entit
 	if most := max(ns.limits.BatchSize, limit); len(batch) > 1 && total > most {
 		return nil, refuse(ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", total, most)
 	}
-	if full := ns.full(e, needs(e, batch, now)); full != nil {
-		return nil, full
+	if err := ns.markDuplicates(now, e, batch); err != nil {
+		return nil, err
 	}
-	return e, nil
+	return e, ns.full(e, needs(e, batch, now))
 }
 
 // needs is how many bytes e will hold more; a topic keeps one copy of what is
@@ -165,6 +175,9 @@ func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entit
 // given yet is a guess.
 func needs(e *entity, batch []Submission, now Instant) (bytes int64) {
 	for _, s := range batch {
+		if s.duplicate {
+			continue
+		}
 		copies := int64(1)
 		if e.Kind == Topic {
 			copies = e.copies(&glance{packed: s.Content, m: Message{EnqueuedAt: now}}, s.Plan)

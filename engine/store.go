@@ -159,10 +159,11 @@ type SessionID struct {
 type Digest [16]byte
 
 // Seen remembers the MessageIds that were accepted together at an entity with
-// duplicate detection (DUP-12). It is never changed, only dropped.
+// duplicate detection (DUP-12). It is never changed, only dropped. One without
+// digests says that what was accepted at At or earlier is forgotten.
 type Seen struct {
 	Holder  HolderID // a queue or topic
-	N       uint64   // from 1, rising at its holder; identifies it there
+	N       uint64   // rising at its holder; identifies it there
 	At      Instant  // when they were accepted
 	Digests []Digest
 }

@@ -65,6 +65,10 @@ func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
 			done += h.worth()
 		}
 	}
+	if !h.dead && h.entity.lapseAt().Passed(now) {
+		ns.lapse(now, h.entity)
+		done++
+	}
 	if !h.dead && h.entity.idleAt.Passed(now) {
 		ns.expireIdle(now, h.entity)
 		done++
