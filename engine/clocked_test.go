@@ -504,6 +504,7 @@ type remembered struct {
 	messages map[engine.Key]engine.Message
 	contents map[engine.Key]engine.Packed
 	bodies   map[engine.Key][]byte
+	seen     []engine.Seen
 }
 
 func newRemembered() remembered {
@@ -555,6 +556,19 @@ func (r *remembered) commit(b *engine.Batch) error {
 	for _, x := range b.Bodies {
 		r.bodies[x.Key] = bytes.Clone(x.Bytes)
 	}
+	for _, x := range b.Seen {
+		if slices.ContainsFunc(r.seen, func(o engine.Seen) bool { return o.Holder == x.Holder && o.N >= x.N }) {
+			errs = append(errs, fmt.Errorf("what %d has seen has number %d, and there is a higher one", x.Holder, x.N))
+		}
+		x.Digests = slices.Clone(x.Digests)
+		r.seen = append(r.seen, x)
+	}
+	for _, d := range b.DropSeen {
+		if slices.ContainsFunc(b.Seen, func(x engine.Seen) bool { return x.Holder == d.Holder && x.N <= d.N }) {
+			errs = append(errs, fmt.Errorf("what %d has seen is put and dropped at once", d.Holder))
+		}
+		r.seen = slices.DeleteFunc(r.seen, func(x engine.Seen) bool { return x.Holder == d.Holder && x.N <= d.N })
+	}
 	for _, id := range b.DropRules {
 		errs = append(errs, once(id))
 		delete(r.rules, id)
@@ -574,6 +588,7 @@ func (r *remembered) commit(b *engine.Batch) error {
 		errs = append(errs, once(id))
 		delete(r.entities, id)
 		delete(r.meters, id)
+		r.seen = slices.DeleteFunc(r.seen, func(x engine.Seen) bool { return x.Holder == id })
 		maps.DeleteFunc(r.rules, func(k engine.RuleID, _ engine.Rule) bool { return k.Subscription == id })
 		maps.DeleteFunc(r.messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id })
 	}
@@ -590,6 +605,9 @@ func (r *remembered) load() []engine.Record {
 	}
 	for _, m := range r.meters {
 		records = append(records, m)
+	}
+	for _, x := range r.seen {
+		records = append(records, x)
 	}
 	for k, p := range r.contents {
 		records = append(records, engine.StoredContent{Key: k, Content: p})

@@ -26,7 +26,6 @@ func TestNotActiveYet(t *testing.T) {
 		sends, takes, deads bool
 	}{
 		{"RequiresSession", engine.Config{RequiresSession: true}, false, false, true},
-		{"RequiresDuplicateDetection", engine.Config{RequiresDuplicateDetection: true}, false, true, true},
 		{"ForwardTo", engine.Config{ForwardTo: "other"}, false, false, true},
 		{"ForwardDeadLetteredMessagesTo", engine.Config{ForwardDeadLetteredMessagesTo: "other"}, true, true, false},
 	} {
