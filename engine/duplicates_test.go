@@ -430,7 +430,7 @@ func TestDuplicateIDs(t *testing.T) {
 			c.accepted("q", engine.Content{})
 		},
 		"DLQ-11": func(c *clocked) { // a duplicate takes no room, in a full queue either
-			c.limit(func(l *engine.Limits) { l.EntitySize = 40 })
+			c.limit(func(l *engine.Limits) { l.EntitySize = 20 })
 			c.detecting("q")
 			c.sends("q", "m")
 			c.refused(engine.ErrQuota, func() error { _, err := c.trySend("q", id("n")); return err })

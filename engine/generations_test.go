@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+)
+
+func detecting(t testing.TB, window time.Duration) (*Namespace, *entity) {
+	t.Helper()
+	ns := New(Options{Limits: DefaultLimits(), Keys: NewKeys(1), Nonce: func() uint64 { return 1 }})
+	if _, err := ns.Create(1_000_000, Queue, "q", Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: window}, ""); err != nil {
+		t.Fatal(err)
+	}
+	return ns, ns.entities["q"]
+}
+
+func digest(n int) (d Digest) {
+	binary.BigEndian.PutUint64(d[:], uint64(n)*0x9e3779b97f4a7c15)
+	binary.BigEndian.PutUint64(d[8:], uint64(n)+1)
+	return d
+}
+
+// However long it goes on, there are five generations, and with a sweeper they
+// hold a window and a quarter.
+func TestGenerations(t *testing.T) {
+	ns, e := detecting(t, time.Minute)
+	now := Instant(1_000_000)
+	for i := range 4 * 60_000 / 7 {
+		now += 7
+		if ns.detect(now, e, digest(i)) {
+			t.Fatalf("%d is a duplicate", i)
+		}
+		if n := len(e.seen.generations); n > 5 {
+			t.Fatalf("there are %d generations", n)
+		}
+		if i%10 == 0 {
+			ns.Sweep(now, 100)
+		}
+		if n := e.seen.len(); n > 60_000*5/4/7+2 {
+			t.Fatalf("%d ids are remembered", n)
+		}
+		if back := 59_999 / 7; i >= back+1 && (!ns.detect(now, e, digest(i-back)) || e.saw(now, digest(i-back-1))) {
+			t.Fatalf("of %d and the one before it, only the first is a duplicate now", i-back)
+		}
+	}
+	if err := ns.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The longest windows that can be set do not run out of milliseconds.
+func TestLongWindow(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	ns, e := detecting(t, year)
+	now := Instant(1_000_000)
+	for i := range 400 {
+		ns.detect(now, e, digest(i))
+		now = now.Add(24 * time.Hour)
+	}
+	for i := range 400 {
+		at := Instant(1_000_000).Add(time.Duration(i) * 24 * time.Hour)
+		if want := !at.Add(year).Passed(now); e.saw(now, digest(i)) != want {
+			t.Errorf("%d is seen: %v", i, !want)
+		}
+	}
+	if err := ns.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A store is given no record without bounds.
+func TestSeenIsCut(t *testing.T) {
+	ns, e := detecting(t, time.Minute)
+	const n = 2*digestsMost + 1
+	for i := range n {
+		ns.remember(2_000_000, e, digest(i))
+	}
+	b := ns.batch(2_000_000)
+	if len(b.Seen) != 3 || len(b.Seen[0].Digests) != digestsMost || len(b.Seen[2].Digests) != 1 {
+		t.Errorf("there are %d records", len(b.Seen))
+	}
+	ns.Rollback()
+	if e.seen.len() != 0 || len(ns.batch(2_000_000).Seen) != 0 {
+		t.Errorf("taken back, %d are remembered", e.seen.len())
+	}
+}
+
+// TestCheckFindsSeen spoils what is remembered.
+func TestCheckFindsSeen(t *testing.T) {
+	for name, spoil := range map[string]func(ns *Namespace, s *sightings){
+		"remembering nothing":       func(ns *Namespace, _ *sightings) { ns.entities["q"].seen = nil },
+		"remembering for nothing":   func(ns *Namespace, _ *sightings) { ns.entities["q"].Config.RequiresDuplicateDetection = false },
+		"an empty generation":       func(_ *Namespace, s *sightings) { clear(s.generations[0].after) },
+		"out of order":              func(_ *Namespace, s *sightings) { g := s.generations; g[0], g[1] = g[1], g[0] },
+		"numbers out of order":      func(_ *Namespace, s *sightings) { s.generations[0].through = s.generations[1].through },
+		"an id after the newest":    func(_ *Namespace, s *sightings) { s.generations[0].newest-- },
+		"an id of no generation":    func(_ *Namespace, s *sightings) { s.generations[1].after[digest(9)] = 1 << 30 },
+		"an id that is stored only": func(_ *Namespace, s *sightings) { delete(s.generations[1].after, digest(2)) },
+		"an id nobody hears of":     func(_ *Namespace, s *sightings) { s.dirty = false },
+		"waiting twice":             func(ns *Namespace, _ *sightings) { ns.changes.seen = append(ns.changes.seen, ns.changes.seen[0]) },
+		"a number twice":            func(_ *Namespace, s *sightings) { s.fresh = append(s.fresh, s.fresh[0]) },
+		"forgotten for nothing":     func(_ *Namespace, s *sightings) { s.fresh = append(s.fresh, Seen{N: 1 << 60, At: 5}) },
+		"due at another time":       func(_ *Namespace, s *sightings) { s.generations[0].newest -= 5; s.generations[0].from -= 5 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns, e := detecting(t, time.Minute)
+			ns.remember(1_000_000, e, digest(1))
+			ns.Flush(1_000_000, true)
+			ns.Seal(true)
+			ns.remember(1_020_000, e, digest(2))
+			ns.remember(1_020_001, e, digest(3))
+			if err := ns.Check(); err != nil {
+				t.Fatal(err)
+			}
+			spoil(ns, e.seen)
+			if ns.Check() == nil {
+				t.Error("Check found nothing")
+			}
+		})
+	}
+}
