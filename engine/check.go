@@ -13,7 +13,7 @@ import (
 // nothing, takes time in proportion to all there is, and may be called between
 // any two steps.
 func (ns *Namespace) Check() error {
-	for _, check := range []func() error{ns.checkEntities, ns.checkHolders, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkSeen, ns.checkChanges} {
+	for _, check := range []func() error{ns.checkEntities, ns.checkHolders, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkSeen, ns.checkTransactions, ns.checkChanges} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -350,6 +350,9 @@ func (ns *Namespace) checkMessages() error {
 	}
 	if n != len(ns.messages) {
 		return fmt.Errorf("%d messages are known by key and %d are at a place", len(ns.messages), n)
+	}
+	for _, t := range ns.transactions.open {
+		t.contents(func(c *content) { refs[c]++ })
 	}
 	for c, n := range refs {
 		if c.refs != n || c.pins < 0 {

@@ -28,7 +28,7 @@ func (m *message) digest() Digest { return DigestOf(m.packed().MessageID()) }
 // kept by the time of their acceptance, in maps without pointers that are let go
 // as a whole; what is still in one and has had its window is not found.
 //
-// A window that becomes longer would bring ids back that had had theirs: floor
+// A window that becomes longer would bring ids back whose own has passed: floor
 // keeps them away. The store has it as a Seen without digests.
 type sightings struct {
 	generations []*generation // oldest first; none is empty
@@ -129,7 +129,7 @@ func (ns *Namespace) admitMoved(now Instant, to *entity, m *message, mv Move) (d
 	case !d.known() || mv.DropDuplicate:
 		return d.known(), nil
 	default:
-		return true, refuse(ErrDuplicate, "'%s' has seen the MessageId '%s' of message #%d within the last %v and would drop the message as a duplicate.",
+		return true, refuseCode(ErrDuplicate, 40301, "'%s' has seen the MessageId '%s' of message #%d within the last %v and would drop the message as a duplicate.",
 			to.Path, cut(m.packed().MessageID(), 128), m.Seq, to.Config.DuplicateWindow())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/value"
@@ -56,6 +57,9 @@ func boundaries() map[string]boundary {
 		"max-megabytes":            {"2048", nil, setting("MaxSizeInMegabytes", "2048"), setting("MaxSizeInMegabytes", "3072"), outOfRange, 40000},
 		"min-kilobytes":            {"2000", map[string]string{"max-kilobytes": "4096"}, setting("MaxMessageSizeInKilobytes", "2000"), setting("MaxMessageSizeInKilobytes", "1999"), outOfRange, 40000},
 		"max-kilobytes":            {"2000", nil, setting("MaxMessageSizeInKilobytes", "2000"), setting("MaxMessageSizeInKilobytes", "2001"), outOfRange, 40000},
+		"duplicate-ids":            {"3", nil, remembering(3), remembering(4), engine.ErrBusy, 50004},
+		"transaction-messages":     {"3", nil, transacting(3, 0), transacting(4, 0), quota, 40300},
+		"transaction-time":         {"10s", nil, transacting(1, 10*second-1*ms), transacting(1, 10*second), engine.ErrTransaction, 0},
 		"without":                  {"auto-delete-on-idle", nil, describing(engine.Config{RequiresSession: true}), describing(engine.Config{AutoDeleteOnIdle: 1e12}), badArgument, 40000},
 	}
 }
@@ -65,8 +69,7 @@ func elsewhere() map[string]string {
 	return map[string]string{
 		"peek-count": "it refuses nothing, PEEK-7",
 		// What these bound is not there.
-		"session-states": "SES", "session-state-size": "SES", "duplicate-ids": "DUP", "forward-hops": "FWD",
-		"transaction-messages": "TX", "transaction-time": "TX",
+		"session-states": "SES", "session-state-size": "SES", "forward-hops": "FWD",
 	}
 }
 
@@ -134,6 +137,32 @@ func property(name, v int) engine.Content {
 
 func submitting(m engine.Content) func(*clocked) error {
 	return func(c *clocked) error { _, err := engine.Submit(m, nil, 0, 1, c.limits); return err }
+}
+
+// remembering has a queue see so many ids.
+func remembering(n int) func(*clocked) error {
+	return func(c *clocked) error {
+		c.detecting("seen")
+		var batch []engine.Content
+		for i := range n {
+			batch = append(batch, engine.Content{MessageID: xs(i + 1)}, engine.Content{MessageID: xs(i + 1)})
+		}
+		_, err := c.trySend("seen", batch...)
+		return err
+	}
+}
+
+// transacting sends so many messages in a transaction of that length.
+func transacting(n int, long time.Duration) func(*clocked) error {
+	return func(c *clocked) error {
+		tx := c.declare()
+		if err := c.sendIn(tx, "q", make([]string, n)...); err != nil {
+			return err
+		}
+		c.now = c.now.Add(long)
+		_, err := c.discharge(tx, engine.Commit)
+		return err
+	}
 }
 
 // sending sends messages that count for just so many bytes, at once.

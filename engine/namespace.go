@@ -59,6 +59,8 @@ type Namespace struct {
 	topLevel int        // queues and topics
 	inOrder  []*entity  // by folded path, not to be changed; nil after one came or went
 
+	transactions transactions
+
 	changes changes
 	events  []Event
 	loading *loading // between the first Restore and Restored

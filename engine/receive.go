@@ -30,6 +30,7 @@ type Link struct {
 	Client string // for people: who this is
 	Once   bool   // it ends by itself when it was given something
 	NoWait bool   // it ends by itself when there is nothing to be had
+	In     TxID   // of a transaction: refused, receiving is none of its operations (TX-1); zero: of none
 }
 
 type link struct {
@@ -80,6 +81,9 @@ const (
 
 // Attach opens a receiver without credit. It counts as use of the entity.
 func (ns *Namespace) Attach(now Instant, l Link) error {
+	if l.In != 0 {
+		return ns.refuseIn(now, l.In)
+	}
 	h, err := ns.openFor(l.Path)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ var included = []string{
 	"NAME-1…9", "PROP-1…14", "RT-1…6", "STAT-1…10", "MSG-1…10", "SEQ-1…10",
 	"TTL-1…37", "TTL-S1…5", "LOCK-1…14", "SETL-1…5", "DC-1…8", "DLQ-1…13", "DLQ-20…23",
 	"SCH-1…17", "DEF-1…16", "DEF-S1…5", "PEEK-1…11", "IDLE-1…17", "IDLE-S1…2",
-	"FILT-1…4", "FILT-6…10", "BDEL-1…7", "CNT-1…3", "OPS-1…11",
+	"FILT-1…4", "FILT-6…10", "BDEL-1…7", "CNT-1…3", "OPS-1…11", "DUP-1…12", "TX-1…5",
 }
 
 // excluded are those of them that no test needs to name, and why.
@@ -32,16 +32,13 @@ var excluded = map[string]string{
 	"TTL-9":   "how AMQP writes a long time to live; there is no AMQP door yet",
 	"TTL-17":  "forwarding is not active yet",
 	"TTL-18":  "forwarding is not active yet",
-	"TTL-37":  "duplicate detection is not active yet",
 	"LOCK-9":  "AMQP links and connections; there is no AMQP door yet",
 	"LOCK-14": "AMQP credit; there is no AMQP door yet",
 	"SETL-1":  "AMQP dispositions; there is no AMQP door yet",
 	"SETL-3":  "AMQP management; there is no AMQP door yet",
-	"SETL-5":  "there are no transactions yet",
 	"DLQ-3":   "transfers are forwarding, which is not active yet",
 	"DLQ-7":   "sessions are not active yet",
 	"SCH-9":   "there is no operation to test: a schedule cannot be edited",
-	"SCH-12":  "duplicate detection is not active yet",
 	"SCH-15":  "rule actions are not active yet",
 	"DEF-14":  "sessions are not active yet",
 	"PEEK-11": "there are no partitions (SEQ-2)",

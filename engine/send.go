@@ -22,7 +22,8 @@ type Submission struct {
 	Plan         *Plan  // for a topic; nil: its rules are asked when its turn comes
 	Digest       Digest // of its MessageId; zero: it has none, and is never a duplicate
 
-	duplicate bool // as markDuplicates decided
+	duplicate bool     // as markDuplicates decided
+	kept      *content // by a transaction; nil: Send makes one
 }
 
 // Submit checks a message against the limits on its parts and packs it. Give
@@ -107,7 +108,7 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 			continue
 		}
 		ns.remember(now, e, s.Digest)
-		c := &content{key: s.Key, packed: s.Content, size: s.Size(), hasBody: s.BodySize > 0, staged: s.Staged}
+		c := s.content()
 		ns.changes.contents = append(ns.changes.contents, c)
 		if s.Body != nil {
 			ns.changes.bodies[c] = s.Body
@@ -119,10 +120,18 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 	return seqs, nil
 }
 
+// content is s as what its copies will share.
+func (s Submission) content() *content {
+	if s.kept != nil {
+		return s.kept
+	}
+	return &content{key: s.Key, packed: s.Content, size: s.Size(), hasBody: s.BodySize > 0, staged: s.Staged}
+}
+
 // Discard lets the bodies go that were staged for messages now refused.
 func (ns *Namespace) Discard(batch []Submission) {
 	for _, s := range batch {
-		if s.Staged {
+		if s.Staged && s.kept == nil {
 			ns.changes.discard(&content{key: s.Key, hasBody: true, staged: true})
 		}
 	}

@@ -38,15 +38,8 @@ func (o Outcome) String() string {
 // Settle ends a delivery. A lock that has run out, was settled or belongs to a
 // former delivery is ErrLockLost, and nothing changes (LOCK-6, LOCK-7).
 func (ns *Namespace) Settle(now Instant, s Settlement) error {
-	m, h, err := ns.locked(now, s.Token, s.Path)
+	m, h, large, err := ns.settleable(now, &s)
 	if err != nil {
-		return err
-	}
-	if s.Outcome == Complete || s.Outcome == Release {
-		s.Modify = nil
-	}
-	large := ns.outgrows(m, s.Modify)
-	if err := ns.admitSettle(h, s, large); err != nil {
 		return err
 	}
 	ns.changes.hard = true
@@ -81,6 +74,19 @@ func (ns *Namespace) Settle(now Instant, s Settlement) error {
 		ns.settleDue(now, h, m)
 	}
 	return nil
+}
+
+// settleable decides whether s may be done, before anything changes; large tells
+// that the message would outgrow the limit by it.
+func (ns *Namespace) settleable(now Instant, s *Settlement) (m *message, h *holder, large bool, err error) {
+	if m, h, err = ns.locked(now, s.Token, s.Path); err != nil {
+		return nil, nil, false, err
+	}
+	if s.Outcome == Complete || s.Outcome == Release {
+		s.Modify = nil
+	}
+	large = ns.outgrows(m, s.Modify)
+	return m, h, large, ns.admitSettle(h, *s, large)
 }
 
 // outgrown is why a message with too many properties is a dead letter.

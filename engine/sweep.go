@@ -12,15 +12,16 @@ func (ns *Namespace) NextDue() Instant {
 		return 1
 	}
 	if len(ns.due) == 0 {
-		return 0
+		return ns.transactions.next()
 	}
-	return ns.due[0].at
+	return earlier(ns.due[0].at, ns.transactions.next())
 }
 
 // Sweep does what is due and nobody has asked for, at most about work changes,
 // and tells whether more is due. No rule needs it: every step judges what it
 // touches (TTL-31).
 func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
+	ns.endOverdue(now)
 	for len(ns.due) > 0 && ns.due[0].at.Passed(now) {
 		h := ns.due[0]
 		ns.due.remove(h)

@@ -1,0 +1,139 @@
+package engine_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"mayfly/engine"
+)
+
+// remembered is a store as Batch's comment wants it, strict about it.
+type remembered struct {
+	clock    engine.Instant
+	entities map[engine.HolderID]engine.Entity
+	rules    map[engine.RuleID]engine.Rule
+	meters   map[engine.HolderID]engine.Meter
+	messages map[engine.Key]engine.Message
+	contents map[engine.Key]engine.Packed
+	bodies   map[engine.Key][]byte
+	seen     []engine.Seen
+}
+
+func newRemembered() remembered {
+	return remembered{
+		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{}, meters: map[engine.HolderID]engine.Meter{},
+		messages: map[engine.Key]engine.Message{}, contents: map[engine.Key]engine.Packed{}, bodies: map[engine.Key][]byte{},
+	}
+}
+
+func (r *remembered) commit(b *engine.Batch) error {
+	if b == nil {
+		return nil
+	}
+	named := map[any]bool{}
+	once := func(id any) error {
+		if named[id] {
+			return fmt.Errorf("the batch names %T %v twice", id, id)
+		}
+		named[id] = true
+		return nil
+	}
+	var errs []error
+	if b.Hard {
+		r.clock = b.Now
+	}
+	for _, e := range b.Entities {
+		errs = append(errs, once(e.ID))
+		r.entities[e.ID] = e
+	}
+	for _, x := range b.Rules {
+		id := engine.RuleID{Subscription: x.Subscription, Name: engine.Path(x.Name).Fold()}
+		errs = append(errs, once(id))
+		r.rules[id] = x
+	}
+	type meter engine.HolderID
+	for _, m := range b.Meters {
+		errs = append(errs, once(meter(m.Holder)))
+		r.meters[m.Holder] = m
+	}
+	for _, m := range b.Messages {
+		errs = append(errs, once(m.Key))
+		r.messages[m.Key] = m
+	}
+	type contentKey engine.Key
+	for _, x := range b.Contents {
+		errs = append(errs, once(contentKey(x.Key)))
+		r.contents[x.Key] = x.Content
+	}
+	for _, x := range b.Bodies {
+		r.bodies[x.Key] = bytes.Clone(x.Bytes)
+	}
+	for _, x := range b.Seen {
+		if slices.ContainsFunc(r.seen, func(o engine.Seen) bool { return o.Holder == x.Holder && o.N >= x.N }) {
+			errs = append(errs, fmt.Errorf("what %d has seen has number %d, and there is a higher one", x.Holder, x.N))
+		}
+		x.Digests = slices.Clone(x.Digests)
+		r.seen = append(r.seen, x)
+	}
+	for _, d := range b.DropSeen {
+		if slices.ContainsFunc(b.Seen, func(x engine.Seen) bool { return x.Holder == d.Holder && x.N <= d.N }) {
+			errs = append(errs, fmt.Errorf("what %d has seen is put and dropped at once", d.Holder))
+		}
+		r.seen = slices.DeleteFunc(r.seen, func(x engine.Seen) bool { return x.Holder == d.Holder && x.N <= d.N })
+	}
+	for _, id := range b.DropRules {
+		errs = append(errs, once(id))
+		delete(r.rules, id)
+	}
+	for _, k := range b.DropMessages {
+		errs = append(errs, once(k))
+		delete(r.messages, k)
+	}
+	for _, x := range b.DropContents {
+		errs = append(errs, once(contentKey(x.Key)))
+		delete(r.contents, x.Key)
+		if x.HasBody {
+			delete(r.bodies, x.Key)
+		}
+	}
+	for _, id := range b.DropHolders {
+		errs = append(errs, once(id))
+		delete(r.entities, id)
+		delete(r.meters, id)
+		r.seen = slices.DeleteFunc(r.seen, func(x engine.Seen) bool { return x.Holder == id })
+		maps.DeleteFunc(r.rules, func(k engine.RuleID, _ engine.Rule) bool { return k.Subscription == id })
+		maps.DeleteFunc(r.messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id })
+	}
+	return errors.Join(errs...)
+}
+
+func (r *remembered) load() []engine.Record {
+	records := []engine.Record{engine.Clock{Now: r.clock}}
+	for _, e := range sorted(r.entities, func(e engine.Entity) uint64 { return uint64(e.ID) }) {
+		records = append(records, e)
+	}
+	for _, x := range r.rules {
+		records = append(records, x)
+	}
+	for _, m := range r.meters {
+		records = append(records, m)
+	}
+	for _, x := range r.seen {
+		records = append(records, x)
+	}
+	for k, p := range r.contents {
+		records = append(records, engine.StoredContent{Key: k, Content: p})
+	}
+	for _, m := range r.messages {
+		records = append(records, m)
+	}
+	return records
+}
+
+func sorted[K comparable, V any](m map[K]V, by func(V) uint64) []V {
+	return slices.SortedFunc(maps.Values(m), func(a, b V) int { return cmp.Compare(by(a), by(b)) })
+}

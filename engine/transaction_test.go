@@ -1,0 +1,494 @@
+package engine_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+)
+
+const limitOfTX = 2 * time.Minute
+
+func (c *clocked) declare() engine.TxID {
+	c.Helper()
+	id, err := c.ns.Declare(c.now, "teller")
+	c.must(err)
+	c.step()
+	return id
+}
+
+// sendIn gives messages to a transaction.
+func (c *clocked) sendIn(id engine.TxID, to engine.Path, ids ...string) error {
+	c.Helper()
+	var batch []engine.Content
+	for _, s := range ids {
+		batch = append(batch, engine.Content{MessageID: s})
+	}
+	err := c.ns.SendIn(c.now, id, to, c.submissions(batch...))
+	c.step()
+	return err
+}
+
+func (c *clocked) settleIn(id engine.TxID, d engine.Delivery, o engine.Outcome) error {
+	c.Helper()
+	err := c.ns.SettleIn(c.now, id, engine.Settlement{Token: d.Token(), Outcome: o, Client: "receiver"})
+	c.step()
+	return err
+}
+
+func (c *clocked) discharge(id engine.TxID, how engine.Discharge) ([]engine.Seq, error) {
+	c.Helper()
+	seqs, err := c.ns.Discharge(c.now, id, how)
+	c.step()
+	return seqs, err
+}
+
+func (c *clocked) commits(id engine.TxID, want ...engine.Seq) {
+	c.Helper()
+	seqs, err := c.discharge(id, engine.Commit)
+	c.must(err)
+	if !slices.Equal(seqs, want) {
+		c.Fatalf("the numbers are %v; want %v", seqs, want)
+	}
+}
+
+func (c *clocked) rollsBack(id engine.TxID) {
+	c.Helper()
+	seqs, err := c.discharge(id, engine.Rollback)
+	c.must(err)
+	c.equal(len(seqs), 0)
+}
+
+// over wants a transaction to be of no more use.
+func (c *clocked) over(id engine.TxID) {
+	c.Helper()
+	for name, err := range map[string]error{
+		"send":     c.sendIn(id, "q", "late"),
+		"settle":   c.settleIn(id, engine.Delivery{}, engine.Complete),
+		"commit":   second2(c.discharge(id, engine.Commit)),
+		"rollback": second2(c.discharge(id, engine.Rollback)),
+		"receive":  c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", In: id}),
+	} {
+		if !errors.Is(err, engine.ErrTransaction) {
+			c.Fatalf("%s in a transaction that is over: %v", name, err)
+		}
+	}
+}
+
+func second2(_ []engine.Seq, err error) error { return err }
+
+func TestTransactions(t *testing.T) {
+	run(t, rules{
+		"TX-1": func(c *clocked) { // send, complete, abandon, dead-letter, defer; and renew beside it
+			c.queue("q", engine.Config{})
+			c.queue("r", engine.Config{})
+			c.sends("q", "complete", "abandon", "dead-letter", "defer", "release", "renew")
+			tx := c.declare()
+			for _, o := range []engine.Outcome{engine.Complete, engine.Abandon, engine.DeadLetter, engine.Defer, engine.Release, engine.Complete} {
+				c.must(c.settleIn(tx, c.receive("q"), o))
+			}
+			c.must(c.sendIn(tx, "r", "sent"))
+			d := c.inbox[len(c.inbox)-1]
+			c.equal(d.Content.MessageID(), "renew")
+			_, err := c.renew(d)
+			c.must(err)
+			c.wantCounts("q", engine.Counts{Locked: 6})
+			c.wantCounts("r", engine.Counts{})
+			c.commits(tx, 1)
+			c.wantIDs("q", "abandon", "defer", "release")
+			c.wantIDs("q/$DeadLetterQueue", "dead-letter")
+			c.wantIDs("r", "sent")
+			c.wantCounts("q", engine.Counts{Active: 2, Deferred: 1, DeadLetter: 1})
+			c.over(tx)
+		},
+		"TX-1 receive": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.sends("q", "m")
+			tx := c.declare()
+			c.refused(engine.ErrNotAllowed, func() error {
+				err := c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", In: tx})
+				if err == nil || !strings.Contains(err.Error(), "cannot be received in a transaction") {
+					c.Errorf("it says %v", err)
+				}
+				return err
+			})
+			c.must(c.sendIn(tx, "q", "n")) // the transaction goes on
+			c.commits(tx, 2)
+		},
+		"TX-3 several places": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.topic("t", engine.Config{})
+			a, b := c.sub("t", "a", engine.Config{}), c.sub("t", "b", engine.Config{})
+			c.sends("q", "m")
+			tx := c.declare()
+			c.must(c.settleIn(tx, c.receive("q"), engine.Complete))
+			c.must(c.sendIn(tx, "t", "x", "y"))
+			c.must(c.sendIn(tx, "q", "z"))
+			c.commits(tx, 1, 2, 2)
+			c.wantIDs("q", "z")
+			c.wantIDs(a, "x", "y")
+			c.wantIDs(b, "x", "y")
+		},
+		"TX-4": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			tx := c.declare()
+			c.must(c.sendIn(tx, "q", "in"))
+			rows, err := c.ns.Peek(c.now, "q", 0, 10, "")
+			c.must(err)
+			c.equal(len(rows), 0)
+			c.nothing("q")
+			c.equal(c.state("q").NextSeq, engine.Seq(1))
+			c.equal(c.state("q").SizeInBytes, int64(0))
+			c.equal(c.send("q", engine.Content{MessageID: "beside"}), engine.Seq(1)) // it holds nobody up
+			c.commits(tx, 2)
+			c.wantIDs("q", "beside", "in")
+			rows, err = c.ns.Peek(c.now, "q", 0, 10, "")
+			c.must(err)
+			c.equal(len(rows), 2)
+			c.equal(rows[1].Message.EnqueuedAt, c.now)
+		},
+		"TX-4 rolled back": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			tx := c.declare()
+			c.must(c.sendIn(tx, "q", "in"))
+			c.rollsBack(tx)
+			c.equal(c.send("q", engine.Content{MessageID: "after"}), engine.Seq(1))
+			c.wantIDs("q", "after")
+			c.over(tx)
+		},
+		"TX-5": func(c *clocked) {
+			c.queue("q", engine.Config{MaxDeliveryCount: 1})
+			c.sends("q", "a", "d")
+			a, d := c.receive("q"), c.receive("q")
+			tx := c.declare()
+			c.must(c.settleIn(tx, a, engine.Abandon))
+			c.must(c.settleIn(tx, d, engine.Defer))
+			c.rollsBack(tx)
+			for _, r := range c.rows("q") {
+				c.equal(r.Message.DeliveryCount, uint32(0))
+				c.equal(r.Message.State, engine.Active)
+				c.equal(r.LockedBy, "receiver")
+			}
+			c.wantCounts("q", engine.Counts{Locked: 2})
+			c.abandon(a) // which counts, and is one too many
+			c.wantCounts("q", engine.Counts{Locked: 1, DeadLetter: 1})
+		},
+		"SETL-5": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.sends("q", "m")
+			d := c.receive("q")
+			tx := c.declare()
+			c.must(c.settleIn(tx, d, engine.Complete))
+			c.wantCounts("q", engine.Counts{Locked: 1})
+			c.rollsBack(tx)
+			c.wantCounts("q", engine.Counts{Locked: 1})
+			c.complete(d)
+			c.wantCounts("q", engine.Counts{})
+		},
+		"DUP-11": func(c *clocked) { // the id counts from the commit
+			c.detecting("q")
+			tx := c.declare()
+			c.must(c.sendIn(tx, "q", "a"))
+			seen, err := c.ns.Seen(c.now, "q", "a")
+			c.must(err)
+			c.equal(seen, false)
+			c.rollsBack(tx)
+			c.accepted("q", engine.Content{MessageID: "a"})
+			tx = c.declare()
+			c.must(c.sendIn(tx, "q", "b", "a", "b"))
+			c.must(c.sendIn(tx, "q", "b", "c"))
+			c.accepted("q", engine.Content{MessageID: "c"}) // first here
+			c.commits(tx, 3, 0, 0, 0, 0)
+			c.wantIDs("q", "a", "c", "b")
+			c.pass(second)
+			c.duplicate("q", engine.Content{MessageID: "b"})
+		},
+		"DUP-11 failed": func(c *clocked) {
+			c.detecting("q")
+			c.queue("r", engine.Config{})
+			tx := c.declare()
+			c.must(c.sendIn(tx, "q", "a"))
+			c.must(c.sendIn(tx, "r", "b"))
+			c.remove("r")
+			if _, err := c.discharge(tx, engine.Commit); !errors.Is(err, engine.ErrNotFound) {
+				c.Errorf("got %v", err)
+			}
+			c.equal(c.state("q").Seen, 0)
+			c.pass(second)
+			c.accepted("q", engine.Content{MessageID: "a"})
+		},
+		"DLQ-20": func(c *clocked) { // a client resubmits, and whenever it crashes there is one message
+			for _, topic := range []bool{false, true} {
+				parent, from := engine.Path("q"), engine.Path("q")
+				if topic {
+					parent = "t"
+					c.topic("t", engine.Config{})
+					from = c.sub("t", "s", engine.Config{})
+				} else {
+					c.queue("q", engine.Config{})
+				}
+				c.sends(parent, "m")
+				c.kill(c.receive(from), "", "")
+				everything := func(want engine.Counts) {
+					c.Helper()
+					c.restart()
+					c.wantCounts(from, want)
+				}
+				begin := func() engine.TxID {
+					d := c.receive(from.DeadLetter())
+					tx := c.declare()
+					c.must(c.sendIn(tx, parent, "m"))
+					c.must(c.settleIn(tx, d, engine.Complete))
+					return tx
+				}
+				lost := begin() // it crashes before the commit
+				c.must(func() error { _, err := c.ns.Discharge(c.now, lost, engine.Commit); return err }())
+				everything(engine.Counts{DeadLetter: 1, DeadLocked: 1})
+				c.over(lost)
+				c.pass(time.Minute) // the lock ends
+				c.commits(begin(), 2)
+				everything(engine.Counts{Active: 1})
+			}
+		},
+		"a copy, and the original completed": func(c *clocked) { // nothing of a failing transaction is done
+			c.queue("q", engine.Config{})
+			c.sends("q", "m")
+			d := c.receive("q")
+			tx := c.declare()
+			c.must(c.sendIn(tx, "q", "copy"))
+			c.must(c.settleIn(tx, d, engine.Complete))
+			c.complete(d) // by somebody else
+			before := c.picture()
+			_, err := c.discharge(tx, engine.Commit)
+			if !errors.Is(err, engine.ErrLockLost) || err.Error() != "Nothing of the transaction was done, because operation 2 of 2 failed, to complete message #1 of 'q': "+engine.LockLostText {
+				c.Errorf("got %v", err)
+			}
+			c.equal(len(c.picture()), len(before))
+			c.wantIDs("q")
+			c.over(tx)
+		},
+	}, asked, swept)
+}
+
+// TX-2: two minutes from the first operation.
+func TestTransactionTime(t *testing.T) {
+	run(t, rules{
+		"TX-2": func(c *clocked) {
+			c.queue("q", engine.Config{LockDuration: 5 * time.Minute})
+			c.sends("q", "m")
+			d := c.receive("q")
+			kept, lost := c.declare(), c.declare()
+			c.at(hour / 60) // nothing runs yet
+			c.sends("q", "other")
+			d2 := c.receive("q")
+			c.must(c.settleIn(kept, d, engine.Complete))
+			c.must(c.settleIn(lost, d2, engine.Complete))
+			c.at(hour/60 + time.Minute)
+			c.must(c.sendIn(kept, "q", "kept"))
+			c.must(c.sendIn(lost, "q", "lost"))
+			c.at(hour/60 + limitOfTX - 1*ms)
+			c.commits(kept, 3)
+			c.at(hour/60 + limitOfTX)
+			if _, err := c.discharge(lost, engine.Commit); !errors.Is(err, engine.ErrTransaction) || !strings.Contains(err.Error(), "not ended within 2m0s of its first operation") {
+				c.Errorf("got %v", err)
+			}
+			c.over(lost)
+			c.wantIDs("q", "other", "kept")
+			c.wantCounts("q", engine.Counts{Active: 1, Locked: 1})
+			c.complete(d2)
+		},
+		"TX-2 much later": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			tx := c.declare()
+			c.must(c.sendIn(tx, "q", "m"))
+			c.at(limitOfTX + second)
+			c.over(tx)
+			c.wantIDs("q")
+			c.equal(c.ns.NextDue(), engine.Instant(0))
+		},
+		"TX-2 without operations": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			tx := c.declare()
+			if err := c.sendIn(tx, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) { // refused, it is none
+				c.Errorf("got %v", err)
+			}
+			c.at(hour)
+			c.must(c.sendIn(tx, "q", "m"))
+			c.at(hour + limitOfTX - 1*ms)
+			c.commits(tx, 1)
+		},
+		"a lock that runs out before the commit": func(c *clocked) {
+			c.queue("q", engine.Config{LockDuration: time.Minute})
+			c.sends("q", "m")
+			d := c.receive("q")
+			tx := c.declare()
+			c.must(c.settleIn(tx, d, engine.Complete))
+			c.must(c.sendIn(tx, "q", "n"))
+			c.at(time.Minute)
+			_, err := c.discharge(tx, engine.Commit)
+			if !errors.Is(err, engine.ErrLockLost) {
+				c.Errorf("got %v", err)
+			}
+			c.sweep()
+			c.wantIDs("q", "m")
+			c.equal(c.row("q").Message.DeliveryCount, uint32(1))
+		},
+		"many": func(c *clocked) { // ended in any order, each at its own time
+			c.queue("q", engine.Config{})
+			var all []engine.TxID
+			for i := range 6 {
+				c.at(time.Duration(i) * 10 * second)
+				all = append(all, c.declare())
+				c.must(c.sendIn(all[i], "q", strconv.Itoa(i)))
+			}
+			c.rollsBack(all[2])
+			c.commits(all[0], 1)
+			c.at(limitOfTX + 10*second - 1*ms)
+			c.commits(all[1], 2)
+			c.at(limitOfTX + 30*second)
+			c.over(all[3])
+			c.commits(all[4], 3)
+			c.at(limitOfTX + 50*second)
+			c.over(all[5])
+			c.wantIDs("q", "0", "1", "4")
+			c.equal(c.ns.NextDue(), engine.Instant(0))
+		},
+	}, asked, swept)
+}
+
+// What is refused when it is given is not part of the transaction, which goes on.
+func TestTransactionRefusals(t *testing.T) {
+	run(t, rules{
+		"TX-3": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			tx := c.declare()
+			ids := make([]string, 60)
+			c.must(c.sendIn(tx, "q", ids...))
+			c.must(c.sendIn(tx, "q", ids[:40]...))
+			for _, n := range []int{1, 60} {
+				err := c.sendIn(tx, "q", ids[:n]...)
+				if !errors.Is(err, engine.ErrQuota) || err.Error() != "Can't send more than 100 messages in a single transaction." {
+					c.Errorf("got %v", err)
+				}
+			}
+			seqs, err := c.discharge(tx, engine.Commit)
+			c.must(err)
+			c.equal(len(seqs), 100)
+			c.equal(len(c.rows("q")), 100)
+		},
+		"TX-3 at once": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			tx := c.declare()
+			if err := c.sendIn(tx, "q", make([]string, 101)...); !errors.Is(err, engine.ErrQuota) {
+				c.Errorf("got %v", err)
+			}
+			c.must(c.sendIn(tx, "q", make([]string, 100)...))
+		},
+		"§1.5 none": func(c *clocked) {
+			c.limit(func(l *engine.Limits) { l.TransactionMessages = 0 })
+			c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.Declare(c.now, ""); return err })
+		},
+		"§1.5 basic": func(c *clocked) {
+			c.limit(func(l *engine.Limits) { c.must(l.Set("without", "transactions")) })
+			c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.Declare(c.now, ""); return err })
+		},
+		"what a send is refused for": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.queue("closed", engine.Config{Status: engine.StatusSendDisabled})
+			tx := c.declare()
+			for to, kind := range map[engine.Path]error{"nowhere": engine.ErrNotFound, "closed": engine.ErrDisabled, "q/$DeadLetterQueue": engine.ErrNotAllowed} {
+				c.refused(kind, func() error { return c.sendIn(tx, to, "m") })
+			}
+			c.refused(engine.ErrArgument, func() error { return c.sendIn(tx, "q") })
+			c.must(c.sendIn(tx, "q", "m"))
+			c.commits(tx, 1)
+		},
+		"what a settlement is refused for": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.sends("q", "m", "n")
+			d, other := c.receive("q"), c.receive("q")
+			tx := c.declare()
+			c.must(c.settleIn(tx, d, engine.Abandon))
+			c.refused(engine.ErrLockLost, func() error { return c.settleIn(tx, d, engine.Complete) }) // twice in one transaction
+			c.refused(engine.ErrLockLost, func() error { return c.settleIn(tx, engine.Delivery{}, engine.Complete) })
+			c.refused(engine.ErrLockLost, func() error {
+				return c.ns.SettleIn(c.now, tx, engine.Settlement{Token: other.Token(), Path: "q/$DeadLetterQueue"})
+			})
+			c.refused(engine.ErrOutOfRange, func() error {
+				return c.ns.SettleIn(c.now, tx, engine.Settlement{Token: other.Token(), Outcome: engine.DeadLetter, Reason: strings.Repeat("x", 5000)})
+			})
+			c.refused(engine.ErrArgument, func() error {
+				large := value.Properties{{Name: "p", Value: value.OfString(strings.Repeat("x", 40<<10))}}
+				return c.ns.SettleIn(c.now, tx, engine.Settlement{Token: other.Token(), Outcome: engine.Abandon, Modify: large})
+			})
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusReceiveDisabled })
+			c.refused(engine.ErrDisabled, func() error { return c.settleIn(tx, other, engine.Complete) })
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			c.commits(tx)
+			c.equal(c.rows("q")[0].Message.DeliveryCount, uint32(1))
+			c.equal(c.rows("q")[1].Message.Locked(), true)
+		},
+		"unknown": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.over(12345)
+		},
+		"declared and left": func(c *clocked) { // so that nobody fills the memory
+			for range 10_000 {
+				_, err := c.ns.Declare(c.now, "")
+				c.must(err)
+			}
+			c.refused(engine.ErrBusy, func() error { _, err := c.ns.Declare(c.now, ""); return err })
+		},
+		"large and left": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			body := make([]byte, 200<<10)
+			give := func(tx engine.TxID) error {
+				s, err := engine.Submit(engine.Content{}, body, 0, c.keys.Next(), c.limits)
+				c.must(err)
+				err = c.ns.SendIn(c.now, tx, "q", []engine.Submission{s})
+				c.step()
+				return err
+			}
+			var all []engine.TxID
+			n := 0
+			for {
+				if n%100 == 0 {
+					all = append(all, c.declare())
+				}
+				err := give(all[len(all)-1])
+				if errors.Is(err, engine.ErrBusy) {
+					break
+				}
+				c.must(err)
+				n++
+			}
+			if kept := n * (200 << 10); kept > 64<<20 || kept < 63<<20 {
+				c.Errorf("%d bytes are kept", kept)
+			}
+			c.rollsBack(all[0])
+			c.must(give(c.declare()))
+		},
+	}, asked)
+}
+
+// IDLE-2: what is given to a transaction is use when it is given.
+func TestTransactionIsUse(t *testing.T) {
+	c := newClocked(t, swept)
+	c.queue("q", engine.Config{AutoDeleteOnIdle: 5 * time.Minute, LockDuration: 5 * time.Minute})
+	c.queue("r", engine.Config{AutoDeleteOnIdle: 5 * time.Minute})
+	c.sends("q", "m")
+	d := c.receive("q")
+	c.at(4 * time.Minute)
+	tx := c.declare()
+	c.must(c.sendIn(tx, "r", "n"))
+	c.must(c.settleIn(tx, d, engine.Complete))
+	c.at(5*time.Minute - 1*ms)
+	c.commits(tx, 1)
+	c.at(9 * time.Minute)
+	c.equal(c.exists("q") && c.exists("r"), true)
+}

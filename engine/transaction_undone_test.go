@@ -1,0 +1,235 @@
+package engine_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"mayfly/engine"
+)
+
+// Whatever fails when it is committed, nothing is done, and it says what it was.
+func TestTransactionFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		between func(c *clocked)
+		kind    error
+		text    string
+	}{
+		"the place is gone":   {func(c *clocked) { c.remove("r") }, engine.ErrNotFound, "operation 3 of 4 failed, to send to 'r': The messaging entity"},
+		"the place is closed": {func(c *clocked) { c.update("r", func(cfg *engine.Config) { cfg.Status = engine.StatusSendDisabled }) }, engine.ErrDisabled, "operation 3 of 4 failed, to send to 'r': "},
+		"the place is full":   {func(c *clocked) { c.send("r", engine.Content{Subject: strings.Repeat("x", 900)}) }, engine.ErrQuota, "operation 3 of 4 failed, to send to 'r': "},
+		"receiving is closed": {func(c *clocked) {
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusReceiveDisabled })
+		}, engine.ErrDisabled, "operation 2 of 4 failed, to abandon message #1 of 'q': "},
+		"the lock is broken":       {func(c *clocked) { c.must(c.ns.BreakLock(c.now, c.rows("q")[1].Message.Key, "")); c.step() }, engine.ErrLockLost, "operation 4 of 4 failed, to dead-letter message #2 of 'q': "},
+		"too many ids to remember": {func(c *clocked) { c.sends("d", "other") }, engine.ErrBusy, "operation 1 of 4 failed, to send to 'd': "},
+	} {
+		run(t, rules{name: func(c *clocked) {
+			c.limit(func(l *engine.Limits) { l.EntitySize, l.DuplicateIDs = 1000, 1 })
+			c.detecting("d")
+			c.queue("q", engine.Config{AutoDeleteOnIdle: hour})
+			c.queue("r", engine.Config{AutoDeleteOnIdle: hour})
+			c.sends("q", "m", "n")
+			m, n := c.receive("q"), c.receive("q")
+			tx := c.declare()
+			c.must(c.sendIn(tx, "d", "x"))
+			c.must(c.settleIn(tx, m, engine.Abandon))
+			c.must(c.ns.SendIn(c.now, tx, "r", c.submissions(engine.Content{Subject: strings.Repeat("x", 200)}, engine.Content{ScheduledFor: morning.Add(hour)})))
+			c.must(c.settleIn(tx, n, engine.DeadLetter))
+			tc.between(c)
+			messages := len(c.store.messages)
+			c.events = nil
+			c.refused(tc.kind, func() error {
+				_, err := c.discharge(tx, engine.Commit)
+				if err == nil || !strings.HasPrefix(err.Error(), "Nothing of the transaction was done, because "+tc.text) {
+					c.Errorf("it says %v", err)
+				}
+				return err
+			})
+			c.equal(len(c.events), 0)
+			c.equal(len(c.store.messages), messages)
+			c.equal(len(c.store.contents), messages)
+			c.over(tx)
+			c.restart()
+			c.equal(len(c.store.messages), messages)
+		}}, asked, swept)
+	}
+}
+
+// A transaction that was part of a turn which the store refused goes on: it can
+// be committed when the store takes writes again, staged bodies and all.
+func TestTransactionTakenBack(t *testing.T) {
+	type turn func(c *clocked, tx engine.TxID, s engine.Submission, d engine.Delivery) error
+	for name, steps := range map[string][]turn{
+		"committed": {
+			func(c *clocked, tx engine.TxID, _ engine.Submission, _ engine.Delivery) error {
+				_, err := c.ns.Discharge(c.now, tx, engine.Commit)
+				return err
+			},
+		},
+		"failed": {
+			func(c *clocked, tx engine.TxID, _ engine.Submission, _ engine.Delivery) error {
+				c.must(c.ns.Delete(c.now, "q", ""))
+				if _, err := c.ns.Discharge(c.now, tx, engine.Commit); !errors.Is(err, engine.ErrNotFound) {
+					c.Errorf("got %v", err)
+				}
+				return nil
+			},
+		},
+		"rolled back": {
+			func(c *clocked, tx engine.TxID, _ engine.Submission, _ engine.Delivery) error {
+				_, err := c.ns.Discharge(c.now, tx, engine.Rollback)
+				return err
+			},
+		},
+		"timed out": {
+			func(c *clocked, _ engine.TxID, _ engine.Submission, _ engine.Delivery) error {
+				c.ns.Sweep(c.now.Add(limitOfTX), 100)
+				return nil
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClocked(t, asked)
+			c.queue("q", engine.Config{})
+			c.sends("q", "m")
+			d := c.receive("q")
+			s, err := engine.Submit(engine.Content{MessageID: "staged"}, nil, 1000, c.keys.Next(), c.limits)
+			c.must(err)
+			c.store.bodies[s.Key] = make([]byte, 1000)
+			tx := c.declare()
+			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			c.must(c.settleIn(tx, d, engine.Complete))
+			for range 2 {
+				for _, do := range steps {
+					c.must(do(c, tx, s, d))
+				}
+				c.must(c.ns.Check())
+				c.ns.Flush(c.now, true)
+				c.ns.Rollback()
+				c.must(c.ns.Check())
+				c.step()
+				c.step() // garbage goes with the commit after the next
+			}
+			c.commits(tx, 2)
+			c.step()
+			c.step()
+			c.wantIDs("q", "staged")
+			if c.store.bodies[s.Key] == nil {
+				t.Error("the body is dropped")
+			}
+			c.grab("q")
+			c.step()
+			c.step()
+			if c.store.bodies[s.Key] != nil {
+				t.Error("the body stays")
+			}
+		})
+	}
+	t.Run("given", func(t *testing.T) { // what was given in such a turn is given again, once
+		c := newClocked(t, asked)
+		c.queue("q", engine.Config{})
+		c.sends("q", "m")
+		d := c.receive("q")
+		tx, err := c.ns.Declare(c.now, "")
+		c.must(err)
+		c.ns.Rollback()
+		c.over(tx)
+		tx = c.declare()
+		batch := c.submissions(engine.Content{MessageID: "n"})
+		for range 3 {
+			c.ns.Rollback()
+			c.must(c.ns.Check())
+			c.must(c.ns.SendIn(c.now, tx, "q", batch))
+			c.must(c.ns.SettleIn(c.now, tx, engine.Settlement{Token: d.Token()}))
+			c.must(c.ns.Check())
+		}
+		c.step()
+		c.commits(tx, 2)
+		c.wantIDs("q", "n")
+		c.step()
+		c.step()
+		c.equal(len(c.store.contents), 1)
+	})
+}
+
+// A body that was staged goes when its transaction ends without it.
+func TestTransactionStaged(t *testing.T) {
+	staged := func(c *clocked, id string) engine.Submission {
+		s, err := engine.Submit(engine.Content{MessageID: id}, nil, 1000, c.keys.Next(), c.limits)
+		c.must(err)
+		c.store.bodies[s.Key] = make([]byte, 1000)
+		return s
+	}
+	gone := func(c *clocked, s engine.Submission, want bool) {
+		c.Helper()
+		c.step()
+		c.step()
+		if have := c.store.bodies[s.Key] == nil; have != want {
+			c.Fatalf("the body is gone: %v", have)
+		}
+	}
+	run(t, rules{
+		"committed": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			s, tx := staged(c, "m"), c.declare()
+			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			gone(c, s, false)
+			c.commits(tx, 1)
+			gone(c, s, false)
+		},
+		"rolled back": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			s, tx := staged(c, "m"), c.declare()
+			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			c.rollsBack(tx)
+			gone(c, s, true)
+		},
+		"timed out": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			s, tx := staged(c, "m"), c.declare()
+			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			c.at(limitOfTX)
+			c.over(tx)
+			gone(c, s, true)
+		},
+		"refused": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			s, tx := staged(c, "m"), c.declare()
+			c.refused(engine.ErrNotFound, func() error { return c.ns.SendIn(c.now, tx, "nowhere", []engine.Submission{s}) })
+			gone(c, s, true)
+		},
+		"too late": func(c *clocked) {
+			s := staged(c, "m")
+			c.refused(engine.ErrTransaction, func() error { return c.ns.SendIn(c.now, 77, "q", []engine.Submission{s}) })
+			gone(c, s, true)
+		},
+		"failed": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.queue("r", engine.Config{})
+			s, tx := staged(c, "m"), c.declare()
+			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			c.must(c.sendIn(tx, "r", "n"))
+			c.remove("r")
+			_, err := c.discharge(tx, engine.Commit)
+			c.equal(errors.Is(err, engine.ErrNotFound), true)
+			gone(c, s, true)
+		},
+		"a duplicate": func(c *clocked) {
+			c.detecting("q")
+			c.sends("q", "m")
+			s, tx := staged(c, "m"), c.declare()
+			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			gone(c, s, false)
+			c.commits(tx, 0)
+			gone(c, s, true)
+		},
+		"FILT-6": func(c *clocked) { // for nobody
+			c.topic("t", engine.Config{})
+			s, tx := staged(c, "m"), c.declare()
+			c.must(c.ns.SendIn(c.now, tx, "t", []engine.Submission{s}))
+			c.commits(tx, 1)
+			gone(c, s, true)
+		},
+	}, asked, swept)
+}
