@@ -186,6 +186,13 @@ func (c *counter) Read(p []byte) (int, error) {
 // returns their numbers there once that is durable. A message with a time in
 // ScheduledFor waits for it.
 func (b *Broker) Send(ctx context.Context, to engine.Path, out []Outgoing, actor string) ([]engine.Seq, error) {
+	return b.sendBy(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
+		return ns.Send(now, to, batch, actor)
+	})
+}
+
+// sendBy prepares messages and hands them to step, which sees to their bodies.
+func (b *Broker) sendBy(ctx context.Context, to engine.Path, out []Outgoing, step func(*engine.Namespace, engine.Instant, []engine.Submission) ([]engine.Seq, error)) ([]engine.Seq, error) {
 	batch, size, err := b.prepare(ctx, to, out)
 	if err != nil {
 		b.discard(ctx, batch)
@@ -194,7 +201,7 @@ func (b *Broker) Send(ctx context.Context, to engine.Path, out []Outgoing, actor
 	judged := false
 	seqs, err := do(ctx, b, size, func(ns *engine.Namespace, now engine.Instant) ([]engine.Seq, error) {
 		judged = true // from here on the namespace sees to the bodies
-		return ns.Send(now, to, batch, actor)
+		return step(ns, now, batch)
 	})
 	if err != nil && !judged {
 		b.discard(ctx, batch)

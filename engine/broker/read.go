@@ -40,6 +40,12 @@ func (r Reader) Subscriptions(topic engine.Path) []engine.EntityState {
 	return r.ns.Subscriptions(topic)
 }
 
+// Seen tells whether a message with this id, sent to a queue or topic now, would
+// be dropped as a duplicate: before an operator moves it there (OPS-1).
+func (r Reader) Seen(p engine.Path, messageID string) (bool, error) {
+	return r.ns.Seen(r.Now, p, messageID)
+}
+
 // Totals are the counts of the whole namespace.
 func (r Reader) Totals() (engine.Counts, int) { return r.ns.Totals() }
 

@@ -18,6 +18,8 @@ type Receive struct {
 	Mode   engine.Mode
 	Wait   time.Duration // for the first of them; zero: take what is there
 	Client string
+
+	in engine.TxID // of a Transaction, which refuses it
 }
 
 // A Received message with its body. Close the body.
@@ -63,7 +65,7 @@ func (b *Broker) Receive(ctx context.Context, in Receive) ([]Received, error) {
 	err := b.submit(ctx, &op{
 		receives: true,
 		step: func(ns *engine.Namespace, now engine.Instant) error {
-			l := engine.Link{ID: id, Path: in.Path, Mode: in.Mode, Client: in.Client, Once: true, NoWait: in.Wait <= 0}
+			l := engine.Link{ID: id, Path: in.Path, Mode: in.Mode, Client: in.Client, Once: true, NoWait: in.Wait <= 0, In: in.in}
 			if err := ns.Attach(now, l); err != nil {
 				return err
 			}

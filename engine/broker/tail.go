@@ -117,7 +117,8 @@ const contentMost = 4 << 10
 // the message leaves, since until then the message itself tells.
 func remembered(e engine.Event) engine.Event {
 	switch e.Kind {
-	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled:
+	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled,
+		engine.EventDuplicate:
 		e.Content = e.Content.Within(contentMost)
 	default:
 		e.Content = ""
@@ -128,7 +129,7 @@ func remembered(e engine.Event) engine.Event {
 // routine tells whether an event is one of those that every message makes.
 func routine(k engine.EventKind) bool {
 	switch k {
-	case engine.EventSent, engine.EventLocked, engine.EventReleased, engine.EventCompleted, engine.EventReceived:
+	case engine.EventSent, engine.EventLocked, engine.EventReleased, engine.EventCompleted, engine.EventReceived, engine.EventDuplicate:
 		return true
 	default:
 		return false

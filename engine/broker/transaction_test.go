@@ -1,0 +1,283 @@
+package broker_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+func (w *world) declare() *broker.Transaction {
+	w.Helper()
+	tx, err := w.Declare(w.Context(), "teller")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return tx
+}
+
+// gives gives messages to a transaction.
+func (w *world) gives(tx *broker.Transaction, to engine.Path, texts ...string) {
+	w.Helper()
+	var out []broker.Outgoing
+	for _, s := range texts {
+		out = append(out, broker.Outgoing{Content: engine.Content{MessageID: s}, Body: []byte(s)})
+	}
+	if err := tx.Send(w.Context(), to, out); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) settles(tx *broker.Transaction, d broker.Received, o engine.Outcome) {
+	w.Helper()
+	errs, err := tx.Settle(w.Context(), engine.Settlement{Token: d.Token(), Outcome: o})
+	if err = errors.Join(append(errs, err)...); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// bodies receives and deletes everything and returns what it says.
+func (w *world) bodies(p engine.Path) (texts []string) {
+	w.Helper()
+	for _, r := range w.receive(broker.Receive{Path: p, Max: 100, Mode: engine.ReceiveAndDelete}) {
+		texts = append(texts, text(w.T, r))
+	}
+	return texts
+}
+
+func TestTransaction(t *testing.T) {
+	for _, unswept := range []bool{false, true} {
+		run := func(name string, f func(w *world)) {
+			t.Run(fmt.Sprintf("%s, unswept %t", name, unswept), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := start(t, broker.Options{Unswept: unswept})
+					w.queue("q", engine.Config{LockDuration: 5 * time.Minute})
+					w.queue("r", engine.Config{})
+					f(w)
+				})
+			})
+		}
+		run("TX-4 committed", func(w *world) {
+			w.send("q", "in")
+			d := w.receive(broker.Receive{Path: "q"})[0]
+			tx := w.declare()
+			w.gives(tx, "r", "out", "and on")
+			w.settles(tx, d, engine.Complete)
+			if c := w.counts("r"); c != (engine.Counts{}) {
+				w.Fatalf("before the commit there are %+v", c)
+			}
+			before := len(w.store.batches())
+			seqs, err := tx.Commit(w.Context())
+			if err != nil || !slices.Equal(seqs, []engine.Seq{1, 2}) {
+				w.Fatalf("got %v, %v", seqs, err)
+			}
+			if n := len(w.store.batches()) - before; n != 1 { // at once
+				w.Errorf("it took %d commits", n)
+			}
+			if c := w.counts("q"); c != (engine.Counts{}) {
+				w.Errorf("there are %+v", c)
+			}
+			if got := w.bodies("r"); !slices.Equal(got, []string{"out", "and on"}) {
+				w.Errorf("it says %q", got)
+			}
+			if _, err := tx.Commit(w.Context()); !errors.Is(err, engine.ErrTransaction) {
+				w.Errorf("committed twice: %v", err)
+			}
+		})
+		run("TX-5 rolled back", func(w *world) {
+			w.send("q", "in")
+			d := w.receive(broker.Receive{Path: "q"})[0]
+			tx := w.declare()
+			w.gives(tx, "r", "out")
+			w.settles(tx, d, engine.Abandon)
+			if err := tx.Rollback(w.Context()); err != nil {
+				w.Fatal(err)
+			}
+			if q, r := w.counts("q"), w.counts("r"); q != (engine.Counts{Locked: 1}) || r != (engine.Counts{}) {
+				w.Errorf("there are %+v and %+v", q, r)
+			}
+			if err := tx.Rollback(w.Context()); !errors.Is(err, engine.ErrTransaction) {
+				w.Errorf("rolled back twice: %v", err)
+			}
+		})
+		run("TX-2", func(w *world) {
+			tx, other := w.declare(), w.declare()
+			time.Sleep(time.Hour)
+			w.gives(tx, "q", "a")
+			w.gives(other, "q", "b")
+			time.Sleep(2*time.Minute - time.Millisecond)
+			if _, err := tx.Commit(w.Context()); err != nil {
+				w.Error(err)
+			}
+			time.Sleep(time.Millisecond)
+			if _, err := other.Commit(w.Context()); !errors.Is(err, engine.ErrTransaction) {
+				w.Errorf("got %v", err)
+			}
+			if got := w.bodies("q"); !slices.Equal(got, []string{"a"}) {
+				w.Errorf("it says %q", got)
+			}
+		})
+		run("TX-1 receive", func(w *world) {
+			w.send("q", "in")
+			tx := w.declare()
+			if _, err := tx.Receive(w.Context(), broker.Receive{Path: "q"}); !errors.Is(err, engine.ErrNotAllowed) {
+				w.Errorf("got %v", err)
+			}
+			if c := w.counts("q"); c.Active != 1 {
+				w.Errorf("there are %+v", c)
+			}
+		})
+		run("refused", func(w *world) {
+			tx := w.declare()
+			if err := tx.Send(w.Context(), "nowhere", []broker.Outgoing{{}}); !errors.Is(err, engine.ErrNotFound) {
+				w.Errorf("got %v", err)
+			}
+			errs, err := tx.Settle(w.Context(), engine.Settlement{})
+			if err != nil || !errors.Is(errs[0], engine.ErrLockLost) {
+				w.Errorf("got %v, %v", errs, err)
+			}
+			w.gives(tx, "q", "m")
+			if err := w.Delete(w.Context(), "q", broker.Unasked, ""); err != nil {
+				w.Fatal(err)
+			}
+			if _, err := tx.Commit(w.Context()); !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "operation 1 of 1 failed") {
+				w.Errorf("got %v", err)
+			}
+		})
+		run("closed", func(w *world) {
+			tx := w.declare()
+			w.gives(tx, "q", "m")
+			if err := w.Close(); err != nil {
+				w.Fatal(err)
+			}
+			_, commit := tx.Commit(w.Context())
+			for name, err := range map[string]error{"commit": commit, "rollback": tx.Rollback(w.Context()), "send": tx.Send(w.Context(), "q", []broker.Outgoing{{}})} {
+				if !errors.Is(err, engine.ErrClosed) {
+					w.Errorf("%s: %v", name, err)
+				}
+			}
+			if _, err := w.Declare(w.Context(), ""); !errors.Is(err, engine.ErrClosed) {
+				w.Errorf("declare: %v", err)
+			}
+		})
+	}
+}
+
+// DLQ-20: a client resubmits a dead letter in a transaction. Whether the store
+// had the commit when it failed nobody knows, but there is one message.
+func TestResubmittedOnce(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		t.Run(fmt.Sprintf("applied %t", applied), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, broker.Options{})
+				w.queue("q", engine.Config{})
+				w.send("q", "m")
+				d := w.receive(broker.Receive{Path: "q"})[0]
+				if _, err := w.Settle(t.Context(), engine.Settlement{Token: d.Token(), Outcome: engine.DeadLetter}); err != nil {
+					t.Fatal(err)
+				}
+				d = w.receive(broker.Receive{Path: "q/$DeadLetterQueue"})[0]
+				tx, other := w.declare(), w.declare()
+				w.gives(tx, "q", "m")
+				w.settles(tx, d, engine.Complete)
+				w.gives(other, "q", "lost")
+				w.store.breaks(errors.New("the line is cut"), applied)
+				if _, err := tx.Commit(t.Context()); !errors.Is(err, engine.ErrBusy) {
+					t.Fatalf("got %v", err)
+				}
+				w.store.breaks(nil, false)
+				time.Sleep(2 * time.Minute) // it is opened again, and the lock, if it is remembered, has run out
+				for _, tx := range []*broker.Transaction{tx, other} {
+					if _, err := tx.Commit(t.Context()); !errors.Is(err, engine.ErrTransaction) {
+						t.Errorf("after that: %v", err)
+					}
+				}
+				want := engine.Counts{DeadLetter: 1}
+				if applied {
+					want = engine.Counts{Active: 1}
+				}
+				if c := w.counts("q"); c != want {
+					t.Errorf("there are %+v; want %+v", c, want)
+				}
+			})
+		})
+	}
+}
+
+// A store that takes no writes refuses the commit, not the transaction: nothing
+// is lost of it, not a staged body either.
+func TestTransactionWhileReadOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		w.send("q", "in")
+		d := w.receive(broker.Receive{Path: "q"})[0]
+		large := bytes.Repeat([]byte("x"), 100<<10)
+		tx := w.declare()
+		if err := tx.Send(t.Context(), "q", []broker.Outgoing{{Body: large}}); err != nil {
+			t.Fatal(err)
+		}
+		w.settles(tx, d, engine.Complete)
+		w.store.breaks(fmt.Errorf("%w: the disk is full", engine.ErrUnwritable), false)
+		for range 3 {
+			if _, err := tx.Commit(t.Context()); !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "the disk is full") {
+				t.Fatalf("got %v", err)
+			}
+			if c := w.counts("q"); c != (engine.Counts{Locked: 1}) {
+				t.Fatalf("there are %+v", c)
+			}
+		}
+		other := w.declare()
+		w.gives(other, "q", "small") // to give is no write
+		w.store.breaks(nil, false)
+		time.Sleep(5 * time.Second)
+		w.send("q", "between") // and commits, with what was garbage before
+		time.Sleep(5 * time.Second)
+		if _, err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.bodies("q"); len(got) != 3 || got[0] != "between" || got[1] != string(large) || got[2] != "small" {
+			t.Errorf("there are %d", len(got))
+		}
+	})
+}
+
+// A body that was staged for a transaction goes when its time is over, though
+// nobody asks for it any more.
+func TestTransactionForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		tx := w.declare()
+		if err := tx.Send(t.Context(), "q", []broker.Outgoing{{Body: make([]byte, 100<<10)}}); err != nil {
+			t.Fatal(err)
+		}
+		dropped := func() (n int) {
+			for _, b := range w.store.batches() {
+				n += len(b.DropContents)
+			}
+			return n
+		}
+		time.Sleep(2*time.Minute - time.Millisecond)
+		if n := dropped(); n != 0 {
+			t.Fatalf("%d bodies are dropped", n)
+		}
+		for range 3 { // it takes a turn more to be sure that nobody reads it
+			time.Sleep(time.Second)
+			w.counts("q")
+		}
+		if n := dropped(); n != 1 {
+			t.Fatalf("%d bodies are dropped", n)
+		}
+	})
+}
