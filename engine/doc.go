@@ -9,12 +9,13 @@
 //	selector, Rulebook, Plan                 which rules select a message, found out beforehand where that is possible
 //	insert, put, drop                        the mutators that every step uses, with before-images
 //	Attach, Credit, Match                    receivers are state, because the rules ask for them
+//	Seen, saw, remember                      which MessageIds an entity has accepted lately
+//	Declare, SendIn, SettleIn, Discharge     several steps that are one, or none
 //	Sweep, NextDue                           what is due and nobody asks for; no rule needs it
 //	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
 //
-// Rules carry the ids of the specification (TTL-5, DEF-9). Not here: forwarding,
-// sessions, duplicate detection and transactions (§5.4, §11 to §13). What asks
-// for them is refused with ErrNotImplemented and never ignored.
+// Rules carry the ids of the specification (TTL-5, DEF-9). Not here: forwarding
+// and sessions (§11, §12). What asks for them is refused with ErrNotImplemented and never ignored.
 //
 // # Invariants
 //
@@ -48,7 +49,15 @@
 //
 // INVARIANT: lockBy names only locked messages.
 //
-// INVARIANT: a content counts the messages that refer to it.
+// INVARIANT: a content counts the messages that refer to it, and the open
+// transactions that keep it.
+//
+// INVARIANT: an entity remembers MessageIds exactly if it detects duplicates, in
+// generations that are in order, none of them empty; what of it the store has
+// not heard of waits for it.
+//
+// INVARIANT: a transaction with an operation is ended in time, and the bytes that
+// transactions keep are counted.
 //
 // INVARIANT: a link is at the place it names; links are counted at the root
 // entity, those with credit at their entity and its topic.

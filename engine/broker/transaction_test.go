@@ -23,7 +23,7 @@ func (w *world) declare() *broker.Transaction {
 	return tx
 }
 
-// gives gives messages to a transaction.
+// gives hands messages to a transaction.
 func (w *world) gives(tx *broker.Transaction, to engine.Path, texts ...string) {
 	w.Helper()
 	var out []broker.Outgoing
