@@ -39,7 +39,6 @@ var excluded = map[string]string{
 	"DLQ-3":   "transfers are forwarding, which is not active yet",
 	"DLQ-7":   "sessions are not active yet",
 	"SCH-9":   "there is no operation to test: a schedule cannot be edited",
-	"SCH-15":  "rule actions are not active yet",
 	"DEF-14":  "sessions are not active yet",
 	"PEEK-11": "there are no partitions (SEQ-2)",
 	"IDLE-12": "forwarding is not active yet",
