@@ -172,6 +172,22 @@ func TestPropertySet(t *testing.T) {
 	}
 }
 
+// PROP-6: a limit beyond what the property can hold is none.
+func TestMostDeliveries(t *testing.T) {
+	l := engine.DefaultLimits()
+	if err := l.Set("max-deliveries", "9999999999"); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := engine.LookupProperty(engine.Queue, "MaxDeliveryCount")
+	var c engine.Config
+	if err := p.Set(&c, l, engine.Queue, "2147483648"); !errors.Is(err, engine.ErrOutOfRange) || c.MaxDeliveryCount != 0 {
+		t.Errorf("got %d, %v", c.MaxDeliveryCount, err)
+	}
+	if err := p.Set(&c, l, engine.Queue, "2147483647"); err != nil || c.Deliveries() != 2147483647 {
+		t.Errorf("got %d, %v", c.MaxDeliveryCount, err)
+	}
+}
+
 // An empty text is the default, and leaves the field zero.
 func TestPropertySetEmpty(t *testing.T) {
 	for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +45,9 @@ func TestParseLimits(t *testing.T) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
+	}
+	if _, err := parseLimits("standard", []string{"entities=7", "receives"}); err == nil || !strings.Contains(err.Error(), `is written NAME=VALUE, such as min-auto-delete=5s, not "receives"`) {
+		t.Errorf("a limit without value: %v", err)
 	}
 	if _, err := parseLimits("gold", nil); !errors.Is(err, engine.ErrArgument) {
 		t.Errorf("an unknown profile: %v", err)
@@ -105,17 +110,25 @@ func TestEmulatorProfile(t *testing.T) {
 		}
 	}
 	form := get(t, s.Dashboard+"/n/sbemulatorns/queues/new")
-	for _, want := range []string{`name="DefaultMessageTimeToLive" value="1h"`, `name="MaxDeliveryCount" value="3"`, "1 to 10.", "5s to 5m."} {
+	for _, want := range []string{`name="DefaultMessageTimeToLive" value="1h"`, `name="MaxDeliveryCount" value="3"`, `placeholder="1h"`, "1 to 10.", "5s to 5m."} {
 		if !strings.Contains(form, want) {
 			t.Errorf("the form does not say %s", want)
 		}
+	}
+	settings := get(t, s.Dashboard+"/n/sbemulatorns/t/prices/s/everything?tab=settings")
+	if !strings.Contains(settings, `<span class="dim">3</span>`) {
+		t.Error("the settings do not say that three tries are the default")
 	}
 }
 
 // PROP-4 and what basic lacks, in the words of the service, with the name of the
 // namespace.
 func TestBasicProfile(t *testing.T) {
-	s := profiled(t, Config{Store: "memory:", Namespace: "shop"}, "basic")
+	file := filepath.Join(t.TempDir(), "Config.json")
+	if err := os.WriteFile(file, []byte(`{"UserConfig":{"Namespaces":[{"Name":"shop"}]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := profiled(t, Config{Store: "memory:", Definition: file}, "basic")
 	const why = " because the namespace 'shop' is using 'Basic' tier."
 	for body, want := range map[string]string{
 		`{"kind":"topic","path":"t"}`:                                                  "Cannot operate on type Topic" + why,

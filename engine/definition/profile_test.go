@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -118,6 +119,17 @@ func TestSampleInBasic(t *testing.T) {
 	_, problems = loading(t, under(l), l, queue(`"RequiresSession":true,"AutoDeleteOnIdle":"PT5M"`))
 	if len(problems) != 2 || !strings.HasPrefix(problems[0], q+"AutoDeleteOnIdle: The property 'AutoDeleteOnIdle' cannot be set when creating a Queue because") ||
 		!strings.HasPrefix(problems[1], q+"RequiresSession: ") {
+		t.Errorf("found %q", problems)
+	}
+	// What an entity has it keeps.
+	old := under(engine.DefaultLimits())
+	if _, err := old.Create(now, engine.Queue, "q", engine.Config{RequiresSession: true, AutoDeleteOnIdle: 5 * time.Minute}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, problems = loading(t, old, l, queue(`"RequiresSession":true,"AutoDeleteOnIdle":"PT5M","UserMetadata":"x"`)); problems != nil {
+		t.Errorf("found %q", problems)
+	}
+	if _, problems = loading(t, old, l, queue(`"RequiresSession":true,"AutoDeleteOnIdle":"PT6M"`)); len(problems) != 1 || !strings.HasPrefix(problems[0], q+"AutoDeleteOnIdle: The property 'AutoDeleteOnIdle' cannot be changed because") {
 		t.Errorf("found %q", problems)
 	}
 	// The emulator's queues need nothing that basic lacks.
