@@ -55,7 +55,7 @@ func TestMovedDuplicates(t *testing.T) {
 			c.equal(c.state("q").Duplicates, uint64(1))
 			c.equal(len(c.store.messages), 0)
 			if len(c.events) != 2 || c.events[0].Kind != engine.EventDuplicate || c.events[0].Path != "q" ||
-				c.events[1].Kind != engine.EventMoved || !c.events[1].Audit || c.events[1].To != "q" {
+				c.events[1].Kind != engine.EventDeleted || !c.events[1].Audit || c.events[1].To != "q" || c.events[1].Reason != "dropped as a duplicate" {
 				c.Errorf("the events are %+v", c.events)
 			}
 		},

@@ -23,7 +23,7 @@ const (
 	EventReceived                          // received and deleted
 	EventDeadLettered                      // moved to the dead-letter queue; Reason tells why
 	EventExpired                           // dropped at the end of its time, without a trace
-	EventDeleted                           // removed by an operator or by batch delete
+	EventDeleted                           // removed by an operator or by batch delete, or dropped as a duplicate at To when an operator moved it there
 	EventMoved                             // resubmitted or moved; Path and Seq are the new ones
 	EventExtended                          // its expiry was set by an operator
 

@@ -73,12 +73,20 @@ func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 	}
 	ns.touch(now, from.entity, "resubmit", actor)
 	ns.accessed(now, to, "send", actor)
+	what, why := EventMoved, ""
+	if mv.Copy {
+		what = EventCopied
+	}
 	switch {
 	case duplicate:
-		ns.dropDuplicate(now, to, next, m.content, actor)
+		why = "dropped as a duplicate"
 		if !mv.Copy {
 			ns.drop(m)
+			what = EventDeleted // for it is nowhere
+		} else {
+			next.Key = ns.keys.Next()
 		}
+		ns.dropDuplicate(now, to, next, m.content, actor)
 	case to.Kind == Topic:
 		next.Key = ns.keys.Next()
 		ns.fanOut(now, to, next, m.content, actor, nil)
@@ -91,11 +99,7 @@ func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 	default:
 		ns.put(m, next)
 	}
-	what := EventMoved
-	if mv.Copy {
-		what = EventCopied
-	}
-	ns.audit(ns.event(what, now, m, from, actor, "")).To = to.Path
+	ns.audit(ns.event(what, now, m, from, actor, why)).To = to.Path
 	return next.Seq, nil
 }
 

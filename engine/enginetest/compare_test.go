@@ -26,6 +26,7 @@ func described(c config) engine.Config {
 	return engine.Config{
 		LockDuration: span(c.lock), DefaultMessageTimeToLive: span(c.ttl), AutoDeleteOnIdle: span(c.idle), MaxDeliveryCount: int32(c.deliveries),
 		DeadLetteringOnMessageExpiration: c.keep, Status: status, UserMetadata: c.metadata,
+		RequiresDuplicateDetection: c.detects, DuplicateDetectionHistoryTimeWindow: span(c.window),
 	}
 }
 
@@ -44,6 +45,9 @@ func difference(ns *engine.Namespace, w *model, restored bool) error {
 			return fmt.Errorf("%s: %w", e.path, err)
 		}
 		if err := w.differs(e, s, restored); err != nil {
+			return fmt.Errorf("%s: %w", e.path, err)
+		}
+		if err := seenDiffers(ns, w, e); err != nil {
 			return fmt.Errorf("%s: %w", e.path, err)
 		}
 		totals.Active += s.Counts.Active
@@ -167,6 +171,7 @@ func (w *model) differs(e *entity, s engine.EntityState, restored bool) error {
 		{"subscriptions", s.Subscriptions, len(w.subscriptions(e))},
 		{"receivers", s.Receivers, receivers},
 		{"held", s.Held, held},
+		{"duplicates", s.Duplicates, e.dropped},
 		{"deletes itself", int64(s.DeletesAt), deletes},
 	} {
 		if f.have != f.want {

@@ -11,7 +11,7 @@ func (x *walk) listen(events []engine.Event) {
 		switch e.Kind {
 		case engine.EventEntityCreated:
 			x.topics[path] = e.Entity.Kind == engine.Topic
-		case engine.EventEntityUpdated, engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventTouched, engine.EventUnmatched:
+		case engine.EventEntityUpdated, engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventTouched, engine.EventUnmatched, engine.EventDuplicate:
 		case engine.EventEntityDeleted, engine.EventEntityAutoDeleted:
 			for k, at := range x.told {
 				if at == path || at == path+dlq {

@@ -21,7 +21,7 @@ func (w *model) create(kind byte, path string, c config) string {
 			top++
 		}
 	}
-	e := &entity{kind: kind, path: path, cfg: c, next: 1, created: w.now, updated: w.now, used: w.now}
+	e := &entity{kind: kind, path: path, cfg: c, next: 1, created: w.now, updated: w.now, used: w.now, seen: map[string]int64{}}
 	if kind == 's' {
 		topic, _ := w.find(topicName)
 		switch {
@@ -60,9 +60,13 @@ func (w *model) update(path string, c config) (ended []uint64, err string) {
 	if err != "" {
 		return nil, err
 	}
+	if c.detects != e.cfg.detects { // PROP-1
+		return nil, "argument"
+	}
 	if c.idle != e.cfg.idle {
 		e.pinned = 0
 	}
+	w.outlived(e) // what had its window under the old one does not come back
 	e.cfg, e.updated = c, w.now
 	w.use(e)
 	if e.kind != 't' && !c.receives() {

@@ -23,7 +23,7 @@ func (w *model) free(m *message) string {
 	return ""
 }
 
-func (w *model) move(m *message, to string, keep bool) (int64, string) {
+func (w *model) move(m *message, to string, keep, drop bool) (int64, string) {
 	if err := w.free(m); err != "" {
 		return 0, err
 	}
@@ -39,6 +39,18 @@ func (w *model) move(m *message, to string, keep bool) (int64, string) {
 	case !target.cfg.sends():
 		return 0, "disabled"
 	}
+	if w.saw(target, m.tag) {
+		if !drop {
+			return 0, "not allowed"
+		}
+		w.dropDouble(target, false)
+		w.use(m.in)
+		w.use(target)
+		if !keep {
+			w.remove(m)
+		}
+		return 0, ""
+	}
 	more := m.size * w.copies(target)
 	if !keep && root(target) == root(m.in) {
 		more -= m.size
@@ -46,6 +58,7 @@ func (w *model) move(m *message, to string, keep bool) (int64, string) {
 	if more > 0 && w.bytes(target)+more > w.limits.entitySize {
 		return 0, "quota"
 	}
+	w.see(target, m.tag)
 	from := m.in
 	c := *m
 	c.props = maps.Clone(m.props)

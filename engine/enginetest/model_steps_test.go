@@ -52,7 +52,8 @@ func (w *model) send(path string, batch []submission) ([]int64, string) {
 		return nil, "argument"
 	}
 	more := int64(0)
-	for _, s := range batch {
+	double := w.doubles(e, batch)
+	for i, s := range batch {
 		if s.size > int64(w.limits.messageSize) {
 			return nil, "too large"
 		}
@@ -60,13 +61,20 @@ func (w *model) send(path string, batch []submission) ([]int64, string) {
 		if s.due > w.now {
 			n = max(n, 1)
 		}
-		more += s.size * n
+		if !double[i] {
+			more += s.size * n
+		}
 	}
 	if more > 0 && w.bytes(e)+more > w.limits.entitySize {
 		return nil, "quota"
 	}
 	var seqs []int64
-	for _, s := range batch {
+	for i, s := range batch {
+		if double[i] {
+			seqs = append(seqs, w.dropDouble(e, s.due > w.now))
+			continue
+		}
+		w.see(e, s.tag)
 		m := message{in: e, tag: s.tag, size: s.size, ttl: s.ttl, seq: e.next, first: e.next, at: w.now}
 		e.next++
 		seqs = append(seqs, m.seq)

@@ -23,11 +23,13 @@ type model struct {
 	messages []*message
 	links    []*link
 	limits   limits
+
+	transactions []transaction
 }
 
 type limits struct {
-	entities, subscriptions, receivers, messageSize, peek, batchDelete, reason int
-	entitySize                                                                 int64
+	entities, subscriptions, receivers, messageSize, peek, batchDelete, reason, transactionMessages int
+	entitySize, transactionTime                                                                     int64
 }
 
 type entity struct {
@@ -40,7 +42,9 @@ type entity struct {
 	updated int64
 	used    int64
 	pinned  int64
-	rules   map[string]bool // folded name; true: a true filter, false: a false one
+	rules   map[string]bool  // folded name; true: a true filter, false: a false one
+	seen    map[string]int64 // when a message id was accepted
+	dropped uint64           // duplicates
 }
 
 type config struct {
@@ -49,6 +53,8 @@ type config struct {
 	keep            bool // expired messages are dead-lettered
 	status          string
 	metadata        string
+	detects         bool // duplicates
+	window          int64
 }
 
 func (c config) sends() bool    { return c.status == "Active" || c.status == "ReceiveDisabled" }
@@ -90,10 +96,14 @@ type link struct {
 // clone is a copy that shares nothing that changes.
 func (w *model) clone() *model {
 	c := &model{now: w.now, limits: w.limits}
+	for _, t := range w.transactions {
+		t.operations = slices.Clone(t.operations)
+		c.transactions = append(c.transactions, t)
+	}
 	to := map[*entity]*entity{nil: nil}
 	for _, e := range w.entities { // a topic stands before its subscriptions
 		n := *e
-		n.topic, n.rules = to[e.topic], maps.Clone(e.rules)
+		n.topic, n.rules, n.seen = to[e.topic], maps.Clone(e.rules), maps.Clone(e.seen)
 		to[e] = &n
 		c.entities = append(c.entities, &n)
 	}
@@ -349,6 +359,7 @@ func (w *model) lookAll(ms []*message) (some bool) {
 func (w *model) sweep() {
 	for w.lookAll(w.messages) {
 	}
+	w.overdue()
 	for _, e := range slices.Clone(w.entities) {
 		if slices.Contains(w.entities, e) && e.cfg.idle != 0 && !w.held(e) && w.now >= e.used+e.cfg.idle {
 			w.drop(e)

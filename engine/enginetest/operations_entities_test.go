@@ -46,7 +46,9 @@ func (x *walk) update() {
 		kind, c = e.kind, e.cfg
 	}
 	drawn := x.config(kind)
-	switch x.r.IntN(7) {
+	switch x.r.IntN(8) {
+	case 7:
+		c.window = drawn.window
 	case 0:
 		c = drawn
 	case 1:
@@ -64,6 +66,9 @@ func (x *walk) update() {
 	}
 	if c.status == "" {
 		c = drawn
+	}
+	if e != nil && !x.chance(5) {
+		c.detects = e.cfg.detects
 	}
 	x.trace[len(x.trace)-1] += fmt.Sprintf(" to %+v", c)
 	_, err := x.ns.Update(x.now(), engine.Path(path), described(c), "updater")

@@ -15,13 +15,14 @@ func (x *walk) move(operation string) {
 			to += "/$DeadLetterQueue"
 		}
 	}
-	x.logf("%s %s #%d to %q", operation, m.path(), m.seq, to)
-	seq, err := x.ns.Move(x.now(), engine.Move{Key: engine.Key(m.key), To: engine.Path(to), Copy: keep}, "operator")
+	drop := x.chance(30)
+	x.logf("%s %s #%d to %q, drop %v", operation, m.path(), m.seq, to, drop)
+	seq, err := x.ns.Move(x.now(), engine.Move{Key: engine.Key(m.key), To: engine.Path(to), Copy: keep, DropDuplicate: drop}, "operator")
 	if errIs(err, engine.ErrQuota) {
 		x.w.limits.entitySize = 0 // what settlements added counts too
 		defer func() { x.w.limits.entitySize = x.limits.EntitySize }()
 	}
-	have, code := x.w.move(m, to, keep)
+	have, code := x.w.move(m, to, keep, drop)
 	if x.expect(err, code) && int64(seq) != have {
 		x.failf("moved to #%d, the model says %d", seq, have)
 	}

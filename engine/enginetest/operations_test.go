@@ -2,7 +2,9 @@ package enginetest
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +25,7 @@ func operations() map[string]func(*walk) {
 		"purge": (*walk).purge, "batch delete": (*walk).batchDelete, "renew": (*walk).renew,
 		"create": (*walk).create, "update": (*walk).update, "delete": (*walk).delete, "add rule": (*walk).addRule, "remove rule": (*walk).removeRule,
 		"touch": (*walk).touch, "pin": (*walk).pin, "unpin": (*walk).unpin, "purge slowly": (*walk).purgeSlowly, "visit": (*walk).visit,
+		"declare": (*walk).declare, "send in": (*walk).sendIn, "discharge": (*walk).discharge,
 	}
 	for _, o := range []engine.Outcome{engine.Complete, engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release} {
 		ops[o.String()] = func(x *walk) { x.outcome(o) }
@@ -47,6 +50,8 @@ func often(name string) int {
 		return 10
 	case "receive":
 		return 9
+	case "send in", "discharge":
+		return 5
 	case "attach", "credit", "abandon", "create":
 		return 4
 	case "complete", "delete one", "purge", "batch delete", "fetch and delete", "crash":
@@ -84,15 +89,50 @@ func (x *walk) send() {
 	if x.chance(3) {
 		to += "/$DeadLetterQueue"
 	}
-	var subs []engine.Submission
-	var want []submission
 	n := one(x, 1, 1, 1, 2, 3)
 	if x.chance(1) {
 		n = 0
 	}
+	subs, want := x.submissions(n)
+	x.logf("send to %s %+v", to, want)
+	seqs, err := x.ns.Send(x.now(), engine.Path(to), subs, "sender")
+	if e, _ := x.w.find(to); e != nil && errIs(err, engine.ErrQuota) {
+		// What settlements added counts, and only the engine knows it.
+		s, e2 := x.ns.State(engine.Path(root(e).path))
+		more := s.SizeInBytes - x.w.bytes(e)
+		if e2 != nil || more < 0 {
+			x.failf("%s holds %d bytes, the model says at least %d: %v", e.path, s.SizeInBytes, x.w.bytes(e), e2)
+		}
+		x.w.limits.entitySize -= more
+		defer func() { x.w.limits.entitySize = x.limits.EntitySize }()
+	}
+	have, code := x.w.send(to, want)
+	if x.expect(err, code) {
+		x.sameNumbers(seqs, have)
+	}
+}
+
+func (x *walk) sameNumbers(seqs []engine.Seq, have []int64) {
+	same := len(seqs) == len(have)
+	for i := range seqs {
+		same = same && int64(seqs[i]) == have[i]
+	}
+	if !same {
+		x.failf("numbers are %v, the model says %v", seqs, have)
+	}
+}
+
+// submissions are some messages, for the engine and for the model; some of them
+// are sent a second time.
+func (x *walk) submissions(n int) (subs []engine.Submission, want []submission) {
 	for range n {
 		x.tags++
 		c := engine.Content{MessageID: fmt.Sprintf("m%d", x.tags)}
+		if len(want) > 0 && x.chance(10) {
+			c.MessageID = want[0].tag
+		} else if e := one(x, append(slices.Clone(x.w.entities), nil)...); e != nil && len(e.seen) > 0 && x.chance(40) {
+			c.MessageID = one(x, slices.Sorted(maps.Keys(e.seen))...)
+		}
 		switch x.r.IntN(10) {
 		case 0:
 			c.TTL = -1
@@ -128,28 +168,7 @@ func (x *walk) send() {
 		subs = append(subs, s)
 		want = append(want, submission{tag: c.MessageID, ttl: ceilMS(c.TTL), due: int64(c.ScheduledFor), size: s.Size()})
 	}
-	x.logf("send to %s %+v", to, want)
-	seqs, err := x.ns.Send(x.now(), engine.Path(to), subs, "sender")
-	if e, _ := x.w.find(to); e != nil && errIs(err, engine.ErrQuota) {
-		// What settlements added counts, and only the engine knows it.
-		s, e2 := x.ns.State(engine.Path(root(e).path))
-		more := s.SizeInBytes - x.w.bytes(e)
-		if e2 != nil || more < 0 {
-			x.failf("%s holds %d bytes, the model says at least %d: %v", e.path, s.SizeInBytes, x.w.bytes(e), e2)
-		}
-		x.w.limits.entitySize -= more
-		defer func() { x.w.limits.entitySize = x.limits.EntitySize }()
-	}
-	have, code := x.w.send(to, want)
-	if x.expect(err, code) {
-		same := len(seqs) == len(have)
-		for i := range seqs {
-			same = same && int64(seqs[i]) == have[i]
-		}
-		if !same {
-			x.failf("numbers are %v, the model says %v", seqs, have)
-		}
-	}
+	return subs, want
 }
 
 func (x *walk) receive() {
@@ -255,6 +274,10 @@ func (x *walk) outcome(o engine.Outcome) {
 		m.token = engine.LockToken{}.String()
 	}
 	s := engine.Settlement{Token: token(m.token), Outcome: o, Client: "settler"}
+	if x.forced == nil && x.chance(35) {
+		x.settleIn(m, s)
+		return
+	}
 	if x.chance(30) {
 		s.Path = engine.Path(m.path())
 		if x.chance(10) {

@@ -17,6 +17,7 @@ type remembered struct {
 	messages map[engine.Key]engine.Message
 	contents map[engine.Key]engine.StoredContent
 	bodies   map[engine.Key]bool // staged ones too
+	seen     []engine.Seen
 }
 
 func newRemembered() *remembered {
@@ -35,6 +36,7 @@ func (s *remembered) apply(b *engine.Batch) error {
 		dead := s.entities[id].DeadLetterID
 		delete(s.entities, id)
 		delete(s.meters, id)
+		s.seen = slices.DeleteFunc(s.seen, func(x engine.Seen) bool { return x.Holder == id })
 		maps.DeleteFunc(s.rules, func(r engine.RuleID, _ engine.Rule) bool { return r.Subscription == id })
 		maps.DeleteFunc(s.messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id || dead != 0 && m.Holder == dead })
 	}
@@ -49,6 +51,19 @@ func (s *remembered) apply(b *engine.Batch) error {
 	}
 	for _, m := range b.Meters {
 		s.meters[m.Holder] = m
+	}
+	for _, d := range b.DropSeen {
+		through := func(x engine.Seen) bool { return x.Holder == d.Holder && x.N <= d.N }
+		if slices.ContainsFunc(b.Seen, through) {
+			return fmt.Errorf("what %d has seen is put and dropped, up to %d", d.Holder, d.N)
+		}
+		s.seen = slices.DeleteFunc(s.seen, through)
+	}
+	for _, x := range b.Seen {
+		if slices.ContainsFunc(s.seen, func(o engine.Seen) bool { return o.Holder == x.Holder && o.N >= x.N }) {
+			return fmt.Errorf("what %d has seen gets number %d, and there is a higher one", x.Holder, x.N)
+		}
+		s.seen = append(s.seen, engine.Seen{Holder: x.Holder, N: x.N, At: x.At, Digests: slices.Clone(x.Digests)})
 	}
 	for _, k := range b.DropMessages {
 		delete(s.messages, k)
@@ -110,6 +125,9 @@ func (s *remembered) load(now engine.Instant, o engine.Options) (*engine.Namespa
 	}
 	for _, m := range s.meters {
 		all = append(all, m)
+	}
+	for _, x := range s.seen {
+		all = append(all, x)
 	}
 	for _, c := range s.contents {
 		all = append(all, c)

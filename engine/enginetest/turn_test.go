@@ -51,7 +51,7 @@ func (x *walk) settle() {
 			x.reload()
 		}
 	}
-	x.held, x.fresh = append(x.held, x.fresh...), nil
+	x.held, x.fresh, x.given = append(x.held, x.fresh...), nil, nil
 	for len(x.held) > 0 && x.chance(70) {
 		i := x.r.IntN(len(x.held))
 		x.ns.Taken(x.held[i].pin)
@@ -89,6 +89,9 @@ func hardChange(was, is *model) string {
 	for i, e := range is.entities {
 		if b := was.entities[i]; b.path != e.path || b.cfg != e.cfg || b.pinned != e.pinned || b.next != e.next || !maps.Equal(b.rules, e.rules) {
 			return e.path + " has changed"
+		}
+		if !maps.Equal(was.entities[i].seen, e.seen) {
+			return e.path + " has seen more"
 		}
 	}
 	return ""
@@ -237,6 +240,8 @@ func (x *walk) rollback(flushed bool) {
 		x.ns.Flush(x.now(), true)
 	}
 	x.ns.Rollback()
+	x.ns.Discard(x.given) // their senders do not try again
+	x.given = nil
 	x.fresh, x.ended = nil, map[uint64]string{}
 	x.back(x.sealed)
 }
@@ -308,13 +313,13 @@ func (x *walk) crash() {
 		x.failf("%v", err)
 	}
 	x.ns = ns
-	x.held, x.fresh, x.ended = nil, nil, map[uint64]string{}
+	x.held, x.fresh, x.given, x.ended = nil, nil, nil, map[uint64]string{}
 	for _, l := range x.durable.links {
 		for e := l.in; e != nil; e = e.topic {
 			e.used = 0
 		}
 	}
-	x.durable.links = nil
+	x.durable.links, x.durable.transactions = nil, nil
 	x.back(x.durable)
 	x.durable = x.w.clone()
 }

@@ -39,6 +39,7 @@ type walk struct {
 	alive           map[uint64]*message
 	ended           map[uint64]string     // links whose end is to be told
 	fresh, held     []reading             // bodies of deliveries, of this batch and of earlier ones
+	given           []engine.Submission   // to transactions, in this turn
 	told            map[engine.Key]string // where messages are, by events alone
 	topics          map[string]bool       // which paths are topics, by events alone
 	slow            *slowly               // a purge on its way
@@ -69,11 +70,11 @@ const begin = 1_700_000_000_000
 func newWalk(sweeping bool, reached map[pair]int) *walk {
 	l := engine.DefaultLimits()
 	l.Entities, l.SubscriptionsPerTopic, l.Receives, l.PeekCount, l.BatchDelete, l.ReasonLength = 5, 2, 4, 5, 4, 8
-	l.MessageSize, l.EntitySize = 300, 1000
+	l.MessageSize, l.EntitySize, l.TransactionMessages, l.TransactionTime = 300, 1000, 4, 30*time.Second
 	x := &walk{
 		sweeping: sweeping, reached: reached, limits: l, store: newRemembered(),
 		ended: map[uint64]string{}, alive: map[uint64]*message{}, told: map[engine.Key]string{}, topics: map[string]bool{},
-		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: 1000}},
+		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: 1000, transactionMessages: 4, transactionTime: 30_000}},
 	}
 	x.ns = engine.New(x.options())
 	x.sealed, x.durable = x.w.clone(), x.w.clone()
@@ -126,6 +127,9 @@ func (x *walk) config(kind byte) config {
 	c := config{
 		lock: one[int64](x, 1000, 5000, 5000, 60_000), ttl: one[int64](x, 0, 0, 0, 3000, 20_000), idle: one[int64](x, 0, 0, 0, 0, 0, 0, 0, 0, 30_000, 300_000),
 		deliveries: one(x, 1, 2, 3, 5, 10, 10, 10), keep: x.chance(50), status: "Active", metadata: one(x, "", "some words"),
+	}
+	if kind != 's' {
+		c.detects, c.window = x.chance(40), one[int64](x, 20_000, 20_000, 25_000, 60_000)
 	}
 	if x.chance(8) {
 		c.status = "Disabled"
@@ -282,6 +286,8 @@ func (x *walk) expect(err error, want string) bool {
 		have = "out of range"
 	case errors.Is(err, engine.ErrNotImplemented):
 		have = "not implemented"
+	case errors.Is(err, engine.ErrTransaction):
+		have = "transaction"
 	default:
 		have = err.Error()
 	}
@@ -301,6 +307,12 @@ func (x *walk) advance() {
 		if e.cfg.idle != 0 {
 			edges = append(edges, e.used+e.cfg.idle)
 		}
+		for _, at := range e.seen {
+			edges = append(edges, at+window(e))
+		}
+	}
+	for _, t := range x.w.transactions {
+		edges = append(edges, t.ends)
 	}
 	edges = slices.DeleteFunc(edges, func(t int64) bool { return t <= x.w.now+1 || t > x.w.now+400_000 })
 	slices.Sort(edges)
@@ -319,6 +331,11 @@ func (x *walk) advance() {
 // finish lets go of everything read and commits until nothing is pending: the
 // store must then keep the contents in use, and no others.
 func (x *walk) finish() {
+	for _, t := range x.w.transactions {
+		if _, err := x.ns.Discharge(x.now(), engine.TxID(t.id), engine.Rollback); err != nil && !errIs(err, engine.ErrTransaction) {
+			x.failf("%v", err)
+		}
+	}
 	for _, p := range append(x.held, x.fresh...) {
 		x.ns.Taken(p.pin)
 	}
