@@ -31,6 +31,7 @@ type Engine struct {
 	delivered map[string]engine.Delivery // by body, the latest
 	receivers map[string]engine.LinkID
 	open      map[engine.LinkID]bool
+	begun     map[string]engine.TxID // transactions that are open, by name
 	got       map[engine.LinkID][]engine.Delivery
 	events    []engine.Event
 	told      uint64 // events so far
@@ -49,7 +50,7 @@ func NewEngine() *Engine {
 }
 
 func (x *Engine) begin(epoch uint64) {
-	x.keys, x.open = engine.NewKeys(epoch), map[engine.LinkID]bool{}
+	x.keys, x.open, x.begun = engine.NewKeys(epoch), map[engine.LinkID]bool{}, map[string]engine.TxID{}
 	x.ns = engine.New(engine.Options{Limits: x.limits, Keys: x.keys, Nonce: func() uint64 { x.nonce++; return x.nonce }})
 }
 
@@ -154,6 +155,8 @@ func (x *Engine) step(c Command) ([]string, error) {
 			return nil, err
 		}
 		return nil, x.ns.Cancel(x.now, c.path(0), seqs, actor)
+	case "transaction", "commit", "rollback":
+		return x.transact(c)
 	case "after":
 		return nil, x.pass(c.Arg(0))
 	case "operate":
@@ -304,6 +307,9 @@ func (x *Engine) send(c Command) ([]string, error) {
 	for _, name := range c.Names {
 		text := c.Options[name]
 		switch name {
+		case "within":
+		case "id":
+			content.MessageID = text
 		case "ttl", "in":
 			d, never, err := engine.ParseDuration(text)
 			if err != nil {
@@ -329,15 +335,22 @@ func (x *Engine) send(c Command) ([]string, error) {
 		x.bodies[key] = body
 		batch = append(batch, s)
 	}
+	if name, ok := c.Options["within"]; ok {
+		return nil, x.ns.SendIn(x.now, x.begun[name], c.path(0), batch)
+	}
 	seqs, err := x.ns.Send(x.now, c.path(0), batch, actor)
 	if err != nil {
 		return nil, err
 	}
+	return numbersLine(seqs), nil
+}
+
+func numbersLine(seqs []engine.Seq) []string {
 	var words []string
 	for _, s := range seqs {
 		words = append(words, fmt.Sprintf("#%d", s))
 	}
-	return []string{strings.Join(words, " ")}, nil
+	return []string{strings.Join(words, " ")}
 }
 
 func (x *Engine) attach(c Command) error {
@@ -400,9 +413,12 @@ func (x *Engine) settle(c Command) error {
 		}
 	}
 	for _, name := range c.Names {
-		if name != "reason" && name != "description" {
+		if name != "reason" && name != "description" && name != "within" {
 			s.Modify = append(s.Modify, value.Property{Name: name, Value: value.OfString(c.Options[name])})
 		}
+	}
+	if name, ok := c.Options["within"]; ok {
+		return x.ns.SettleIn(x.now, x.begun[name], s)
 	}
 	return x.ns.Settle(x.now, s)
 }
@@ -468,7 +484,8 @@ func word(err error) error {
 	}{
 		{engine.ErrNotFound, "not found"}, {engine.ErrExists, "exists"}, {engine.ErrDisabled, "disabled"}, {engine.ErrLockLost, "lock lost"},
 		{engine.ErrMessageNotFound, "message not found"}, {engine.ErrTooLarge, "too large"}, {engine.ErrQuota, "quota exceeded"}, {engine.ErrBusy, "busy"},
-		{engine.ErrNotAllowed, "not allowed"}, {engine.ErrArgument, "wrong argument"}, {engine.ErrOutOfRange, "out of range"}, {engine.ErrNotImplemented, "not implemented"},
+		{engine.ErrDuplicate, "duplicate"}, {engine.ErrNotAllowed, "not allowed"}, {engine.ErrArgument, "wrong argument"}, {engine.ErrOutOfRange, "out of range"}, {engine.ErrNotImplemented, "not implemented"},
+		{engine.ErrTransaction, "no transaction"},
 	} {
 		if errors.Is(err, r.err) {
 			return r.word

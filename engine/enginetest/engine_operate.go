@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"mayfly/engine"
@@ -30,7 +31,7 @@ func (x *Engine) operate(c Command) ([]string, error) {
 	}
 	switch c.Arg(0) {
 	case "resubmit", "move":
-		seq, err = x.ns.Move(x.now, engine.Move{Key: k, To: canonical(c.Options["to"]), Copy: c.Arg(3) == "copy"}, actor)
+		seq, err = x.ns.Move(x.now, engine.Move{Key: k, To: canonical(c.Options["to"]), Copy: c.Arg(3) == "copy", DropDuplicate: slices.Contains(c.Args, "drop")}, actor)
 	case "reschedule":
 		seq, err = x.ns.Reschedule(x.now, k, at, actor)
 	default:

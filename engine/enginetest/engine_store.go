@@ -25,11 +25,11 @@ func (x *Engine) Restart(records iter.Seq2[engine.Record, error], epoch uint64) 
 	return x.ns.Check()
 }
 
-// AtRest tells whether a restart would not be noticed: no receiver is attached,
-// which would be gone, and no entity deletes itself when idle, which it would do
+// AtRest tells whether a restart would not be noticed: no receiver is attached and
+// no transaction open, which would be gone, and no entity deletes itself when idle, which it would do
 // some seconds later (IDLE-17).
 func (x *Engine) AtRest() bool {
-	return len(x.open) == 0 && !slices.ContainsFunc(x.ns.States(0), func(s engine.EntityState) bool { return s.Config.AutoDeleteOnIdle != 0 })
+	return len(x.open)+len(x.begun) == 0 && !slices.ContainsFunc(x.ns.States(0), func(s engine.EntityState) bool { return s.Config.AutoDeleteOnIdle != 0 })
 }
 
 // Now is the instant of the story.

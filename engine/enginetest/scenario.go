@@ -28,12 +28,15 @@ import (
 //	update PATH PROPERTY=VALUE …          nothing; other properties stay
 //	delete PATH                           nothing
 //	rules PATH +NAME -NAME …              nothing; adds true rules, removes rules
-//	send PATH BODY … [ttl=10s] [in=5m] [NAME=VALUE …]
-//	                                      the numbers; one batch; in schedules, names are properties
+//	send PATH BODY … [ttl=10s] [in=5m] [id=ID] [NAME=VALUE …]
+//	                                      the numbers; one batch; in schedules, id is the MessageId of
+//	                                      all of it, names are properties
 //	receive PATH [n=3] [delete]           the messages, or "nothing"
 //	fetch PATH #NUMBER … [delete]         the messages
 //	complete|abandon|defer|release|renew|dead-letter BODY [reason=…] [description=…] [NAME=VALUE …]
 //	                                      nothing; settles the latest delivery with this body
+//	transaction NAME                      nothing; send and the settlements take within=NAME
+//	commit|rollback NAME                  the numbers of what was sent in it, or nothing
 //	peek PATH [from=#NUMBER]              the messages
 //	cancel PATH #NUMBER …                 nothing
 //	open PATH as=NAME [credit=3]          nothing; a receiver that stays
@@ -42,10 +45,11 @@ import (
 //	counts PATH                           how many are in which state
 //	entities                              the paths there are
 //	events                                what happened since asked last
-//	operate VERB PATH #NUMBER [to=PATH] [in=5m] [copy]
+//	operate VERB PATH #NUMBER [to=PATH] [in=5m] [copy] [drop]
 //	                                      what an operator does with one message: resubmit, move,
 //	                                      extend, return, dead-letter, delete, break-lock, renew,
-//	                                      send-now, reschedule; the new number where there is one
+//	                                      send-now, reschedule; the new number where there is one;
+//	                                      drop lets a duplicate be dropped where it goes
 //	purge PATH STATE …                    how many are gone
 //	batch-delete PATH N                   how many are gone
 //	touch|pin|unpin PATH                  nothing
