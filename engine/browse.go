@@ -101,14 +101,18 @@ type Counts struct {
 	Active, Locked, Deferred, Scheduled int64
 	DeadLetter                          int64 // whatever their state there
 	DeadLocked                          int64 // of these, locked
+	Transfer                            int64 // of the active ones, waiting to be forwarded (FWD-14)
+	TransferDeadLetter                  int64 // in the transfer dead-letter queue, whatever their state there
 }
 
 // ActiveMessageCount is Service Bus' number of that name: locked and deferred
-// ones are in it (DEF-13).
-func (c Counts) ActiveMessageCount() int64 { return c.Active + c.Locked + c.Deferred }
+// ones are in it (DEF-13), those on their way to somewhere else are not.
+func (c Counts) ActiveMessageCount() int64 { return c.Active - c.Transfer + c.Locked + c.Deferred }
 
 // MessageCount is the sum for the entity (RT-4).
-func (c Counts) MessageCount() int64 { return c.ActiveMessageCount() + c.Scheduled + c.DeadLetter }
+func (c Counts) MessageCount() int64 {
+	return c.ActiveMessageCount() + c.Transfer + c.Scheduled + c.DeadLetter + c.TransferDeadLetter
+}
 
 // An EntityState is an entity with what is true of it now.
 type EntityState struct {
@@ -201,6 +205,10 @@ func (e *entity) counts() Counts {
 	if e.dead != nil {
 		c.DeadLetter, c.DeadLocked = int64(e.dead.order.len()), e.dead.count[classLocked]
 	}
+	if e.Config.ForwardTo != "" {
+		c.Transfer = c.Active
+	}
+	c.TransferDeadLetter = int64(e.transfer.order.len())
 	return c
 }
 
@@ -214,6 +222,8 @@ func (ns *Namespace) Totals() (c Counts, entities int) {
 		c.Scheduled += s.Scheduled
 		c.DeadLetter += s.DeadLetter
 		c.DeadLocked += s.DeadLocked
+		c.Transfer += s.Transfer
+		c.TransferDeadLetter += s.TransferDeadLetter
 	}
 	return c, len(ns.entities)
 }

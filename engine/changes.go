@@ -105,7 +105,7 @@ type Effects struct {
 // (hard), or may wait (soft).
 func (ns *Namespace) Pending() (hard, soft bool) {
 	c := &ns.changes
-	soft = len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.ripe)+len(c.seen) > 0
+	soft = len(c.entities)+len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.ripe)+len(c.seen) > 0
 	return c.hard, soft
 }
 

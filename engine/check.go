@@ -39,6 +39,8 @@ func (ns *Namespace) checkEntities() error {
 			return broken(e.Path, "a %s with dead-letter queue %d", e.Kind, e.DeadLetterID)
 		case e.dead != nil && (e.dead.id != e.DeadLetterID || !e.dead.dead || e.dead.entity != e || e.dead.path != e.Path.DeadLetter()):
 			return broken(e.Path, "its dead-letter queue is %d of %q", e.dead.id, e.dead.path)
+		case e.transfer == nil || e.transfer.id != e.TransferID || !e.transfer.dead || e.transfer.entity != e || e.transfer.path != e.Path.Transfer():
+			return broken(e.Path, "its transfer dead-letter queue is not %d", e.TransferID)
 		}
 		for _, h := range e.holders() {
 			if ns.holders[h.id] != h {
@@ -103,12 +105,13 @@ func (ns *Namespace) checkHolders() error {
 	for _, e := range ns.sorted() {
 		terms := Terms{
 			TTL: effectiveTTL(e.Config.DefaultMessageTimeToLive, ns.limits.MaxTTL), Deliveries: e.Config.Deliveries(),
-			KeepExpired: e.Config.DeadLetteringOnMessageExpiration,
+			KeepExpired: e.Config.DeadLetteringOnMessageExpiration, Forwards: e.Config.ForwardTo != "",
 		}
 		if e.topic != nil {
 			terms.TTL = effectiveTTL(terms.TTL, e.topic.Config.DefaultMessageTimeToLive)
 		}
-		if e.main.terms != terms || e.dead != nil && e.dead.terms != (Terms{DeadLetterQueue: true}) {
+		apart := Terms{DeadLetterQueue: true}
+		if e.main.terms != terms || e.dead != nil && e.dead.terms != apart || e.transfer.terms != apart {
 			return broken(e.Path, "terms are %+v and should be %+v", e.main.terms, terms)
 		}
 		for _, h := range e.holders() {
@@ -126,7 +129,7 @@ func (ns *Namespace) checkHolder(h *holder) error {
 	var count [classes]int64
 	var bytes int64
 	var expiring, pending []alarm
-	ready := 0
+	ready, held := 0, 0
 	for m := range h.order.from(0) {
 		if err := ns.checkMessage(h, m); err != nil {
 			return err
@@ -137,6 +140,11 @@ func (ns *Namespace) checkHolder(h *holder) error {
 		if m.ready() {
 			if ready++; ready == 1 && h.order.first() != m {
 				return broken(h.path, "#%d is the first that is ready, not %v", m.Seq, h.order.first())
+			}
+			if m.stays() {
+				held++
+			} else if m.Seq < h.out.from { // INVARIANT: what is ready below from stays
+				return broken(h.path, "#%d may be forwarded, and nothing below #%d is", m.Seq, h.out.from)
 			}
 		}
 		if c != classActive && h.apart[c].at(m.Seq) != m {
@@ -150,8 +158,8 @@ func (ns *Namespace) checkHolder(h *holder) error {
 			expiring = append(expiring, a)
 		}
 	}
-	if count != h.count || bytes != h.bytes || ready != h.order.ready() {
-		return broken(h.path, "counts %v, bytes %d, ready %d; there are %v, %d, %d", h.count, h.bytes, h.order.ready(), count, bytes, ready)
+	if count != h.count || bytes != h.bytes || ready != h.order.ready() || held != h.out.held {
+		return broken(h.path, "counts %v, bytes %d, ready %d, held %d; there are %v, %d, %d, %d", h.count, h.bytes, h.order.ready(), h.out.held, count, bytes, ready, held)
 	}
 	for c := range classes {
 		if n := int64(h.apart[c].len()); c != classActive && n != count[c] || c == classActive && n != 0 {
@@ -187,10 +195,12 @@ func (ns *Namespace) checkMessage(h *holder, m *message) error {
 		return broken(h.path, "#%d has content %d and refers to %d", m.Seq, m.content.key, m.Content)
 	case (m.State == Scheduled) != (m.ScheduledFor != 0) || m.State == Scheduled && (h.dead || m.Locked()):
 		return broken(h.path, "#%d is %v for %d, locked until %d", m.Seq, m.State, m.ScheduledFor, m.LockedUntil)
-	case h.entity.Kind == Topic && m.State != Scheduled:
+	case h.entity.Kind == Topic && !h.dead && m.State != Scheduled:
 		return broken(h.path, "#%d is at a topic, %v", m.Seq, m.State)
 	case h.dead != (m.Extra != nil && m.Extra.DeadLettered):
 		return broken(h.path, "#%d is dead-lettered: %v", m.Seq, !h.dead)
+	case m.stays() && h != h.entity.dead:
+		return broken(h.path, "#%d stays in a place that it need not stay in", m.Seq)
 	case m.alarm() != h.terms.NextLook(m.Message) && (h.rejudge == 0 || m.Seq < h.rejudge):
 		return broken(h.path, "the alarm of #%d is at %d and should be at %d", m.Seq, m.alarm(), h.terms.NextLook(m.Message))
 	}

@@ -187,7 +187,7 @@ func (c *clocked) picture() []any {
 		s.LastUsed, s.AccessedAt, s.DeletesAt, s.Uses = 0, 0, 0, nil
 		s.NextExpiry = 0 // an alarm may be moved to where it belongs
 		all = append(all, s)
-		for _, p := range []engine.Path{s.Path, s.Path.DeadLetter()} {
+		for _, p := range []engine.Path{s.Path, s.Path.DeadLetter(), s.Path.Transfer()} {
 			if rows, err := c.ns.Browse(engine.Browse{Path: p, Limit: 1000}); err == nil {
 				all = append(all, rows)
 			}

@@ -72,6 +72,15 @@ func (c Config) DuplicateWindow() time.Duration {
 	return cmp.Or(c.DuplicateDetectionHistoryTimeWindow, 10*time.Minute)
 }
 
+// Kept is what an entity keeps of a description: where messages are forwarded
+// neither they nor the entity run out of time (TTL-18, IDLE-12, IDLE-13).
+func (c Config) Kept() Config {
+	if c.ForwardTo != "" {
+		c.DefaultMessageTimeToLive, c.AutoDeleteOnIdle = 0, 0
+	}
+	return c
+}
+
 // NotActiveYet names the properties that are set but that this broker does not
 // act on; sends and receives that depend on them are refused (501).
 func (c Config) NotActiveYet() []string {
@@ -81,8 +90,6 @@ func (c Config) NotActiveYet() []string {
 		name string
 	}{
 		{c.RequiresSession, "RequiresSession"},
-		{c.ForwardTo != "", "ForwardTo"},
-		{c.ForwardDeadLetteredMessagesTo != "", "ForwardDeadLetteredMessagesTo"},
 	} {
 		if f.set {
 			names = append(names, f.name)

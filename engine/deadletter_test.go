@@ -297,7 +297,14 @@ func TestDeadLetters(t *testing.T) {
 				c.topic("t", engine.Config{})
 				c.sub("t", "s", engine.Config{ForwardDeadLetteredMessagesTo: "other"})
 			}
-			c.refused(engine.ErrNotImplemented, func() error { return c.ns.Attach(c.now, engine.Link{ID: 90, Path: engine.Path(p).DeadLetter()}) })
+			c.refused(engine.ErrNotAllowed, func() error {
+				err := c.ns.Attach(c.now, engine.Link{ID: 90, Path: engine.Path(p).DeadLetter()})
+				if err == nil || err.Error() != "Cannot create a message receiver on an entity with auto-forwarding enabled." {
+					c.Errorf("it says %v", err)
+				}
+				return err
+			})
+			c.attach(engine.Path(p), 1) // only its dead letters are forwarded
 		}, "DLQ-13 later " + p: func(c *clocked) { // receivers end where they would be refused now, and only there
 			c.queue("other", engine.Config{})
 			if p == "q" {
@@ -311,6 +318,7 @@ func TestDeadLetters(t *testing.T) {
 			c.update(at, func(cfg *engine.Config) { cfg.ForwardTo = "other" })
 			c.equal(len(c.ended), 1)
 			c.equal(c.ended[0].ID, main)
+			c.equal(c.ended[0].Err.Error(), "Cannot create a message receiver on an entity with auto-forwarding enabled.")
 			c.update(at, func(cfg *engine.Config) { cfg.ForwardTo, cfg.ForwardDeadLetteredMessagesTo = "", "other" })
 			c.equal(len(c.ended), 2)
 			c.equal(c.ended[1].ID, dead)

@@ -96,7 +96,7 @@ func (s selection) fault() *Extra {
 // queue if it is not one to be received.
 func (ns *Namespace) deliver(now Instant, sub *entity, cp Message, c *content, dead *Extra, actor string) {
 	cp.Holder, cp.Seq = sub.ID, ns.nextSeq(sub.main)
-	cp.ExpiresAt = sub.main.terms.ownExpiry(cp.EnqueuedAt, c.packed.ttl())
+	cp.ExpiresAt = earlier(cp.ExpiresAt, sub.main.terms.ownExpiry(cp.EnqueuedAt, c.packed.ttl()))
 	in := ns.insert(cp, c)
 	ns.event(EventSent, now, in, sub.main, actor, "")
 	if dead == nil {

@@ -11,11 +11,12 @@
 //	Attach, Credit, Match                    receivers are state, because the rules ask for them
 //	Seen, saw, remember                      which MessageIds an entity has accepted lately
 //	Declare, SendIn, SettleIn, Discharge     several steps that are one, or none
-//	Sweep, NextDue                           what is due and nobody asks for; no rule needs it
+//	Sweep, NextDue                           what is due and nobody asks for; no rule but forwarding needs it
+//	forward, SendVia                         messages on their way from one entity to another
 //	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
 //
-// Rules carry the ids of the specification (TTL-5, DEF-9). Not here: forwarding
-// and sessions (§11, §12). What asks for them is refused with ErrNotImplemented and never ignored.
+// Rules carry the ids of the specification (TTL-5, DEF-9). Not here: sessions
+// (§12). What asks for them is refused with ErrNotImplemented and never ignored.
 //
 // # Invariants
 //
@@ -39,10 +40,14 @@
 // kind; after a change of terms, those not yet gone over may be elsewhere.
 //
 // INVARIANT: NextSeq is above every number in the place and in its dead-letter
-// queue.
+// queues.
 //
 // INVARIANT: a topic holds scheduled messages alone, a dead-letter queue dead
 // letters alone, and no scheduled message is locked.
+//
+// INVARIANT: dead letters that stay where they are in spite of forwarding are in
+// dead-letter queues; the ready ones are counted, and below a place's mark there
+// are no others that are ready.
 //
 // INVARIANT: every key leads to the message that has it; besides those in places
 // there are only those of deleted places that have not been let go.
@@ -64,7 +69,7 @@
 //
 // INVARIANT: a place with a ready message and a link with credit is hungry.
 //
-// INVARIANT: a place with something due is in turn, or in the heap where its next
+// INVARIANT: a place with something due, or to be forwarded, is in turn, or in the heap where its next
 // alarm wants it; an entity's idle alarm is never late.
 //
 // INVARIANT: a message that the store does not have in this form is dirty and

@@ -39,6 +39,7 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	if kind != Topic {
 		e.DeadLetterID = HolderID(ns.keys.Next())
 	}
+	e.TransferID = HolderID(ns.keys.Next())
 	if topic != nil {
 		e.Path = SubscriptionPath(string(topic.Path), p.Name())
 	}
@@ -95,8 +96,8 @@ func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *enti
 	return topic, nil
 }
 
-// checkForward keeps an entity from forwarding to itself (PROP-9) and
-// conflicting properties apart.
+// checkForward wants a queue or topic to forward to (FWD-2) that is not the
+// entity itself (PROP-9), and keeps conflicting properties apart (FWD-4).
 func (ns *Namespace) checkForward(p Path, c Config) error {
 	for _, f := range [...]struct{ name, to string }{{"ForwardTo", c.ForwardTo}, {"ForwardDeadLetteredMessagesTo", c.ForwardDeadLetteredMessagesTo}} {
 		name, to := f.name, f.to
@@ -107,8 +108,11 @@ func (ns *Namespace) checkForward(p Path, c Config) error {
 			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, Text: "Entity cannot have auto-forwarding policy to itself."}
 		}
 		if e := ns.entities[Path(to).Fold()]; e == nil || e.Kind == Subscription {
-			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, Text: "The queue or topic '" + cut(to, 260) + "' that '" + name + "' names does not exist."}
+			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, SubCode: 40401, Text: "The queue or topic '" + cut(to, 260) + "' that '" + name + "' names does not exist."}
 		}
+	}
+	if c.ForwardTo != "" && c.RequiresSession {
+		return &PropertyError{Property: "ForwardTo", Value: c.ForwardTo, Kind: ErrArgument, Text: "An entity that requires sessions cannot forward its messages: 'ForwardTo' must be empty."}
 	}
 	if c.EnableExpress && c.RequiresDuplicateDetection {
 		return &PropertyError{Property: "EnableExpress", Value: "true", Kind: ErrArgument, Text: "'EnableExpress' cannot be combined with 'RequiresDuplicateDetection'."}
@@ -128,6 +132,7 @@ func (ns *Namespace) place(e *entity, topic *entity) {
 			e.dead = newHolder(e.DeadLetterID, e.Path.DeadLetter(), e, true)
 			e.dead.terms = Terms{DeadLetterQueue: true}
 		}
+		e.placeTransfer()
 	}
 	ns.entities[e.Path.Fold()], ns.inOrder = e, nil
 	for _, h := range e.holders() {
@@ -177,10 +182,13 @@ func (ns *Namespace) unplace(e *entity) {
 }
 
 func (e *entity) holders() []*holder {
-	if e.dead == nil {
-		return []*holder{e.main}
+	all := make([]*holder, 0, 3)
+	for _, h := range [...]*holder{e.main, e.dead, e.transfer} {
+		if h != nil {
+			all = append(all, h)
+		}
 	}
-	return []*holder{e.main, e.dead}
+	return all
 }
 
 func (e *entity) bytesHeld() (n int64) {
@@ -212,16 +220,19 @@ func (e *entity) contained() int64 {
 func (ns *Namespace) setTerms(e *entity) {
 	t := Terms{
 		TTL: effectiveTTL(e.Config.DefaultMessageTimeToLive, ns.limits.MaxTTL), Deliveries: e.Config.Deliveries(),
-		KeepExpired: e.Config.DeadLetteringOnMessageExpiration,
+		KeepExpired: e.Config.DeadLetteringOnMessageExpiration, Forwards: e.Config.ForwardTo != "",
 	}
 	if e.topic != nil {
 		t.TTL = effectiveTTL(t.TTL, e.topic.Config.DefaultMessageTimeToLive)
 	}
-	if e.main.terms.TTL != t.TTL && e.main.order.len() > 0 {
+	if (e.main.terms.TTL != t.TTL || e.main.terms.Forwards != t.Forwards) && e.main.order.len() > 0 {
 		e.main.rejudge = 1
 	}
 	e.main.terms = t
-	ns.reschedule(e.main)
+	for _, h := range e.holders() {
+		h.out.parked = 0 // another destination, perhaps
+		ns.reschedule(h)
+	}
 	for _, s := range e.subs {
 		ns.setTerms(s)
 	}
@@ -250,7 +261,7 @@ func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity
 	}
 	next := e.Entity
 	next.Config, next.UpdatedAt = c, max(now, e.UpdatedAt)
-	if c.AutoDeleteOnIdle != e.Config.AutoDeleteOnIdle {
+	if c.AutoDeleteOnIdle != e.Config.AutoDeleteOnIdle || c.ForwardTo != "" {
 		next.Unpinned = 0
 	}
 	ns.lengthen(now, e, c)

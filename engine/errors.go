@@ -72,11 +72,12 @@ func subCode(kind error) int {
 
 // A PropertyError says which property of a description was refused and why, so
 // that a form can show the reason beside the field. It unwraps to Kind,
-// ErrArgument or ErrOutOfRange; its sub-code is 40000.
+// ErrArgument or ErrOutOfRange.
 type PropertyError struct {
 	Property string // Service Bus' name of the property
 	Value    string // as it was given
 	Kind     error
+	SubCode  int // of ERR-3; zero: 40000
 	Text     string
 }
 

@@ -78,13 +78,14 @@ func classOf(m Message) class {
 }
 
 // A holder is a place for messages with its indexes: a queue, a topic, a
-// subscription or a dead-letter queue.
+// subscription or a dead-letter queue, that of transfers included.
 type holder struct {
 	id     HolderID
 	path   Path
 	entity *entity
-	dead   bool // it is its entity's dead-letter queue
+	dead   bool // it is its entity's dead-letter queue, or that of its transfers
 	terms  Terms
+	out    outgoing
 
 	order    order          // every message by number
 	apart    [classes]order // locked, deferred and scheduled ones again, for their lists
@@ -139,10 +140,12 @@ func (h *holder) enter(m *message) {
 	}
 	h.count[c]++
 	h.resize(m.size())
+	h.out.enter(m)
 }
 
 func (h *holder) unlink(m *message) {
 	c := classOf(m.Message)
+	h.out.leave(m)
 	h.order.drop(m.Seq)
 	if c != classActive {
 		h.apart[c].drop(m.Seq)
@@ -182,7 +185,9 @@ func (h *holder) change(m *message, next Message) {
 	if m.alarm() != alarm || h.alarmsFor(m.Message) != h.alarmsFor(next) {
 		h.clearAlarm(m)
 	}
+	h.out.leave(m)
 	m.Message = next
+	h.out.enter(m)
 	if next.LockedUntil == 0 {
 		delete(h.lockBy, m.Key)
 	}
@@ -224,6 +229,9 @@ func (h *holder) next() Instant {
 	if !h.dead {
 		at = earlier(at, h.entity.idleAt)
 		at = earlier(at, h.entity.lapseAt())
+	}
+	if h.forwards() {
+		at = earlier(at, max(1, h.out.parked))
 	}
 	return at
 }

@@ -21,6 +21,7 @@ type Terms struct {
 	Deliveries      int32         // failed deliveries that are one too many (DC-4)
 	KeepExpired     bool          // DeadLetteringOnMessageExpiration
 	DeadLetterQueue bool          // nothing expires or wears out here (DLQ-6)
+	Forwards        bool          // nothing expires here: it goes on (TTL-18)
 }
 
 // ExpiresAt is when m stops being deliverable, zero for never. A message with
@@ -28,7 +29,7 @@ type Terms struct {
 // force counts (TTL-13, TTL-14, TTL-16).
 func (t Terms) ExpiresAt(m Message) Instant {
 	switch {
-	case t.DeadLetterQueue || m.State == Scheduled:
+	case t.DeadLetterQueue || t.Forwards || m.State == Scheduled:
 		return 0
 	case m.ExpiresAt != 0:
 		return m.ExpiresAt

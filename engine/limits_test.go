@@ -60,6 +60,7 @@ func boundaries() map[string]boundary {
 		"duplicate-ids":            {"3", nil, remembering(3), remembering(4), engine.ErrBusy, 50004},
 		"transaction-messages":     {"3", nil, transacting(3, 0), transacting(4, 0), quota, 40300},
 		"transaction-time":         {"10s", nil, transacting(1, 10*second-1*ms), transacting(1, 10*second), engine.ErrTransaction, 0},
+		"forward-hops":             {"2", nil, forwarding("a1", "a2", "a3"), forwarding("b1", "b2", "b3", "b4"), engine.ErrMessageNotFound, 0},
 		"without":                  {"auto-delete-on-idle", nil, describing(engine.Config{RequiresSession: true}), describing(engine.Config{AutoDeleteOnIdle: 1e12}), badArgument, 40000},
 	}
 }
@@ -69,7 +70,7 @@ func elsewhere() map[string]string {
 	return map[string]string{
 		"peek-count": "it refuses nothing, PEEK-7",
 		// What these bound is not there.
-		"session-states": "SES", "session-state-size": "SES", "forward-hops": "FWD",
+		"session-states": "SES", "session-state-size": "SES",
 	}
 }
 
@@ -247,6 +248,19 @@ func attaching(at ...engine.Path) func(*clocked) error {
 			err = c.ns.Attach(c.now, engine.Link{ID: engine.LinkID(1000 + i), Path: p})
 		}
 		return err
+	}
+}
+
+// forwarding sends to the first of a chain of queues and looks at the last one.
+func forwarding(chain ...engine.Path) func(*clocked) error {
+	return func(c *clocked) error {
+		c.chain(chain...)
+		c.sends(chain[0], "m")
+		c.sweep()
+		if len(c.rows(chain[len(chain)-1])) == 0 {
+			return engine.ErrMessageNotFound
+		}
+		return nil
 	}
 }
 

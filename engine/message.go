@@ -86,7 +86,7 @@ type Extra struct {
 	DeadLettered bool             // in a dead-letter queue, or was when it left
 	Reason       string           // DeadLetterReason; empty: null
 	Description  string           // DeadLetterErrorDescription; empty: null
-	Source       string           // DeadLetterSource (DLQ-9)
+	Source       string           // DeadLetterSource (DLQ-9); in a transfer dead-letter queue: where it was to go (FWD-14)
 	DeadAt       Instant          // when it was dead-lettered
 	DeferredAt   Instant          // when it was last deferred
 	By           string           // who deferred or dead-lettered it, as far as known

@@ -70,16 +70,17 @@ type Namespace struct {
 // An entity is an Entity with its places.
 type entity struct {
 	Entity
-	main   *holder
-	dead   *holder // nil for a topic
-	topic  *entity // nil but for a subscription
-	subs   []*entity
-	rules  []Rule     // of a subscription, by folded name
-	aside  []*planned // of rules, while it is not in its place
-	bytes  int64      // of all holders below a root entity
-	credit int        // links with credit, here and, for a topic, at its subscriptions
-	idleAt Instant
-	ledger ledger
+	main     *holder
+	dead     *holder // nil for a topic
+	transfer *holder // its transfer dead-letter queue; nil only while a namespace is loaded
+	topic    *entity // nil but for a subscription
+	subs     []*entity
+	rules    []Rule     // of a subscription, by folded name
+	aside    []*planned // of rules, while it is not in its place
+	bytes    int64      // of all holders below a root entity
+	credit   int        // links with credit, here and, for a topic, at its subscriptions
+	idleAt   Instant
+	ledger   ledger
 
 	selector selector   // of a topic: the rules of its subscriptions
 	seen     *sightings // nil unless it detects duplicates
@@ -119,6 +120,8 @@ func (ns *Namespace) holder(p Path) (*holder, error) {
 		return nil, err
 	case !p.IsDeadLetter():
 		return e.main, nil
+	case p.IsTransfer():
+		return e.transfer, nil
 	case e.dead == nil:
 		return nil, notFound(p)
 	default:
@@ -132,7 +135,7 @@ func (ns *Namespace) receivable(p Path) (*holder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.entity.Kind == Topic {
+	if h.entity.Kind == Topic && !h.dead {
 		return nil, refuse(ErrNotAllowed, "'%s' is a topic: messages are received from its subscriptions.", h.path)
 	}
 	return h, nil

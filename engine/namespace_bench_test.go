@@ -126,3 +126,42 @@ func BenchmarkHeap(b *testing.B) {
 		runtime.KeepAlive(w)
 	}
 }
+
+// BenchmarkForwardChain sends messages to a queue from where they are forwarded
+// four times, as many at a time as a busy turn has; the figure is messages, of
+// four hops each.
+func BenchmarkForwardChain(b *testing.B) {
+	w := newBench(b, engine.Config{})
+	last := "q"
+	for i := range 4 {
+		next := strconv.Itoa(i)
+		if _, err := w.ns.Create(w.now, engine.Queue, engine.Path(next), engine.Config{}, ""); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := w.ns.Update(w.now, engine.Path(last), engine.Config{ForwardTo: next}, ""); err != nil {
+			b.Fatal(err)
+		}
+		last = next
+	}
+	const turn = 256
+	sent := 0
+	for b.Loop() {
+		w.send(b, turn, w.mixed)
+		for more := true; more; {
+			more = w.ns.Sweep(w.now, 2048)
+		}
+		sent += turn
+		w.seal()
+		b.StopTimer() // the queue at the end does not grow without end
+		pg, err := w.ns.BeginPurge(w.now, engine.Path(last), []engine.Class{engine.ClassActive})
+		for err == nil && !pg.Done {
+			err = w.ns.PurgeSlice(w.now, &pg, turn, "")
+		}
+		if err != nil || pg.Removed != turn {
+			b.Fatal(pg.Removed, err)
+		}
+		w.seal()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(sent)/b.Elapsed().Seconds(), "messages/s")
+}

@@ -38,7 +38,7 @@ func (ns *Namespace) free(now Instant, k Key) (*message, *holder, error) {
 // A Move says where an operator wants a message.
 type Move struct {
 	Key  Key
-	To   Path // empty: back where it died, for a dead letter
+	To   Path // empty: back where it died, for a dead letter; where it was to go, for one of a transfer
 	Copy bool // the message stays, a copy goes (OPS-2)
 	// DropDuplicate lets To drop it as a duplicate, if it is one there; else Move
 	// is refused with ErrDuplicate.
@@ -61,7 +61,7 @@ func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 	}
 	next, ttl := m.Message, m.content.packed.ttl()
 	duplicate := ns.detect(now, to, m.digest())
-	next.DeliveryCount, next.State, next.EnqueuedAt, next.ScheduledFor = 0, Active, now, 0
+	next.DeliveryCount, next.State, next.EnqueuedAt, next.ScheduledFor, next.Hops = 0, Active, now, 0, 0 // FWD-10
 	next.ExpiresAt = to.main.terms.ownExpiry(now, ttl)
 	if next.Seq = 0; !duplicate {
 		next.Seq = ns.nextSeq(to.main)
@@ -105,6 +105,9 @@ func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 
 func (ns *Namespace) admitMove(now Instant, m *message, from *holder, mv Move) (*entity, error) {
 	to := from.entity
+	if from == to.transfer && mv.To == "" {
+		mv.To = Path(m.Extra.Source)
+	}
 	if mv.To != "" {
 		var err error
 		if to, err = ns.entity(mv.To); err != nil {

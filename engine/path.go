@@ -14,17 +14,21 @@ type Path string
 
 const (
 	deadLetterSuffix     = "/$DeadLetterQueue"
+	transferSuffix       = "/$Transfer" + deadLetterSuffix
 	subscriptionsSegment = "/Subscriptions/"
 )
 
-// ParsePath reads the path of a queue, topic, subscription or dead-letter
-// queue as a client writes it. It checks the names in it (NAME-1 … NAME-5);
+// ParsePath reads the path of a queue, topic, subscription, dead-letter queue
+// or transfer dead-letter queue as a client writes it. It checks the names in it (NAME-1 … NAME-5);
 // limits are those given. Rules, $management and other reserved paths are not
 // places for messages and are refused.
 func ParsePath(s string, limits Limits) (Path, error) {
-	rest, dead := s, false
-	if n := len(s) - len(deadLetterSuffix); n > 0 && strings.EqualFold(s[n:], deadLetterSuffix) {
-		rest, dead = s[:n], true
+	rest, suffix := s, ""
+	for _, sub := range [...]string{transferSuffix, deadLetterSuffix} {
+		if n := len(s) - len(sub); n > 0 && strings.EqualFold(s[n:], sub) {
+			rest, suffix = s[:n], sub
+			break
+		}
 	}
 	p := Path(rest)
 	if topic, sub, ok := splitSubscription(rest); ok {
@@ -38,10 +42,7 @@ func ParsePath(s string, limits Limits) (Path, error) {
 	} else if err := CheckName(Queue, rest, limits); err != nil {
 		return "", err
 	}
-	if dead {
-		p = p.DeadLetter()
-	}
-	return p, nil
+	return p + Path(suffix), nil
 }
 
 // SubscriptionPath is where the messages of a topic's subscription are.
@@ -109,12 +110,25 @@ func (p Path) Fold() string { return strings.ToLower(string(p)) }
 // DeadLetter is the dead-letter queue of the queue or subscription p (DLQ-2).
 func (p Path) DeadLetter() Path { return p + deadLetterSuffix }
 
-// IsDeadLetter tells whether p is a dead-letter queue.
+// IsDeadLetter tells whether p is a dead-letter queue, that of an entity's
+// transfers included.
 func (p Path) IsDeadLetter() bool { return strings.HasSuffix(string(p), deadLetterSuffix) }
+
+// Transfer is the transfer dead-letter queue of the queue, topic or subscription
+// p (DLQ-3).
+func (p Path) Transfer() Path { return p + transferSuffix }
+
+// IsTransfer tells whether p is a transfer dead-letter queue.
+func (p Path) IsTransfer() bool { return strings.HasSuffix(string(p), transferSuffix) }
 
 // Entity is p without its dead-letter suffix: the queue, topic or subscription
 // it belongs to.
-func (p Path) Entity() Path { return Path(strings.TrimSuffix(string(p), deadLetterSuffix)) }
+func (p Path) Entity() Path {
+	if e, ok := strings.CutSuffix(string(p), transferSuffix); ok {
+		return Path(e)
+	}
+	return Path(strings.TrimSuffix(string(p), deadLetterSuffix))
+}
 
 // Subscription splits the path of a subscription, or of its dead-letter queue,
 // into the names of topic and subscription.

@@ -86,14 +86,21 @@ func TestParsePath(t *testing.T) {
 		"$DeadLetterQueue":                     "",
 		"/$DeadLetterQueue":                    "",
 		"q/$DeadLetterQueue/$DeadLetterQueue":  "",
-		"q/$Transfer/$DeadLetterQueue":         "",
-		"t/Subscriptions/":                     "",
-		"t/Subscriptions/s/Rules/r":            "",
-		"t/Subscriptions/s/Subscriptions/u":    "",
-		"$cbs":                                 "",
-		"$Resources/queues":                    "",
-		"t/Subscriptions/" + strings.Repeat("s", 51): "",
-		strings.Repeat("q", 261):                     "",
+		"q/$Transfer/$DeadLetterQueue":         "q/$Transfer/$DeadLetterQueue", // DLQ-3
+		"t/SUBSCRIPTIONS/s/$TRANSFER/$deadletterqueue":            "t/Subscriptions/s/$Transfer/$DeadLetterQueue",
+		"$Transfer/$DeadLetterQueue":                              "",
+		"/$Transfer/$DeadLetterQueue":                             "",
+		"q/$Transfer":                                             "",
+		"q/$Transfer/$DeadLetterQueue/$DeadLetterQueue":           "",
+		"q/$DeadLetterQueue/$Transfer/$DeadLetterQueue":           "",
+		"q/$Transfer/$DeadLetterQueue/$Transfer/$DeadLetterQueue": "",
+		"t/Subscriptions/":                                        "",
+		"t/Subscriptions/s/Rules/r":                               "",
+		"t/Subscriptions/s/Subscriptions/u":                       "",
+		"$cbs":                                                    "",
+		"$Resources/queues":                                       "",
+		"t/Subscriptions/" + strings.Repeat("s", 51):              "",
+		strings.Repeat("q", 261):                                  "",
 	} {
 		got, err := engine.ParsePath(in, engine.DefaultLimits())
 		if got != want || (err != nil) != (want == "") {
@@ -112,6 +119,9 @@ func TestPathParts(t *testing.T) {
 	}
 	if !p.DeadLetter().IsDeadLetter() || p.DeadLetter().Entity() != p || p.IsDeadLetter() {
 		t.Errorf("%q and %q", p, p.DeadLetter())
+	}
+	if tr := p.Transfer(); !tr.IsTransfer() || !tr.IsDeadLetter() || tr.Entity() != p || tr.Name() != "EU" || p.IsTransfer() || p.DeadLetter().IsTransfer() {
+		t.Errorf("%q and %q", p, tr)
 	}
 }
 

@@ -96,8 +96,9 @@ func unlessZero[T comparable](was, def T) (zero T) {
 	return def
 }
 
-// stored has zero for never.
+// stored has zero for never, which it always is where messages are forwarded.
 func (c Config) stored() Config {
+	c = c.Kept()
 	for _, d := range []*time.Duration{&c.DefaultMessageTimeToLive, &c.AutoDeleteOnIdle} {
 		if *d == Endless {
 			*d = 0

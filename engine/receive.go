@@ -84,7 +84,7 @@ func (ns *Namespace) Attach(now Instant, l Link) error {
 	if l.In != 0 {
 		return ns.refuseIn(now, l.In)
 	}
-	h, err := ns.openFor(l.Path)
+	h, err := ns.openForLink(l.Path)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (ns *Namespace) Attach(now Instant, l Link) error {
 }
 
 // openFor finds the place to receive from and refuses where receiving is
-// closed or not built (§1.4, DLQ-13).
+// closed or not built (§1.4).
 func (ns *Namespace) openFor(p Path) (*holder, error) {
 	h, err := ns.receivable(p)
 	if err != nil {
@@ -109,16 +109,20 @@ func (ns *Namespace) openFor(p Path) (*holder, error) {
 	if !e.Config.Status.receives() {
 		return nil, disabledReceive(h)
 	}
-	if h.dead {
-		if e.Config.ForwardDeadLetteredMessagesTo != "" {
-			return nil, notActive(e.Path, "ForwardDeadLetteredMessagesTo")
-		}
-		return h, nil
-	}
-	if e.Config.ForwardTo != "" || e.Config.RequiresSession {
-		return nil, notActive(e.Path, e.Config.NotActiveYet()[0])
+	if !h.dead && e.Config.RequiresSession {
+		return nil, notActive(e.Path, "RequiresSession")
 	}
 	return h, nil
+}
+
+// openForLink is openFor for receivers, of which a place that forwards has none
+// (FWD-5, DLQ-13).
+func (ns *Namespace) openForLink(p Path) (*holder, error) {
+	h, err := ns.openFor(p)
+	if err == nil && h.destination() != "" {
+		return nil, refuse(ErrNotAllowed, "%s", ForwardsText)
+	}
+	return h, err
 }
 
 func disabledReceive(h *holder) error {
@@ -339,7 +343,7 @@ func (ns *Namespace) end(h *holder, why error) {
 // endRefused ends the links that e's present description would refuse.
 func (ns *Namespace) endRefused(e *entity) {
 	for _, h := range e.holders() {
-		if _, err := ns.openFor(h.path); err != nil {
+		if _, err := ns.openForLink(h.path); err != nil {
 			ns.end(h, err)
 		}
 	}
@@ -391,9 +395,12 @@ func (ns *Namespace) expireDeferred(now Instant, h *holder, m *message) {
 
 // The dead-letter reasons the broker gives itself (§6.2).
 const (
-	ReasonExpired   = "TTLExpiredException"
-	ReasonExhausted = "MaxDeliveryCountExceeded"
-	ReasonOutgrown  = "HeaderSizeExceeded"
+	ReasonExpired    = "TTLExpiredException"
+	ReasonExhausted  = "MaxDeliveryCountExceeded"
+	ReasonNoSession  = "Session ID is null."
+	ReasonOutgrown   = "HeaderSizeExceeded"
+	ReasonHops       = "MaxTransferHopCountExceeded"
+	ReasonForwarding = "ForwardingFailed"
 )
 
 func exhausted(n int32) *Extra {
@@ -404,7 +411,7 @@ func exhausted(n int32) *Extra {
 // with what m had before (DLQ-8).
 func (ns *Namespace) deadLetter(now Instant, h *holder, m *message, x *Extra) *Event {
 	old := m.extra()
-	x.DeadLettered, x.DeadAt = true, now
+	x.DeadLettered, x.DeadAt, x.Source = true, now, old.Source
 	x.Properties, x.Rewritten = merged(old.Properties, x.Properties), old.Rewritten
 	next := m.Message
 	next.Holder, next.State, next.LockedUntil, next.Extra = h.entity.DeadLetterID, Active, 0, x

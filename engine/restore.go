@@ -15,6 +15,7 @@ func (ns *Namespace) Restore(r Record) error {
 		if r.Kind == Unfinished {
 			return ErrUnfinished
 		}
+		r.Config = r.Config.Kept() // it may be of a version that did not forward
 		e := &entity{Entity: r}
 		var topic *entity
 		if name, _, ok := r.Path.Subscription(); ok {
@@ -133,6 +134,12 @@ func (ns *Namespace) Restored(now Instant) {
 	}
 	ns.loading = nil
 	for _, e := range ns.sorted() {
+		if e.TransferID == 0 { // of a version that knew no transfers
+			e.TransferID = HolderID(ns.keys.Next())
+			e.placeTransfer()
+			ns.holders[e.TransferID] = e.transfer
+			ns.changes.entities[e.ID] = e
+		}
 		e.main.usedAt = e.main.meter.LastUsed
 		e.main.meter.LastUsed = min(now, e.main.meter.LastUsed.Add(holdPeriod))
 		ns.reconsider(now, e)

@@ -108,16 +108,21 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 			continue
 		}
 		ns.remember(now, e, s.Digest)
-		c := s.content()
-		ns.changes.contents = append(ns.changes.contents, c)
-		if s.Body != nil {
-			ns.changes.bodies[c] = s.Body
-		}
-		seqs = append(seqs, ns.accept(now, e, s, c, actor))
+		seqs = append(seqs, ns.accept(now, e, s, ns.keep(s), actor))
 		ns.changes.hard = true
 	}
 	ns.accessed(now, e, "send", actor)
 	return seqs, nil
+}
+
+// keep has what the sender wrote go to the store.
+func (ns *Namespace) keep(s Submission) *content {
+	c := s.content()
+	ns.changes.contents = append(ns.changes.contents, c)
+	if s.Body != nil {
+		ns.changes.bodies[c] = s.Body
+	}
+	return c
 }
 
 // content is s as what its copies will share.
@@ -139,6 +144,24 @@ func (ns *Namespace) Discard(batch []Submission) {
 
 // admitSend decides whether everything may be sent, before anything changes.
 func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entity, error) {
+	e, err := ns.sendsTo(to)
+	if err == nil {
+		err = e.unready()
+	}
+	if err == nil {
+		err = ns.admitBatch(e, batch)
+	}
+	if err == nil {
+		err = ns.markDuplicates(now, e, batch)
+	}
+	if err == nil {
+		err = ns.full(e, needs(e, batch, now))
+	}
+	return e, err
+}
+
+// sendsTo finds an entity that may be sent to (§1.4).
+func (ns *Namespace) sendsTo(to Path) (*entity, error) {
 	e, err := ns.entity(to)
 	switch {
 	case err != nil:
@@ -150,33 +173,37 @@ func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entit
 	case !e.Config.Status.sends():
 		return nil, refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Send operations.", e.Path) // STAT-2
 	}
-	if err := e.unready(); err != nil {
-		return nil, err
-	}
-	if len(batch) == 0 {
-		return nil, refuse(ErrArgument, "There is no message in the batch.")
-	}
-	limit := ns.limits.MessageSize
+	return e, nil
+}
+
+// largest is how many bytes a message for e may have.
+func (ns *Namespace) largest(e *entity) int64 {
 	if k := e.Config.MaxMessageSizeInKilobytes; k > 0 {
-		limit = k << 10
+		return k << 10
 	}
+	return ns.limits.MessageSize
+}
+
+// admitBatch decides whether e takes these messages together, its room apart.
+func (ns *Namespace) admitBatch(e *entity, batch []Submission) error {
+	if len(batch) == 0 {
+		return refuse(ErrArgument, "There is no message in the batch.")
+	}
+	limit := ns.largest(e)
 	total := int64(0)
 	for i, s := range batch {
 		if s.Staged && !ns.keys.gave(s.Key) { // an open lets go of what was staged before it
-			return nil, refuse(ErrBusy, "The store was opened again while the message was on its way; nothing was sent.")
+			return refuse(ErrBusy, "The store was opened again while the message was on its way; nothing was sent.")
 		}
 		if s.Size() > limit {
-			return nil, refuse(ErrTooLarge, "The message%s has %d bytes; '%s' takes messages of at most %d.", nth(i, len(batch)), s.Size(), e.Path, limit)
+			return refuse(ErrTooLarge, "The message%s has %d bytes; '%s' takes messages of at most %d.", nth(i, len(batch)), s.Size(), e.Path, limit)
 		}
 		total += s.Size()
 	}
 	if most := max(ns.limits.BatchSize, limit); len(batch) > 1 && total > most {
-		return nil, refuse(ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", total, most)
+		return refuse(ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", total, most)
 	}
-	if err := ns.markDuplicates(now, e, batch); err != nil {
-		return nil, err
-	}
-	return e, ns.full(e, needs(e, batch, now))
+	return nil
 }
 
 // needs is how many bytes e will hold more; a topic keeps one copy of what is
@@ -221,10 +248,8 @@ func (ns *Namespace) full(e *entity, more int64) error {
 
 // unready refuses sends that depend on something configured but not built.
 func (e *entity) unready() error {
-	for _, p := range e.Config.NotActiveYet() {
-		if p != "ForwardDeadLetteredMessagesTo" {
-			return notActive(e.Path, p)
-		}
+	if names := e.Config.NotActiveYet(); len(names) > 0 {
+		return notActive(e.Path, names[0])
 	}
 	for _, s := range e.subs {
 		if err := s.unready(); err != nil {

@@ -26,8 +26,6 @@ func TestNotActiveYet(t *testing.T) {
 		sends, takes, deads bool
 	}{
 		{"RequiresSession", engine.Config{RequiresSession: true}, false, false, true},
-		{"ForwardTo", engine.Config{ForwardTo: "other"}, false, false, true},
-		{"ForwardDeadLetteredMessagesTo", engine.Config{ForwardDeadLetteredMessagesTo: "other"}, true, true, false},
 	} {
 		run(t, rules{tc.name: func(c *clocked) {
 			c.queue("other", engine.Config{})

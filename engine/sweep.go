@@ -18,17 +18,11 @@ func (ns *Namespace) NextDue() Instant {
 }
 
 // Sweep does what is due and nobody has asked for, at most about work changes,
-// and tells whether more is due. No rule needs it: every step judges what it
-// touches (TTL-31).
+// and tells whether more is due. Only forwarding needs it (§11): else every step
+// judges what it touches (TTL-31).
 func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
 	ns.endOverdue(now)
-	for len(ns.due) > 0 && ns.due[0].at.Passed(now) {
-		h := ns.due[0]
-		ns.due.remove(h)
-		h.inTurn = true
-		ns.turn = append(ns.turn, h)
-	}
-	for work > 0 && len(ns.turn) > 0 {
+	for ns.gather(now); work > 0 && len(ns.turn) > 0; ns.gather(now) {
 		h := ns.turn[0]
 		ns.turn = ns.turn[1:]
 		if ns.holders[h.id] != h {
@@ -51,6 +45,17 @@ func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
 	return len(ns.turn) > 0 || len(ns.dying) > 0 || len(ns.due) > 0 && ns.due[0].at.Passed(now)
 }
 
+// gather gives those a turn where something is due by now: what was just
+// forwarded goes on from where it is.
+func (ns *Namespace) gather(now Instant) {
+	for len(ns.due) > 0 && ns.due[0].at.Passed(now) {
+		h := ns.due[0]
+		ns.due.remove(h)
+		h.inTurn = true
+		ns.turn = append(ns.turn, h)
+	}
+}
+
 // serve acts on up to limit of h's due alarms and returns how many it acted on.
 func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
 	if h.rejudge != 0 {
@@ -69,6 +74,9 @@ func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
 	if !h.dead && h.entity.lapseAt().Passed(now) {
 		ns.lapse(now, h.entity)
 		done++
+	}
+	for done < limit && h.forwards() && (h.out.parked == 0 || h.out.parked.Passed(now)) {
+		done += ns.forward(now, h)
 	}
 	if !h.dead && h.entity.idleAt.Passed(now) {
 		ns.expireIdle(now, h.entity)

@@ -191,6 +191,13 @@ func (b *Broker) Send(ctx context.Context, to engine.Path, out []Outgoing, actor
 	})
 }
 
+// SendVia is Send to one entity by way of another (FWD-14).
+func (b *Broker) SendVia(ctx context.Context, via, to engine.Path, out []Outgoing, actor string) ([]engine.Seq, error) {
+	return b.sendBy(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
+		return ns.SendVia(now, via, to, batch, actor)
+	})
+}
+
 // sendBy prepares messages and hands them to step, which sees to their bodies.
 func (b *Broker) sendBy(ctx context.Context, to engine.Path, out []Outgoing, step func(*engine.Namespace, engine.Instant, []engine.Submission) ([]engine.Seq, error)) ([]engine.Seq, error) {
 	batch, size, err := b.prepare(ctx, to, out)

@@ -206,7 +206,10 @@ func purgeable(ns *engine.Namespace, p engine.Path, classes []engine.Class) (n i
 	if err != nil {
 		return 0, err
 	}
-	if p.IsDeadLetter() {
+	switch {
+	case p.IsTransfer():
+		return s.Counts.TransferDeadLetter, nil
+	case p.IsDeadLetter():
 		return s.Counts.DeadLetter, nil
 	}
 	for _, c := range classes {

@@ -113,6 +113,10 @@ func TestStepsForwardOrder(t *testing.T) {
 	same(t, load(t, ns, circle), "create b", "create a", "update b")
 	same(t, load(t, ns, circle))
 	same(t, load(t, ns, in(`"Queues":[{"Name":"c","Properties":{"ForwardTo":"a"}}]`)), "create c") // to one that exists
+
+	never := in(`"Queues":[{"Name":"d","Properties":{"ForwardTo":"a","DefaultMessageTimeToLive":"PT1M"}}]`) // TTL-18: which is not kept
+	same(t, load(t, ns, never), "create d")
+	same(t, load(t, ns, never))
 }
 
 // PROP-2: what the file leaves out is the default again, but for what was fixed
@@ -182,7 +186,7 @@ func TestStepsRulesOfDisabled(t *testing.T) {
 // PROP-1 and what else no order of steps can do: all told, by path.
 func TestStepsRefuse(t *testing.T) {
 	l := engine.DefaultLimits()
-	l.Entities, l.SubscriptionsPerTopic = 4, 1
+	l.Entities, l.SubscriptionsPerTopic = 5, 1
 	const n = "UserConfig.Namespaces[0]."
 	for name, tc := range map[string]struct {
 		file string
@@ -193,7 +197,9 @@ func TestStepsRefuse(t *testing.T) {
 		"NAME-7":                 {in(`"Topics":[{"Name":"q"}]`), []string{n + "Topics[0].Name: 'q' is a queue here; the file wants a topic."}},
 		"PROP-9":                 {in(`"Queues":[{"Name":"a","Properties":{"ForwardTo":"A"}}]`), []string{n + "Queues[0].Properties.ForwardTo: Entity cannot have auto-forwarding policy to itself."}},
 		"FWD-2":                  {in(`"Queues":[{"Name":"a","Properties":{"ForwardDeadLetteredMessagesTo":"nowhere"}}]`), []string{n + "Queues[0].Properties.ForwardDeadLetteredMessagesTo: There is no queue or topic 'nowhere'"}},
-		"too many entities":      {in(`"Queues":[{"Name":"a"},{"Name":"b"},{"Name":"c"}]`), []string{n + "Queues[2]: With this the namespace would have more than the 4 queues and topics allowed."}},
+		"FWD-4":                  {in(`"Queues":[{"Name":"a","Properties":{"RequiresSession":true,"ForwardTo":"q","ForwardDeadLetteredMessagesTo":"q"}}]`), []string{n + "Queues[0].Properties.ForwardTo: An entity that requires sessions cannot"}},
+		"FWD-4 as it is":         {in(`"Queues":[{"Name":"sessions","Properties":{"ForwardTo":"q"}}]`), []string{n + "Queues[0].Properties.ForwardTo: An entity that requires sessions cannot"}},
+		"too many entities":      {in(`"Queues":[{"Name":"a"},{"Name":"b"},{"Name":"c"}]`), []string{n + "Queues[2]: With this the namespace would have more than the 5 queues and topics allowed."}},
 		"too many subscriptions": {in(`"Topics":[{"Name":"T","Subscriptions":[{"Name":"u"}]}]`), []string{n + "Topics[0].Subscriptions[0]: With this the topic 'T' would have more than the 1 subscriptions allowed."}},
 		"both": {in(`"Queues":[{"Name":"q","Properties":{"RequiresSession":true,"ForwardTo":"x"}}]`), []string{
 			n + "Queues[0].Properties.ForwardTo: There is no", n + "Queues[0].Properties.RequiresSession: The queue",
@@ -201,7 +207,7 @@ func TestStepsRefuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns := empty()
-			load(t, ns, in(`"Queues":[{"Name":"q"}],"Topics":[{"Name":"t","Subscriptions":[{"Name":"s"}]}]`))
+			load(t, ns, in(`"Queues":[{"Name":"q"},{"Name":"sessions","Properties":{"RequiresSession":true}}],"Topics":[{"Name":"t","Subscriptions":[{"Name":"s"}]}]`))
 			top, err := definition.Read(strings.NewReader(tc.file), definition.Options{Limits: &l})
 			if err != nil {
 				t.Fatal(err)

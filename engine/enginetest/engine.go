@@ -51,6 +51,10 @@ func NewEngine() *Engine {
 
 func (x *Engine) begin(epoch uint64) {
 	x.keys, x.open, x.begun = engine.NewKeys(epoch), map[engine.LinkID]bool{}, map[string]engine.TxID{}
+	x.anew()
+}
+
+func (x *Engine) anew() {
 	x.ns = engine.New(engine.Options{Limits: x.limits, Keys: x.keys, Nonce: func() uint64 { x.nonce++; return x.nonce }})
 }
 
@@ -133,6 +137,8 @@ func (x *Engine) step(c Command) ([]string, error) {
 		return nil, x.describe(c)
 	case "delete":
 		return nil, x.ns.Delete(x.now, c.path(0), actor)
+	case "limit":
+		return nil, x.limit(c)
 	case "rules":
 		return nil, x.rules(c)
 	case "send":
@@ -224,6 +230,7 @@ func countsLine(c engine.Counts) string {
 		n    int64
 	}{
 		{"active", c.Active}, {"locked", c.Locked}, {"deferred", c.Deferred}, {"scheduled", c.Scheduled}, {"dead", c.DeadLetter}, {"of these locked", c.DeadLocked},
+		{"to be forwarded", c.Transfer}, {"transfer dead", c.TransferDeadLetter},
 	} {
 		if n.n != 0 {
 			words = append(words, n.name+" "+strconv.FormatInt(n.n, 10))
@@ -287,6 +294,17 @@ func (x *Engine) describe(c Command) error {
 	return err
 }
 
+func (x *Engine) limit(c Command) error {
+	if len(x.ns.States(0)) > 0 {
+		return errors.New("limits come before entities")
+	}
+	if err := x.limits.Set(c.Arg(0), c.Arg(1)); err != nil {
+		return fmt.Errorf("set a limit: %w", err)
+	}
+	x.anew()
+	return nil
+}
+
 func (x *Engine) rules(c Command) error {
 	for _, name := range c.Args[1:] {
 		var err error
@@ -303,7 +321,7 @@ func (x *Engine) rules(c Command) error {
 }
 
 func (x *Engine) send(c Command) ([]string, error) {
-	content := engine.Content{}
+	content, size := engine.Content{}, 0
 	for _, name := range c.Names {
 		text := c.Options[name]
 		switch name {
@@ -321,6 +339,13 @@ func (x *Engine) send(c Command) ([]string, error) {
 			case !never: // never is how a client says nothing (TTL-2)
 				content.TTL = d
 			}
+		case "size":
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				return nil, fmt.Errorf("size: %w", err)
+			}
+			size = n
+		case "via":
 		default:
 			content.Properties = append(content.Properties, value.Property{Name: name, Value: value.OfString(text)})
 		}
@@ -328,7 +353,7 @@ func (x *Engine) send(c Command) ([]string, error) {
 	var batch []engine.Submission
 	for _, body := range c.Args[1:] {
 		key := x.keys.Next()
-		s, err := engine.Submit(content, []byte(body), 0, key, x.limits)
+		s, err := engine.Submit(content, []byte(body+strings.Repeat(" ", max(0, size-len(body)))), 0, key, x.limits)
 		if err != nil {
 			return nil, err
 		}
@@ -338,7 +363,13 @@ func (x *Engine) send(c Command) ([]string, error) {
 	if name, ok := c.Options["within"]; ok {
 		return nil, x.ns.SendIn(x.now, x.begun[name], c.path(0), batch)
 	}
-	seqs, err := x.ns.Send(x.now, c.path(0), batch, actor)
+	var seqs []engine.Seq
+	var err error
+	if via := c.Options["via"]; via != "" {
+		seqs, err = x.ns.SendVia(x.now, canonical(via), c.path(0), batch, actor)
+	} else {
+		seqs, err = x.ns.Send(x.now, c.path(0), batch, actor)
+	}
 	if err != nil {
 		return nil, err
 	}

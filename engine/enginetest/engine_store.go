@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"mayfly/engine"
 )
@@ -54,7 +55,7 @@ func (x *Engine) take(d engine.Delivery) {
 	body := x.bodies[d.Message.Content]
 	if x.Read != nil && d.Body == nil && body != "" {
 		read, err := x.Read(d.Message.Content)
-		if err == nil && string(read) != body {
+		if err == nil && strings.TrimRight(string(read), " ") != body {
 			err = fmt.Errorf("the body of message %d is %q; want %q", d.Message.Key, read, body)
 		}
 		x.broken = errors.Join(x.broken, err)

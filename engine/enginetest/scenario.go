@@ -24,13 +24,15 @@ import (
 // A command is words; a word with a space in it stands in double quotes. What a
 // command shows:
 //
+//	limit NAME VALUE                      nothing; a limit of the namespace, before anything is in it
 //	create KIND PATH [PROPERTY=VALUE …]   nothing; kinds are queue, topic, subscription
 //	update PATH PROPERTY=VALUE …          nothing; other properties stay
 //	delete PATH                           nothing
 //	rules PATH +NAME -NAME …              nothing; adds true rules, removes rules
-//	send PATH BODY … [ttl=10s] [in=5m] [id=ID] [NAME=VALUE …]
+//	send PATH BODY … [ttl=10s] [in=5m] [id=ID] [size=1000] [via=PATH] [NAME=VALUE …]
 //	                                      the numbers; one batch; in schedules, id is the MessageId of
-//	                                      all of it, names are properties
+//	                                      all of it, size makes bodies so many bytes long, other names
+//	                                      are properties
 //	receive PATH [n=3] [delete]           the messages, or "nothing"
 //	fetch PATH #NUMBER … [delete]         the messages
 //	complete|abandon|defer|release|renew|dead-letter BODY [reason=…] [description=…] [NAME=VALUE …]

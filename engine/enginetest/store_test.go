@@ -33,12 +33,14 @@ func (s *remembered) apply(b *engine.Batch) error {
 		s.now = b.Now
 	}
 	for _, id := range b.DropHolders {
-		dead := s.entities[id].DeadLetterID
+		dead, transfer := s.entities[id].DeadLetterID, s.entities[id].TransferID
 		delete(s.entities, id)
 		delete(s.meters, id)
 		s.seen = slices.DeleteFunc(s.seen, func(x engine.Seen) bool { return x.Holder == id })
 		maps.DeleteFunc(s.rules, func(r engine.RuleID, _ engine.Rule) bool { return r.Subscription == id })
-		maps.DeleteFunc(s.messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id || dead != 0 && m.Holder == dead })
+		maps.DeleteFunc(s.messages, func(_ engine.Key, m engine.Message) bool {
+			return m.Holder == id || dead != 0 && m.Holder == dead || m.Holder == transfer
+		})
 	}
 	for _, e := range b.Entities {
 		s.entities[e.ID] = e
@@ -106,7 +108,7 @@ func (s *remembered) apply(b *engine.Batch) error {
 // holds tells whether an entity claims m; others are garbage that Load skips.
 func (s *remembered) holds(m engine.Message) bool {
 	for _, e := range s.entities {
-		if m.Holder == e.ID || m.Holder == e.DeadLetterID {
+		if m.Holder == e.ID || m.Holder == e.DeadLetterID || m.Holder == e.TransferID {
 			return true
 		}
 	}

@@ -179,6 +179,32 @@ func TestPurge(t *testing.T) {
 	}
 }
 
+// FWD-14: what a destination did not take is had as other dead letters are.
+func TestTransfers(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"topic","path":"via"}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"dest","properties":{"Status":"Disabled"}}`, nil)
+	for range 2 {
+		if _, err := w.broker.SendVia(t.Context(), "via", "dest", []broker.Outgoing{{Body: []byte("hello")}}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.entity("via").Counts; got != (Counts{TransferDeadLetter: 2}) {
+		t.Errorf("there are %+v", got)
+	}
+	var got Messages
+	w.want(200, "POST", "/receive/via/$transfer/$deadletterqueue", `{"mode":"receive-and-delete"}`, &got)
+	if m := got.Messages; len(m) != 1 || m[0].Path != "via/$Transfer/$DeadLetterQueue" || m[0].DeadLetterSource != "" {
+		t.Errorf("received %+v", got)
+	}
+	w.want(409, "POST", "/purge/via/$Transfer/$DeadLetterQueue", `{"count":0}`, nil)
+	var done Purged
+	w.want(200, "POST", "/purge/via/$Transfer/$DeadLetterQueue", `{"count":1}`, &done)
+	if got := w.entity("via").Counts; got != (Counts{}) || done.Removed != 1 {
+		t.Errorf("removed %+v, left %+v", done, got)
+	}
+}
+
 func TestHealth(t *testing.T) {
 	w := start(t, broker.Options{Name: "shop"})
 	var h Health

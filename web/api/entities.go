@@ -39,6 +39,10 @@ type Counts struct {
 	Deferred   int64 `json:"deferred"`
 	Scheduled  int64 `json:"scheduled"`
 	DeadLetter int64 `json:"deadLetter"`
+	// Of the active ones, those that wait to be forwarded; and those in the
+	// transfer dead-letter queue.
+	Transfer           int64 `json:"transfer,omitempty"`
+	TransferDeadLetter int64 `json:"transferDeadLetter,omitempty"`
 }
 
 // A Rule is one of a subscription's.
@@ -64,8 +68,11 @@ type Creation struct {
 func presentEntity(s engine.EntityState) Entity {
 	out := Entity{
 		Kind: s.Kind.String(), Path: string(s.Path), Properties: map[string]any{},
-		Counts: Counts{Active: s.Counts.Active, Locked: s.Counts.Locked, Deferred: s.Counts.Deferred, Scheduled: s.Counts.Scheduled, DeadLetter: s.Counts.DeadLetter},
-		Bytes:  s.Bytes, Subscriptions: s.Subscriptions, CreatedAt: s.CreatedAt.Time(), UpdatedAt: s.UpdatedAt.Time(),
+		Counts: Counts{
+			Active: s.Counts.Active, Locked: s.Counts.Locked, Deferred: s.Counts.Deferred, Scheduled: s.Counts.Scheduled, DeadLetter: s.Counts.DeadLetter,
+			Transfer: s.Counts.Transfer, TransferDeadLetter: s.Counts.TransferDeadLetter,
+		},
+		Bytes: s.Bytes, Subscriptions: s.Subscriptions, CreatedAt: s.CreatedAt.Time(), UpdatedAt: s.UpdatedAt.Time(),
 		AccessedAt: moment(s.AccessedAt), DeletesAt: moment(s.DeletesAt), NotActiveYet: s.NotActiveYet,
 	}
 	for _, p := range engine.Properties(s.Kind) {

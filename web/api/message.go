@@ -115,7 +115,7 @@ func presentMessage(m engine.Message, packed engine.Packed, at engine.Path, expi
 	if at := cmp.Or(m.ScheduledFor, c.ScheduledFor); at != 0 { // it may have been rescheduled since
 		out.ScheduledEnqueueTime = at.Time().Format(time.RFC3339Nano)
 	}
-	if m.Extra != nil {
+	if m.Extra != nil && !at.IsTransfer() { // DLQ-9; there it is where the message was to go
 		out.DeadLetterSource = m.Extra.Source
 	}
 	return out, nil

@@ -77,11 +77,14 @@ func (d *door) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purg
 	if err != nil {
 		return nil, err
 	}
-	if s.Kind == engine.Topic && p.IsDeadLetter() {
+	if s.Kind == engine.Topic && p.IsDeadLetter() && !p.IsTransfer() {
 		return nil, &engine.Refusal{Kind: engine.ErrNotFound, Text: "A topic has no dead-letter queue."}
 	}
 	own := purgePart{path: p.Entity(), agreed: broker.Unasked}
 	dead := purgePart{path: p.Entity().DeadLetter(), classes: everything(), count: s.Counts.DeadLetter, agreed: broker.Unasked}
+	if p.IsTransfer() {
+		dead.path, dead.count = p.Entity().Transfer(), s.Counts.TransferDeadLetter
+	}
 	if p.IsDeadLetter() {
 		if len(in.States) > 0 {
 			return nil, argument("A dead-letter queue is purged as a whole: leave 'states' out.")

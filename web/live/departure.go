@@ -138,7 +138,7 @@ func reasonOf(e engine.Event) (key, reason string) {
 		return key, "completed"
 	case engine.EventDeleted:
 		return key, "deleted"
-	case engine.EventMoved:
+	case engine.EventMoved, engine.EventForwarded:
 		return key, "moved"
 	case engine.EventDeferred:
 		return key, "deferred"

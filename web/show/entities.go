@@ -94,7 +94,7 @@ func (e member) notActive() []string {
 	for _, s := range e.subs {
 		for _, name := range s.NotActiveYet {
 			switch {
-			case !refusesSends(name) || slices.Contains(names, name):
+			case slices.Contains(names, name):
 			case len(names) == mostNotActive:
 				return append(names, "…")
 			default:
@@ -105,14 +105,10 @@ func (e member) notActive() []string {
 	return names
 }
 
-// refusesSends tells whether what is called name keeps sends from an entity:
-// where its dead letters would be forwarded to does not.
-func refusesSends(name string) bool { return name != "ForwardDeadLetteredMessagesTo" }
-
 // closed tells whether sends are refused.
 func (e member) closed() bool {
 	s := e.Config.Status
-	return s != engine.StatusActive && s != engine.StatusReceiveDisabled || slices.ContainsFunc(e.notActive(), refusesSends)
+	return s != engine.StatusActive && s != engine.StatusReceiveDisabled || len(e.notActive()) > 0
 }
 
 // nextExpiry is when the first message runs out; zero: none has an end.

@@ -143,7 +143,7 @@ func (p *Pages) setters(kind engine.EntityKind, stored engine.Config, t Typed, t
 
 // pending are the properties that are kept but not acted on.
 func pending() []string {
-	return engine.Config{RequiresSession: true, RequiresDuplicateDetection: true, ForwardTo: "x", ForwardDeadLetteredMessagesTo: "x"}.NotActiveYet()
+	return engine.Config{RequiresSession: true, RequiresDuplicateDetection: true}.NotActiveYet()
 }
 
 func setterType(t engine.PropertyType) page.SetterType {

@@ -15,7 +15,7 @@ func glass(e engine.EntityState) component.GlassState {
 	switch {
 	case e.Unpinned != 0:
 		return component.Pinned
-	case e.Config.AutoDeleteOnIdle != 0 && (e.Held || e.Config.ForwardTo != ""):
+	case e.Config.AutoDeleteOnIdle != 0 && e.Held:
 		return component.Held
 	default:
 		return component.Running
@@ -60,9 +60,6 @@ func (p *Pages) whyHeld(ctx context.Context, e engine.EntityState) []component.T
 		return []component.Text{say(locale.T(ctx, "idle.pinned", locale.Args{"Was": idle}))}
 	case e.Config.AutoDeleteOnIdle == 0:
 		return nil
-	case e.Config.ForwardTo != "": // IDLE-12
-		to := engine.Path(e.Config.ForwardTo)
-		return tell(ctx, "idle.forwards", component.Text{S: Shown(to), Href: p.EntityURL(engine.Queue, to)}, nil)
 	case e.Counts.Scheduled > 0: // IDLE-9
 		return []component.Text{say(locale.N(ctx, "idle.scheduled", int(e.Counts.Scheduled), locale.Args{"Idle": idle}))}
 	case e.Held && e.Kind == engine.Topic: // IDLE-3

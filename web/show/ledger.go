@@ -85,7 +85,7 @@ func useOf(e engine.Entity, ev engine.Event) string {
 	switch {
 	case at.Fold() == own || beneath:
 		return useHere(e.Kind, ev)
-	case (ev.Kind == engine.EventMoved || ev.Kind == engine.EventCopied) && ev.To.Fold() == own:
+	case ev.To.Fold() == own && (ev.Kind == engine.EventMoved || ev.Kind == engine.EventCopied || ev.Kind == engine.EventForwarded):
 		return "send"
 	default:
 		return ""

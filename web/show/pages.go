@@ -154,10 +154,10 @@ func (p *Pages) Home() string { return p.o.Base + "/n/" + url.PathEscape(p.b.Nam
 // EntityURL is the address of an entity's page, base path included; of a
 // dead-letter queue, that tab of its entity.
 func (p *Pages) EntityURL(kind engine.EntityKind, path engine.Path) string {
-	if path.IsDeadLetter() {
+	if path.IsDeadLetter() && !path.IsTransfer() {
 		return p.Home() + entityAddress(kind, path.Entity()) + "?tab=dead-letter"
 	}
-	return p.Home() + entityAddress(kind, path)
+	return p.Home() + entityAddress(kind, path.Entity())
 }
 
 // MessageURL is the address of a message's page, base path included.

@@ -98,7 +98,7 @@ func net(e engine.Event) int64 {
 	}
 	switch e.Kind {
 	case engine.EventCancelled, engine.EventCompleted, engine.EventReceived, engine.EventDeadLettered,
-		engine.EventExpired, engine.EventDeleted, engine.EventMoved:
+		engine.EventExpired, engine.EventDeleted, engine.EventMoved, engine.EventForwarded:
 		return -1
 	case engine.EventPurged:
 		return -e.Count

@@ -202,7 +202,7 @@ func (r *Recent) ebb(e engine.Event) {
 	if by := net(e); by != 0 {
 		r.turn(e.Path.Entity(), e.At, by)
 	}
-	if e.Kind == engine.EventMoved {
+	if e.Kind == engine.EventMoved || e.Kind == engine.EventForwarded {
 		r.turn(e.To, e.At, 1)
 	}
 }

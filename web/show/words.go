@@ -19,7 +19,10 @@ func Shown(p engine.Path) string {
 	if topic, sub, ok := p.Subscription(); ok {
 		s = topic + "/" + sub
 	}
-	if p.IsDeadLetter() {
+	switch {
+	case p.IsTransfer():
+		s += "/$Transfer/$DLQ"
+	case p.IsDeadLetter():
 		s += "/$DLQ"
 	}
 	return s

@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+)
+
+// ForwardsText is what a client is told that wants to receive where messages
+// are forwarded from (FWD-5, DLQ-13).
+const ForwardsText = "Cannot create a message receiver on an entity with auto-forwarding enabled."
+
+// parkedFor is how long a dead-letter queue leaves a destination alone that did
+// not take a message.
+const parkedFor = time.Second
+
+// outgoing is what a place knows of messages that are to be forwarded from it.
+// It is kept whether the place forwards or not.
+//
+// INVARIANT: held counts the ready messages that stay, and every ready message
+// with a number below from stays.
+type outgoing struct {
+	held   int     // of those in a dead-letter queue (FWD-6)
+	from   Seq     //
+	parked Instant // when to try again what the destination did not take (FWD-8); zero or past: at once
+}
+
+// stays tells whether m is a dead letter that is not forwarded.
+func (m *message) stays() bool { return m.Extra != nil && m.Extra.Stays }
+
+func (o *outgoing) enter(m *message) {
+	switch {
+	case !m.ready():
+	case m.stays():
+		o.held++
+	case m.Seq < o.from:
+		o.from = m.Seq
+	}
+}
+
+func (o *outgoing) leave(m *message) {
+	if m.ready() && m.stays() {
+		o.held--
+	}
+}
+
+// destination is where h's messages are forwarded to; empty: nowhere (FWD-1).
+func (h *holder) destination() Path {
+	switch h {
+	case h.entity.main:
+		return Path(h.entity.Config.ForwardTo)
+	case h.entity.dead:
+		return Path(h.entity.Config.ForwardDeadLetteredMessagesTo)
+	default:
+		return ""
+	}
+}
+
+// forwards tells whether there is something in h to be forwarded. What cannot
+// be received because of the entity's status is not forwarded either (STAT-7).
+func (h *holder) forwards() bool {
+	return h.order.ready() > h.out.held && h.destination() != "" && h.entity.Config.Status.receives()
+}
+
+// nextOut is the oldest message to be forwarded (FWD-11); there is one.
+func (h *holder) nextOut() *message {
+	if h.out.held == 0 {
+		return h.order.first()
+	}
+	for m := range h.order.from(h.out.from) {
+		if m.ready() && !m.stays() {
+			h.out.from = m.Seq
+			return m
+		}
+	}
+	panic("a place counts more ready messages than it has")
+}
+
+// forward makes one hop from h, or decides that it is not made: it is one step,
+// and what refuses is known before anything changes (FWD-3). It returns how many
+// changes that took.
+func (ns *Namespace) forward(now Instant, h *holder) (done int) {
+	m := h.nextOut()
+	if !ns.settleDue(now, h, m) {
+		return 1
+	}
+	d := ns.departing(now, h, m)
+	switch no := ns.refuses(now, d); {
+	case no == nil:
+		return ns.hop(now, d)
+	case !h.dead: // FWD-7: here, not in the transfer dead-letter queue
+		ns.deadLetter(now, h, m, &no.Extra)
+	case no.passing: // FWD-8
+		h.out.parked = now.Add(parkedFor)
+		ns.reschedule(h)
+	default: // others behind it may go
+		next, held := m.Message, m.extra()
+		held.Stays, next.Extra = true, held
+		ns.put(m, next)
+		ns.changes.hard = true
+	}
+	return 1
+}
+
+// A departure is a message that is to be forwarded.
+type departure struct {
+	h    *holder // where it is
+	m    *message
+	to   *entity // nil: there is none of that name
+	next Message // as it leaves; not as it arrives
+	id   Digest
+	plan *Plan // what a topic's rules say of it
+}
+
+func (ns *Namespace) departing(now Instant, h *holder, m *message) departure {
+	d := departure{h: h, m: m, to: ns.entities[h.destination().Fold()], next: m.Message}
+	d.next.Extra, d.next.EnqueuedAt = h.leaving(m), now
+	d.next.DeliveryCount = 0
+	if d.to != nil && d.to.seen != nil {
+		d.id = m.digest()
+	}
+	if d.to != nil && d.to.selector.set != nil {
+		if c, err := m.packed().Content(); err == nil { // nobody but Pack writes them
+			c.Properties = d.next.Properties(c)
+			d.plan = d.to.selector.set.Plan(c)
+		}
+	}
+	return d
+}
+
+// hop moves a message to the entity that it is forwarded to, as if it were sent
+// there (FWD-9). For the source it is no use (IDLE-12). It is no further change
+// if the message is on its way to the store anyway, so that as a rule what was
+// just sent is where it is forwarded to before its sender is answered.
+func (ns *Namespace) hop(now Instant, d departure) (done int) {
+	if !d.m.is(dirty) {
+		done = 1
+	}
+	h, m, to, next := d.h, d.m, d.to, d.next
+	duplicate := ns.detect(now, to, d.id)
+	if next.Seq = 0; !duplicate {
+		next.Seq = ns.nextSeq(to.main)
+	}
+	next.Holder, next.ExpiresAt = to.ID, to.main.terms.ownExpiry(now, m.ttl())
+	next.Hops++
+	ns.changes.hard = true
+	ns.accessed(now, to, "send", "")
+	ev := ns.event(EventForwarded, now, m, h, "", "")
+	ev.To, ev.Message = to.Path, next
+	switch {
+	case duplicate:
+		ns.dropDuplicate(now, to, next, m.content, "")
+		ns.drop(m)
+	case to.Kind == Topic:
+		next.Key = ns.keys.Next()
+		ns.fanOut(now, to, next, m.content, "", d.plan)
+		ns.drop(m)
+		return to.main.worth()
+	default:
+		ns.put(m, next)
+	}
+	return done
+}
+
+// ttl is the time to live that m carries on: what its sender asked for, as the
+// entities it was in have lowered it (TTL-5, TTL-17).
+func (m *message) ttl() time.Duration {
+	ttl := m.content.packed.ttl()
+	if ttl > 0 && m.ExpiresAt != 0 {
+		ttl = min(ttl, m.ExpiresAt.Sub(m.EnqueuedAt))
+	}
+	return ttl
+}
+
+// leaving is the Extra that m has after it was forwarded from h: what receivers
+// see of it. A dead letter says from then on where it died (DLQ-9).
+func (h *holder) leaving(m *message) *Extra {
+	old := m.extra()
+	x := Extra{Reason: old.Reason, Description: old.Description, Source: old.Source, Properties: old.Properties, Rewritten: old.Rewritten}
+	if h.dead {
+		x.Source = string(h.entity.Path)
+	}
+	if x.size() == 0 {
+		return nil
+	}
+	return &x
+}
+
+// A refusal is why a message is not forwarded, as its dead letter says it.
+type refusal struct {
+	Extra
+	passing bool // the destination may take it another time
+}
+
+// refuses decides whether a message's destination does not take it, and why;
+// nothing changes (FWD-3, FWD-6, FWD-7).
+func (ns *Namespace) refuses(now Instant, d departure) *refusal {
+	h, m, to := d.h, d.m, d.to
+	if hops := min(ns.limits.ForwardHops, math.MaxUint8); int64(m.Hops) >= hops {
+		return &refusal{Extra: Extra{
+			Reason: ReasonHops, Stays: true,
+			Description: fmt.Sprintf("The maximum number of allowed hops when forwarding between queues has been exceeded. This value is set to %d.", hops),
+		}}
+	}
+	not := func(passing bool, format string, args ...any) *refusal {
+		text := fmt.Sprintf("Destination '%s' ", h.destination()) + fmt.Sprintf(format, args...)
+		return &refusal{Extra: Extra{Reason: ReasonForwarding, Description: text}, passing: passing}
+	}
+	switch {
+	case to == nil || to.Kind == Subscription:
+		return not(true, "does not exist.")
+	case !to.Config.Status.sends(): // STAT-10
+		return not(true, "is disabled.")
+	case to.Config.RequiresSession && m.packed().text(tagSessionID) == "":
+		return &refusal{Extra: Extra{Reason: ReasonNoSession, Description: "Session enabled entity doesn't allow a message whose session identifier is null."}}
+	}
+	if most := ns.largest(to); m.content.size > most {
+		return not(false, "takes messages of at most %d bytes; this one has %d.", most, m.content.size)
+	}
+	if to.saw(now, d.id) { // it needs no room
+		return nil
+	}
+	more := (m.content.size + d.next.Extra.size()) * to.copies(&glance{packed: m.packed(), m: d.next}, d.plan)
+	if to.root() == h.entity.root() {
+		more -= m.size()
+	}
+	ids := 0
+	if d.id.known() {
+		ids = 1
+	}
+	if err := cmp.Or(to.unready(), ns.admitIDs(now, to, ids), ns.full(to, more)); err != nil {
+		return not(true, "does not take the message: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+)
+
+func TestForwardingRefused(t *testing.T) {
+	fill := func(c *clocked, p engine.Path) engine.Delivery { // a queue of a megabyte, with one message that leaves little room
+		c.queue(p, engine.Config{MaxSizeInMegabytes: 1, MaxMessageSizeInKilobytes: 1024})
+		c.big(p, 1<<20-200)
+		return c.receive(p)
+	}
+	run(t, rules{
+		"FWD-7 disabled, STAT-10, CONF-21": func(c *clocked) {
+			for i, status := range []engine.Status{engine.StatusDisabled, engine.StatusSendDisabled} {
+				from, to := engine.Path(fmt.Sprint("a", i)), engine.Path(fmt.Sprint("b", i))
+				c.queue(to, engine.Config{})
+				c.queue(from, engine.Config{ForwardTo: string(to)})
+				c.update(to, func(cfg *engine.Config) { cfg.Status = status })
+				c.sends(from, "m")
+				c.sweep()
+				c.wantFailed(from, "Destination '"+string(to)+"' is disabled.")
+				c.wantCounts(from, engine.Counts{DeadLetter: 1}) // not the transfer dead-letter queue
+				c.wantCounts(to, engine.Counts{})
+			}
+			c.queue("b", engine.Config{Status: engine.StatusReceiveDisabled}) // this one takes sends
+			c.queue("a", engine.Config{ForwardTo: "b"})
+			c.sends("a", "m")
+			c.sweep()
+			c.wantCounts("b", engine.Counts{Active: 1})
+		},
+		"FWD-7 deleted": func(c *clocked) { // and the source's description stays
+			c.queue("b", engine.Config{})
+			c.queue("a", engine.Config{ForwardTo: "b"})
+			c.remove("b")
+			c.equal(c.state("a").Config.ForwardTo, "b")
+			c.sends("a", "m")
+			c.sweep()
+			c.wantFailed("a", "Destination 'b' does not exist.")
+			c.topic("B", engine.Config{}) // another one of that name will do
+			s := c.sub("B", "s", engine.Config{})
+			c.sends("a", "n")
+			c.sweep()
+			c.wantIDs(s, "n")
+		},
+		"FWD-7 full": func(c *clocked) {
+			fill(c, "b")
+			c.queue("a", engine.Config{ForwardTo: "b"})
+			c.big("a", 1000)
+			c.sweep()
+			c.wantFailed("a", "Destination 'b' does not take the message: The maximum entity size has been reached or exceeded for queue: 'b'.")
+			c.wantCounts("b", engine.Counts{Locked: 1})
+		},
+		"FWD-7 too large": func(c *clocked) {
+			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 1})
+			c.queue("a", engine.Config{ForwardTo: "b"})
+			c.big("a", 1025)
+			c.big("a", 1024)
+			c.sweep()
+			c.wantFailed("a", "Destination 'b' takes messages of at most 1024 bytes; this one has 1025.")
+			c.wantCounts("b", engine.Counts{Active: 1})
+		},
+		"FWD-7 no session": func(c *clocked) { // row 3 of the reasons
+			c.queue("b", engine.Config{RequiresSession: true})
+			c.queue("a", engine.Config{ForwardTo: "b"})
+			c.sends("a", "m")
+			c.sweep()
+			c.wantDead("a", "Session ID is null.", "Session enabled entity doesn't allow a message whose session identifier is null.")
+		},
+		"FWD-7 on": func(c *clocked) { // such a dead letter goes on with the others
+			c.queue("b", engine.Config{Status: engine.StatusDisabled})
+			c.queue("z", engine.Config{})
+			c.queue("a", engine.Config{ForwardTo: "b", ForwardDeadLetteredMessagesTo: "z"})
+			c.sends("a", "m")
+			c.sweep()
+			c.wantCounts("a", engine.Counts{})
+			r := c.row("z")
+			c.equal(r.Message.Extra.Reason, failed)
+			c.equal(r.Message.Extra.Source, "a")
+		},
+		"FWD-8": func(c *clocked) { // a dead letter waits for room
+			held := fill(c, "b")
+			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
+			c.big("a", 1000)
+			c.sends("a", "small")
+			c.kill(c.receive("a"), "bad", "")
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			c.pass(10 * time.Second)
+			c.sweep()
+			c.wantCounts("a", engine.Counts{DeadLetter: 2}) // in order: the small one too
+			c.wantCounts("b", engine.Counts{Locked: 1})
+			c.complete(held)
+			c.pass(time.Second)
+			c.sweep()
+			c.wantCounts("a", engine.Counts{})
+			c.wantIDs("b", "", "small")
+		},
+		"FWD-7, DLQ-11": func(c *clocked) { // room to the byte, for as many copies as there will be
+			c.limit(func(l *engine.Limits) { l.EntitySize = 1000 })
+			c.topic("t", engine.Config{})
+			one := c.sub("t", "one", engine.Config{})
+			c.sub("t", "two", engine.Config{})
+			c.topic("src", engine.Config{})
+			s := c.sub("src", "s", engine.Config{ForwardTo: "t"})
+			c.big("t", 300) // twice
+			c.big("src", 201)
+			c.sweep()
+			c.wantFailed(s, "Destination 't' does not take the message: The maximum entity size")
+			c.big("src", 200)
+			c.sweep()
+			c.wantCounts(one, engine.Counts{Active: 2})
+			c.equal(c.state("t").SizeInBytes, int64(1000))
+			c.topic("own", engine.Config{}) // what leaves makes room for what comes
+			s = c.sub("own", "s", engine.Config{ForwardTo: "own"})
+			other := c.sub("own", "other", engine.Config{})
+			c.big("own", 334) // two copies, and a third for the one that goes: four from there on
+			c.sweep()
+			c.wantCounts(other, engine.Counts{Active: 1})
+			c.wantCounts(s, engine.Counts{DeadLetter: 1})
+			c.purge(s.DeadLetter())
+			c.purge(other)
+			c.big("own", 250) // 500; 750; and a fourth hop has no room
+			c.sweep()
+			c.wantCounts(other, engine.Counts{Active: 3})
+			c.wantCounts(s, engine.Counts{DeadLetter: 1})
+		},
+		"FWD-8 a second later": func(c *clocked) { // no sooner, and with nothing to do in between
+			c.queue("b", engine.Config{Status: engine.StatusDisabled})
+			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
+			c.sends("a", "m", "n")
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			c.equal(c.ns.NextDue(), c.now.Add(second))
+			c.update("b", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			c.kill(c.receive("a"), "bad", "")
+			if c.way == restarted { // nobody remembers
+				c.pass(time.Millisecond)
+			} else {
+				c.pass(second - time.Millisecond)
+				c.sweep()
+				c.wantCounts("b", engine.Counts{})
+				c.equal(c.ns.NextDue(), c.now.Add(time.Millisecond))
+				c.pass(time.Millisecond)
+			}
+			c.sweep()
+			c.wantIDs("b", "m", "n")
+			c.equal(c.ns.NextDue(), engine.Instant(0))
+		},
+		"FWD-8 elsewhere": func(c *clocked) { // another destination is tried at once
+			c.queue("b", engine.Config{Status: engine.StatusDisabled})
+			c.queue("z", engine.Config{})
+			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
+			c.sends("a", "m")
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			c.update("a", func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "z" })
+			c.sweep()
+			c.wantIDs("z", "m")
+		},
+		"FWD-8 disabled or gone": func(c *clocked) {
+			c.queue("b", engine.Config{Status: engine.StatusDisabled})
+			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
+			c.sends("a", "m")
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			c.remove("b")
+			c.pass(time.Minute)
+			c.sweep()
+			c.wantIDs("a/$DeadLetterQueue", "m")
+			c.queue("b", engine.Config{})
+			c.pass(time.Second)
+			c.sweep()
+			c.wantIDs("b", "m")
+		},
+		"FWD-8 never": func(c *clocked) { // what can never go does not stand in the way
+			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 1})
+			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
+			c.big("a", 1025)
+			c.sends("a", "m")
+			c.kill(c.receive("a"), "bad", "")
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			c.wantIDs("b", "m")
+			c.wantCounts("a", engine.Counts{DeadLetter: 1})
+			c.wantDead("a", "bad", "")
+		},
+	})
+}
