@@ -128,10 +128,11 @@ func TestActionOnSystemProperties(t *testing.T) {
 func TestActionErrors(t *testing.T) {
 	m := filter.Message{Properties: props("a", 1, "b", value.OfBinary([]byte{1}))}
 	for text, want := range map[string]string{
-		"SET x = 1; SET c = a / 0": "a / 0 at character 20 divides by zero.",
-		"SET sys.Label = b":        "SET sys.Label = b at character 1 needs a text, which a value of type binary is not.",
-		"SET c = @nobody":          "@nobody at character 9 is a parameter that the rule gives no value for.",
-		"SET c = 'x' + a":          "'x' + a at character 9 cannot be computed from string and int.",
+		"SET x = 1; SET c = a / 0":                       "a / 0 at character 20 divides by zero.",
+		"SET sys.Label = b":                              "SET sys.Label = b at character 1 needs a text, which a value of type binary is not.",
+		"SET a = 2; SET sys.To = 'x'; SET sys.Label = b": "SET sys.Label = b at character 30 needs a text, which a value of type binary is not.",
+		"SET c = @nobody":                                "@nobody at character 9 is a parameter that the rule gives no value for.",
+		"SET c = 'x' + a":                                "'x' + a at character 9 cannot be computed from string and int.",
 	} {
 		t.Run("FILT-31 "+text, func(t *testing.T) {
 			got, err := apply(t, text, m)

@@ -3,3 +3,16 @@ package filter
 // Groups is how many sets of properties the filters of x look at, which is what
 // Match goes through.
 func (x *Index[T]) Groups() int { return len(x.groups) }
+
+// Collide makes it look as if all filters of a group had the same hash.
+func (x *Index[T]) Collide() {
+	for _, g := range x.groups {
+		var all []entry[T]
+		for _, some := range g.filter {
+			all = append(all, some...)
+		}
+		for h := range g.filter {
+			g.filter[h] = append([]entry[T](nil), all...)
+		}
+	}
+}

@@ -44,6 +44,28 @@ func TestIndexOfMany(t *testing.T) {
 	}
 }
 
+// FILT-18: filters with the same hash are told apart.
+func TestIndexCollisions(t *testing.T) {
+	const n = 20
+	var x filter.Index[int]
+	for i := range n {
+		x.Add(tenant(i), i%2)
+	}
+	x.Collide()
+	message := func(i int) *filter.Message {
+		return &filter.Message{Label: "x", Properties: value.Properties{{Name: "tenant", Value: value.OfLong(int64(i))}}}
+	}
+	for i := range n {
+		if d := cmp.Diff(map[int]int{i % 2: 1}, matches(&x, message(i))); d != "" {
+			t.Error(d)
+		}
+		x.Remove(tenant(i), i%2)
+		if d := cmp.Diff(map[int]int{}, matches(&x, message(i))); d != "" {
+			t.Errorf("after removal: %s", d)
+		}
+	}
+}
+
 // Random filters and messages, found by the index and one by one.
 func TestIndexAgainstMatches(t *testing.T) {
 	d := drawer{rand.New(rand.NewPCG(18, 1))}

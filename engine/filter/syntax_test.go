@@ -144,6 +144,7 @@ func TestSyntaxBounds(t *testing.T) {
 	for _, long := range []string{
 		"a = 1" + strings.Repeat(" AND a = 1", 20_000), "a = 2" + strings.Repeat(" OR a = 1", 20_000),
 		"a" + strings.Repeat(" + 1 - 1", 20_000) + " = 1", "a = a" + strings.Repeat(" * 1", 20_000), "a IN (2" + strings.Repeat(", 2", 20_000) + ", 1)",
+		"a = 1" + strings.Repeat(" AND (a = p('a'))", 200) + strings.Repeat(" AND a IN (1)", 200),
 	} {
 		f, err := filter.ParseSQL(long, nil)
 		if err != nil {
