@@ -26,6 +26,8 @@
 //       its end a copy of template[data-toast] in [data-toasts] offers to pin it;
 //       data-act="dismiss" in it
 //   <input type="checkbox" data-all>   checks every row of its table
+//   <form data-try="URL">    is sent there a moment after a change; of the answer every
+//       data-tried="NAME" takes the place of ours, [data-verdict] is said aloud
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -598,6 +600,37 @@
   };
   const dismiss = (note) => { away.set(note.dataset.gone, note.dataset.at); note.remove(); };
 
+  // ── Trying while somebody types ───────────────────────────────────────────
+  // The form is not kept by that, only what its answer says of it is shown.
+  let trying = 0, tried = null;
+  const attempt = async (form) => {
+    tried?.abort();
+    tried = new AbortController();
+    try {
+      const answer = await fetch(form.dataset.try, { method: "POST", body: new URLSearchParams(new FormData(form)), signal: tried.signal });
+      const { body } = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = new Map(all("[data-tried]", body).map((el) => [el.dataset.tried, el]));
+      for (const el of all("[data-tried]")) {
+        const next = fresh.get(el.dataset.tried);
+        if (!next) continue;
+        el.replaceChildren(...next.childNodes);
+        read(el);
+      }
+      for (const el of all("input[id], textarea[id]", form)) {
+        const wrong = body.querySelector(`#${CSS.escape(el.id)}`)?.getAttribute("aria-invalid");
+        if (wrong) write(el, "aria-invalid", wrong);
+        else el.removeAttribute("aria-invalid");
+      }
+      news.note = $("[data-verdict]")?.textContent ?? "";
+    } catch { /* the button still tries it, and its page says what is wrong */ }
+  };
+  const typed = ({ target: el }) => {
+    const form = el.form;
+    if (!form?.dataset.try) return;
+    clearTimeout(trying);
+    trying = setTimeout(attempt, 400, form);
+  };
+
   // ── Choosing ──────────────────────────────────────────────────────────────
   const boxes = (head) => all("tbody tr:not(.leaving) input[type=checkbox]", head.closest("table"));
   const choose = () => {
@@ -666,7 +699,7 @@
     if (kept.get("keys") === "off" || e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]") ||
       e.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]")) return;
     const home = location.pathname.match(/^.*?\/n\/[^/]+/)?.[0];
-    const to = { o: "", e: "/expirations", q: "/queues", t: "/topics", d: "/deferred" }[e.key];
+    const to = { o: "", e: "/expirations", q: "/queues", t: "/topics", d: "/deferred", l: "/lab" }[e.key];
     if (ticks() - chord < 1500 && home && to !== undefined) location.assign(home + to);
     else ({ t: theme, p: () => topic() && pause(), "?": () => $("dialog[data-keys]")?.showModal() })[e.key]?.();
     chord = e.key === "g" ? ticks() : -1e9;
@@ -712,6 +745,7 @@
     addEventListener("click", click);
     addEventListener("keydown", key);
     addEventListener("change", change);
+    addEventListener("input", typed);
     addEventListener("popstate", popped);
     addEventListener("online", hurry);
     addEventListener("pageshow", (e) => { if (e.persisted) hurry(); });

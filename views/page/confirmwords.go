@@ -131,7 +131,7 @@ func (m Confirm) button(ctx context.Context) string {
 	case Resubmit:
 		return locale.N(ctx, "confirm.resubmit.do", m.N)
 	case SetStatus:
-		return locale.T(ctx, m.Status.verb())
+		return locale.T(ctx, m.Status.stop())
 	default:
 		return locale.N(ctx, "confirm.delete.do", m.N)
 	}

@@ -159,7 +159,7 @@ func entityForm(m EntityForm) templ.Component {
 						}
 						ctx = templ.InitializeContext(ctx)
 						for _, s := range fields {
-							templ_7745c5c3_Err = component.FieldRow(s.field(ctx)).Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = component.FieldRow(s.field(ctx, m.Kind)).Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}

@@ -107,8 +107,8 @@ func (m EntityForm) of(g group) []Setter {
 	return slices.DeleteFunc(slices.Clone(m.Fields), func(s Setter) bool { return setterWording(s.Name).group != g })
 }
 
-// field is the control for a property.
-func (s Setter) field(ctx context.Context) component.Field {
+// field is the control for a property of an entity of a kind.
+func (s Setter) field(ctx context.Context, kind Kind) component.Field {
 	w := setterWording(s.Name)
 	f := component.Field{
 		Name: s.Name, Label: setterLabel(ctx, s.Name), Value: s.Value, Was: s.Was, Error: s.Error,
@@ -127,7 +127,7 @@ func (s Setter) field(ctx context.Context) component.Field {
 	case Choice:
 		f.Kind, f.Text = component.Select, true
 		for _, o := range s.Options {
-			f.Options = append(f.Options, component.Option{Value: o, Label: choiceLabel(ctx, o)})
+			f.Options = append(f.Options, component.Option{Value: o, Label: Status(o).label(ctx, kind)})
 		}
 	case EntityPath:
 		f.List, f.Placeholder = s.Options, locale.T(ctx, "form.nowhere")
@@ -158,18 +158,27 @@ func (s Setter) tip(ctx context.Context, w wording) []component.Text {
 	return tip
 }
 
-func choiceLabel(ctx context.Context, value string) string {
-	switch Status(value) {
-	case Open:
-		return locale.T(ctx, "form.status.active")
-	case Disabled:
+// label is what a status lets through at an entity of a kind.
+func (s Status) label(ctx context.Context, kind Kind) string {
+	switch {
+	case s == Disabled:
 		return locale.T(ctx, "form.status.disabled")
-	case SendDisabled:
+	case s == SendDisabled && kind == Topic:
+		return locale.T(ctx, "form.status.topic.send")
+	case s == SendDisabled:
 		return locale.T(ctx, "form.status.send")
-	case ReceiveDisabled:
+	case s == ReceiveDisabled && kind == Subscription:
+		return locale.T(ctx, "form.status.subscription.receive")
+	case s == ReceiveDisabled:
 		return locale.T(ctx, "form.status.receive")
+	case s == Open && kind == Topic:
+		return locale.T(ctx, "form.status.topic.active")
+	case s == Open && kind == Subscription:
+		return locale.T(ctx, "form.status.subscription.active")
+	case s == Open:
+		return locale.T(ctx, "form.status.active")
 	default:
-		return value
+		return string(s)
 	}
 }
 

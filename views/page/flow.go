@@ -59,9 +59,9 @@ type Transfer struct {
 	Failed  int // in the transfer dead-letter queue
 }
 
-// says is what an arrow does, in words.
-func (a Arrow) says(ctx context.Context) string {
-	args := locale.Args{"Name": a.Name}
+// says is what an arrow does that ends at the entity with the given name.
+func (a Arrow) says(ctx context.Context, end string) string {
+	args := locale.Args{"Name": end}
 	if a.Stuck == "" {
 		if a.Waiting > 0 {
 			return locale.N(ctx, "flow.moving.some", a.Waiting)

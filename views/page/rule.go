@@ -132,7 +132,8 @@ type Change struct {
 	Before, After component.Reading // their names are unused
 }
 
-// wrong are how many clauses are not true.
+// wrong are how many clauses are not true. It says something only where all of
+// them are to hold.
 func (j Judgement) wrong() int {
 	n := 0
 	for _, c := range j.Clauses {
@@ -147,14 +148,18 @@ func (j Judgement) wrong() int {
 func (j Judgement) says(ctx context.Context) string {
 	n := j.wrong()
 	switch {
-	case j.Result == component.Failed || j.Error != "":
+	case j.Result == component.True && j.Error != "":
+		return locale.T(ctx, "judge.action")
+	case j.result() == component.Failed:
 		return locale.T(ctx, "judge.failed")
 	case j.Result == component.True:
 		return locale.T(ctx, "judge.selected")
-	case n > 0:
+	case j.Kind == Correlation && n > 0:
 		return locale.N(ctx, "judge.not", len(j.Clauses), locale.Args{"Wrong": locale.Number(ctx, n)})
 	case j.Result == component.Unknown:
 		return locale.T(ctx, "judge.unknown")
+	case j.Kind == SQL:
+		return locale.T(ctx, "judge.false")
 	default:
 		return locale.T(ctx, "judge.none")
 	}

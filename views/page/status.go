@@ -82,17 +82,32 @@ func (s Status) stops(ctx context.Context, kind Kind) string {
 	}
 }
 
-// verb is the id of the words that switch to a status; of one that is asked
-// about first, it says so.
-func (s Status) verb() string {
+// stop is the id of the words that switch to a status which stops something.
+func (s Status) stop() string {
 	switch s {
-	case Open:
-		return "switch.do.open"
 	case SendDisabled:
 		return "switch.do.send"
 	case ReceiveDisabled:
 		return "switch.do.receive"
 	default:
 		return "switch.do.all"
+	}
+}
+
+// verb is the words that switch from one status to another: what that opens, or
+// else what it stops, where it is asked about first.
+func (s Status) verb(ctx context.Context, to Status, kind Kind) string {
+	opens := s.shuts(kind) &^ to.shuts(kind)
+	switch {
+	case s.asks(to, kind):
+		return locale.T(ctx, to.stop()) + "…"
+	case to == Open:
+		return locale.T(ctx, "switch.do.open")
+	case opens&sending != 0:
+		return locale.T(ctx, "switch.do.open.send")
+	case opens&receiving != 0:
+		return locale.T(ctx, "switch.do.open.receive")
+	default:
+		return locale.T(ctx, "switch.do.open.rules")
 	}
 }
