@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"mayfly/engine/filter"
 	"mayfly/engine/value"
 )
@@ -56,7 +58,7 @@ func (e *entity) copies(g *glance, plan *Plan) int64 {
 // message that nobody selects is accepted and gone (FILT-6).
 func (ns *Namespace) fanOut(now Instant, topic *entity, m Message, c *content, actor string, plan *Plan) {
 	sent := &message{Message: m, content: c}
-	g := &glance{packed: sent.packed(), m: m}
+	g := &glance{packed: sent.packed(), m: m, nonce: ns.nonce}
 	refs := 0
 	for _, sel := range topic.choose(g, plan) {
 		cp := m
@@ -124,12 +126,18 @@ const ruleNameProperty = "RuleName"
 // act is what a rule's action makes of a message: its Extra, with the content
 // written anew (ACT-1). What is beside the properties stays (SCH-15).
 func (ns *Namespace) act(p *planned, m *message, g *glance) (*Extra, error) {
-	after, err := p.action.Apply(*g.message())
+	seen := *g.message()
+	seen.Random = ns.nonce()
+	after, err := p.action.Apply(seen)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // its name is the dead-letter reason
 	}
+	c := rewrite(*g.content, after, p.Name)
+	if err := errors.Join(checkIDs(c, ns.limits), checkProperties(c.Properties, ns.limits)); err != nil {
+		return nil, &filter.Error{Name: filter.RuleActionException, Text: err.Error()}
+	}
 	x := m.extra()
-	x.Rewritten = rewrite(*g.content, after, p.Name).Pack()
+	x.Rewritten = c.Pack()
 	x.Properties = nil // they are in it
 	return x, nil
 }

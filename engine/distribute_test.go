@@ -189,6 +189,16 @@ func TestDistribution(t *testing.T) {
 			c.sends("t", "third")
 			c.wantIDs(s, "second")
 		},
+		"FILT-24": func(c *clocked) { // an id of its own for every rule and message
+			c.topic("t", engine.Config{})
+			s := c.ruled("t", "s", engine.Config{}, engine.Rule{Name: "r", Action: "SET id = newid()"}, engine.Rule{Name: "u", Filter: sql("newid() <> newid() OR p('a') = 'x'"), Action: "SET id = newid()"})
+			c.sends("t", "m", "n")
+			ids := map[string]bool{}
+			for range 4 {
+				ids[c.text(c.receive(s), "id")] = true
+			}
+			c.equal(len(ids), 4)
+		},
 		"FILT-25": func(c *clocked) {
 			c.topic("t", engine.Config{})
 			f := sql("color = @x")
@@ -296,6 +306,16 @@ func TestDistribution(t *testing.T) {
 			c.must(c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Outcome: engine.Abandon, Modify: props("a", "settled")}))
 			c.pass(second)
 			c.equal(c.properties(c.receive(s)), "a=settled b=sent RuleName=r")
+		},
+		"ACT-5": func(c *clocked) { // an identity is as long as a sender's may be
+			c.topic("t", engine.Config{})
+			s := c.ruled("t", "s", engine.Config{}, engine.Rule{Name: "r", Action: "SET sys.SessionId = a; SET sys.MessageId = 'new'"})
+			c.send("t", engine.Content{MessageID: "m", Properties: props("a", strings.Repeat("x", 128))})
+			c.equal(c.content(c.receive(s)).SessionID, strings.Repeat("x", 128))
+			c.send("t", engine.Content{MessageID: "m", Properties: props("a", strings.Repeat("x", 129))})
+			row := c.row(s.DeadLetter())
+			c.equal(row.Message.Extra.Reason, "RuleActionException")
+			c.equal(row.Content.MessageID(), "m")
 		},
 		"too large after an action": func(c *clocked) { // §6.2, row 4
 			c.limit(func(l *engine.Limits) { l.HeaderSize = 100 })

@@ -141,6 +141,9 @@ func (s *selector) hits(g *glance, plan *Plan) []hit {
 
 func ask(out []hit, rules []*planned, g *glance) []hit {
 	for _, p := range rules {
+		if g.nonce != nil && p.late() {
+			g.message().Random = g.nonce() // of this rule alone (FILT-24)
+		}
 		if yes, err := p.sql.Matches(g.message()); yes || err != nil {
 			out = append(out, hit{p, err})
 		}
@@ -210,6 +213,7 @@ type glance struct {
 	packed  Packed
 	content *Content // of packed, or instead of it
 	m       Message
+	nonce   func() uint64 // for rules that ask for something new each time; nil beforehand: those are asked later
 	seen    *filter.Message
 }
 
@@ -265,10 +269,9 @@ func (e *RuleError) Error() string {
 }
 
 // Unwrap is for errors.Is and errors.As.
-func (e *RuleError) Unwrap() []error { return []error{refusedRule, e.Err} }
-
-// refusedRule gives a RuleError its kind and sub-code.
-var refusedRule = &Refusal{Kind: ErrArgument, SubCode: 40000, Text: "The rule is not valid."}
+func (e *RuleError) Unwrap() []error {
+	return []error{&Refusal{Kind: ErrArgument, SubCode: 40000, Text: e.Error()}, e.Err}
+}
 
 func ruleError(r Rule, part RulePart, err error) error {
 	return &RuleError{Rule: r.Name, Part: part, Err: err}

@@ -48,13 +48,8 @@ func Submit(c Content, body []byte, staged int64, key Key, l Limits) (Submission
 func (s Submission) Size() int64 { return s.Content.Size() }
 
 func checkContent(c Content, l Limits) error {
-	for _, id := range [...]struct{ name, text string }{
-		{"MessageId", c.MessageID}, {"SessionId", c.SessionID}, {"PartitionKey", c.PartitionKey},
-		{"ViaPartitionKey", c.ViaPartitionKey}, {"ReplyToSessionId", c.ReplyToSessionID},
-	} {
-		if n := int64(utf8.RuneCountInString(id.text)); n > l.IDLength {
-			return refuse(ErrArgument, "The %s has %d characters; %d are allowed.", id.name, n, l.IDLength) // MSG-5
-		}
+	if err := checkIDs(c, l); err != nil {
+		return err
 	}
 	if c.SessionID != "" && c.PartitionKey != "" && c.SessionID != c.PartitionKey {
 		return refuse(ErrArgument, "The PartitionKey '%s' must equal the SessionId '%s' when both are set.", cut(c.PartitionKey, 128), cut(c.SessionID, 128))
@@ -64,6 +59,19 @@ func checkContent(c Content, l Limits) error {
 	}
 	if n := c.headerSize(); n > l.HeaderSize {
 		return refuse(ErrArgument, "The properties of the message take %d bytes; %d are allowed together.", n, l.HeaderSize)
+	}
+	return nil
+}
+
+// checkIDs refuses identities that are longer than allowed (MSG-5, SES-1).
+func checkIDs(c Content, l Limits) error {
+	for _, id := range [...]struct{ name, text string }{
+		{"MessageId", c.MessageID}, {"SessionId", c.SessionID}, {"PartitionKey", c.PartitionKey},
+		{"ViaPartitionKey", c.ViaPartitionKey}, {"ReplyToSessionId", c.ReplyToSessionID},
+	} {
+		if n := int64(utf8.RuneCountInString(id.text)); n > l.IDLength {
+			return refuse(ErrArgument, "The %s has %d characters; %d are allowed.", id.name, n, l.IDLength) // MSG-5
+		}
 	}
 	return nil
 }

@@ -29,13 +29,11 @@ func TryRule(r Rule, m filter.Message, l Limits) (Trial, error) {
 		t.Selects = r.Filter.Kind == TrueFilter
 	}
 	if t.Selects && p.action != nil {
-		after, err := p.action.Apply(m)
-		if err != nil {
-			t.Err = err
-			return t, nil
+		var after filter.Message
+		if after, t.Err = p.action.Apply(m); t.Err == nil {
+			changed := FilterMessage(rewrite(Content{}, after, r.Name))
+			t.After = &changed
 		}
-		changed := FilterMessage(rewrite(Content{}, after, r.Name))
-		t.After = &changed
 	}
 	return t, nil
 }
