@@ -121,6 +121,9 @@ func TestForwarding(t *testing.T) {
 				c.equal(fmt.Sprint(before), fmt.Sprint(c.picture()))
 				for n := len(c.events); hop < 2 && len(c.events) == n; c.step() {
 					c.ns.Sweep(c.now, 1)
+					if hard, _ := c.ns.Pending(); !hard && c.ns.Unpublished() > 0 {
+						c.Error("a hop need not be durable")
+					}
 				}
 				c.restart()
 			}
