@@ -166,7 +166,7 @@ func TestForwarding(t *testing.T) {
 				c.wantIDs(p, "x")
 				c.equal(c.state(engine.Path(to)).Duplicates, uint64(1))
 				c.equal(c.state(engine.Path(to)).NextSeq, engine.Seq(2))
-				c.big(a, 250)
+				c.big(a, 275)
 				c.sweep() // full
 				c.wantCounts(a, engine.Counts{})
 				n := len(c.events)
