@@ -88,6 +88,7 @@ var confined = []struct {
 	{"github.com/google/go-cmp", nil, true, "it panics on surprises, which only a test may"},
 	{"github.com/PuerkitoBio/goquery", nil, true, "the product writes HTML and does not read it"},
 	{"pgregory.net/rapid", nil, true, "random steps are for tests"},
+	{"github.com/anishathalye/porcupine", nil, true, "histories are judged by tests"},
 	{"github.com/stretchr/testify", nil, false, "tests use testing and go-cmp"},
 	{"testing", nil, true, "it brings its flags into the program"},
 
