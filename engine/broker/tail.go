@@ -118,7 +118,7 @@ const contentMost = 4 << 10
 func remembered(e engine.Event) engine.Event {
 	switch e.Kind {
 	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled,
-		engine.EventDuplicate:
+		engine.EventDuplicate, engine.EventUnmatched:
 		e.Content = e.Content.Within(contentMost)
 	default:
 		e.Content = ""
@@ -129,7 +129,8 @@ func remembered(e engine.Event) engine.Event {
 // routine tells whether an event is one of those that every message makes.
 func routine(k engine.EventKind) bool {
 	switch k {
-	case engine.EventSent, engine.EventLocked, engine.EventReleased, engine.EventCompleted, engine.EventReceived, engine.EventDuplicate:
+	case engine.EventSent, engine.EventLocked, engine.EventReleased, engine.EventCompleted, engine.EventReceived, engine.EventDuplicate,
+		engine.EventUnmatched:
 		return true
 	default:
 		return false

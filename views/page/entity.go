@@ -52,7 +52,8 @@ type Entity struct {
 	Example         string       // a line for the shell that sends a message in a session; empty: none
 
 	Subscriptions []EntityRow // of a topic, and the number of them on every tab
-	Rules         []Rule      // of a subscription, and the number of them on every tab
+	Rules         []Rule      // of the tab Ruling
+	RuleCount     int         // of a subscription, on every tab; zero: as many as Rules
 	NewRule       string      // of a subscription, the form that adds a rule; empty: none is offered
 	Settings      []Setting   // of the tab Settings, in the order of the form
 

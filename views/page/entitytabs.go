@@ -71,10 +71,12 @@ func (m Entity) tabs() []tabInfo {
 		tabs = append(tabs, tabInfo{Sessions, "entity.tab.sessions", m.SessionCount})
 	}
 	if m.Kind == Subscription {
-		tabs = append(tabs, tabInfo{Ruling, "entity.tab.rules", len(m.Rules)})
+		tabs = append(tabs, tabInfo{Ruling, "entity.tab.rules", m.ruleCount()})
 	}
 	return append(tabs, settings)
 }
+
+func (m Entity) ruleCount() int { return max(m.RuleCount, len(m.Rules)) }
 
 func (m Entity) componentTabs(ctx context.Context) []component.Tab {
 	var out []component.Tab
@@ -112,7 +114,7 @@ func (m Entity) states() []stateInfo {
 		{"count-total", "queues", "state.total", m.Total, component.Lost, ""},
 	}
 	if m.Kind == Subscription { // what is scheduled waits at the topic
-		all[2] = stateInfo{"count-rules", "filter", "state.rules", len(m.Rules), component.Plenty, m.at(Ruling)}
+		all[2] = stateInfo{"count-rules", "filter", "state.rules", m.ruleCount(), component.Plenty, m.at(Ruling)}
 	}
 	return all
 }

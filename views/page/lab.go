@@ -14,7 +14,7 @@ import (
 
 // Lab is the filter lab: a message against every subscription of a topic, and
 // the messages lately that no subscription took. What is tried is never sent.
-// The page is live for the sake of those: Shell.Live.Picking is to be set.
+// The page is live for the sake of those.
 type Lab struct {
 	Shell   layout.Shell
 	Topics  []string // there are, to choose from
@@ -52,6 +52,7 @@ type Taking struct {
 	Name  string
 	Href  string
 	Rules []Judgement // in order
+	More  int         // rules that are not shown; they do not select the message
 	// Copies are how many the subscription gets (FILT-5), Dead how many of them
 	// as dead letters because a filter or an action failed (FILT-31).
 	Copies, Dead int
@@ -70,7 +71,10 @@ type Stray struct {
 }
 
 // Full is the page.
-func (m Lab) Full() templ.Component { return lab(m) }
+func (m Lab) Full() templ.Component {
+	m.Shell.Live.Picking = true // a message may be half described
+	return lab(m)
+}
 
 // Watches is nil: what nothing took belongs to no entity but its topic, and
 // every topic may have such.

@@ -59,6 +59,7 @@ type Message struct {
 	Missing bool
 	// Bare is set when it ended and its headers were not kept.
 	Bare bool
+	Lab  string // where it is tried on rules: of a message that no subscription took; empty: nowhere
 }
 
 // Known is how far a message's story reaches.

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -108,7 +109,7 @@ func (f RuleFields) kind() RuleKind { return cmp.Or(f.Kind, Everything) }
 
 // rows are the conditions with an empty one to fill in.
 func (f RuleFields) rows() []Condition {
-	rows := f.Conditions[:len(f.Conditions):len(f.Conditions)]
+	rows := slices.Clip(f.Conditions)
 	for _, c := range rows {
 		if c == (Condition{Of: c.Of, Kind: c.Kind}) {
 			return rows
@@ -136,6 +137,6 @@ func (s Sample) small() string {
 func systemFields() []struct{ name, label string } {
 	return []struct{ name, label string }{
 		{SendSubject, "send.subject"}, {SendMessageID, "send.id"}, {SendCorrelationID, "send.correlation"}, {SendContentType, "send.type"},
-		{SendSessionID, "send.session"}, {SendTo, "send.to"}, {SendReplyTo, "send.reply"}, {SendReplyToSession, "send.reply.session"},
+		{SendSessionID, "send.session"}, {SendPartitionKey, "send.partition"}, {SendTo, "send.to"}, {SendReplyTo, "send.reply"}, {SendReplyToSession, "send.reply.session"},
 	}
 }

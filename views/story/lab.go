@@ -27,12 +27,10 @@ func strays() []page.Stray {
 }
 
 func labEmpty() page.Lab {
-	m := page.Lab{
+	return page.Lab{
 		Shell: shell("Filter lab", layout.Topics, "/lab"), Topics: []string{"inventory/changes", "prices", longName}, Topic: pricesPlace(),
 		Message: page.MessageFields{Kinds: kinds()}, Stray: strays(), StrayAll: 1204, StrayKept: 200,
 	}
-	m.Shell.Live.Picking = true
-	return m
 }
 
 func labTried() page.Lab {

@@ -44,6 +44,9 @@ func (p *Pages) entities(ctx context.Context, at Place) (view.Page, uint64, erro
 		Sort: column(at.Query.Get("sort"), kind), Down: at.Query.Get("dir") == "down",
 	}
 	m.Shell = p.shell(ctx, at, s, listTitle(ctx, kind))
+	if kind == engine.Topic {
+		m.Lab = p.labURL("")
+	}
 	m.Lede = p.entitiesLede(ctx, kind, all)
 	found := slices.DeleteFunc(all, func(e member) bool {
 		return !strings.Contains(e.Path.Fold(), strings.ToLower(m.Query))

@@ -159,8 +159,11 @@ func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sigh
 	for _, sub := range e.subs {
 		m.Subscriptions = append(m.Subscriptions, p.entityRow(member{EntityState: sub}, s.now))
 	}
-	for _, r := range e.Rules {
-		m.Rules = append(m.Rules, p.rule(e.Path, r))
+	switch e.Kind {
+	case engine.Topic:
+		m.Lab = p.labURL(e.Path)
+	case engine.Subscription:
+		m.Lab, m.NewRule, m.RuleCount = p.labURL(e.topic.Path), p.ruleURL(e.Path, "rules/new", ""), len(e.Rules)
 	}
 	return m
 }
@@ -171,7 +174,10 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 	case page.Settled:
 		m.Settings = settings(ctx, e.Kind, e.Config, p.b.Limits())
 		return
-	case page.Subscribers, page.Ruling:
+	case page.Ruling:
+		p.rulesTab(ctx, at, m, e, now)
+		return
+	case page.Subscribers:
 		return
 	}
 	for _, r := range e.rows[:min(len(e.rows), messagesOnPage)] {
@@ -219,21 +225,6 @@ func (p *Pages) tabLede(ctx context.Context, m *page.Entity, e entitySight) []co
 		}
 	}
 	return nil
-}
-
-func (p *Pages) rule(sub engine.Path, r engine.Rule) page.Rule {
-	out := page.Rule{
-		Name: r.Name, Filter: r.Filter.Text, Action: r.Action,
-		Always: r.Filter.Kind == engine.TrueFilter,
-		Remove: p.URL(Place{Namespace: p.b.Name(), Kind: Entity, Entity: engine.Subscription, Path: sub, Do: "rules/remove"}.with("rule", r.Name)),
-	}
-	switch r.Filter.Kind {
-	case engine.TrueFilter:
-		out.Filter = "1=1"
-	case engine.FalseFilter:
-		out.Filter = "1=0"
-	}
-	return out
 }
 
 // settings are the properties of an entity, to be read.

@@ -46,6 +46,7 @@ func (p *Pages) createForm(ctx context.Context, at Place, t Typed) (view.Page, e
 	}
 	if kind == engine.Subscription {
 		m.TopicHref, m.To = p.EntityURL(engine.Topic, engine.Path(m.Topic)), p.URL(at)
+		p.firstRule(ctx, at, t, &m)
 		title = locale.T(ctx, "form.new.subscription", locale.Args{"Topic": m.Topic})
 	}
 	m.Shell = p.still(ctx, at, title)
@@ -64,7 +65,7 @@ func (p *Pages) createForm(ctx context.Context, at Place, t Typed) (view.Page, e
 func (p *Pages) editForm(ctx context.Context, at Place, t Typed) (view.Page, error) {
 	var e entitySight
 	var targets []string
-	_, err := p.look(ctx, func(r broker.Reader) (err error) {
+	s, err := p.look(ctx, func(r broker.Reader) (err error) {
 		targets = forwardTargets(r)
 		e, err = seeEntity(r, at.Path)
 		return err
@@ -87,8 +88,10 @@ func (p *Pages) editForm(ctx context.Context, at Place, t Typed) (view.Page, err
 		}
 	}
 	always := false
-	for _, r := range e.Rules {
-		m.Rules = append(m.Rules, p.rule(e.Path, r))
+	for i, r := range e.Rules {
+		if i < rulesOnPage {
+			m.Rules = append(m.Rules, p.judged(ctx, e.Path, r, s.now))
+		}
 		always = always || r.Filter.Kind == engine.TrueFilter
 	}
 	if e.Kind == engine.Subscription && !always {

@@ -14,10 +14,12 @@ import (
 // Typed is what somebody filled into a form, and what was wrong with it. Its
 // zero value is a form that nobody has touched.
 type Typed struct {
-	Values  url.Values        // nil: nothing was sent
-	Errors  map[string]string // by the names of fields
-	Refused component.Notice  // what was wrong with all of it
-	Cancel  string            // where Cancel leads; empty: to the thing itself
+	Values  url.Values                 // nil: nothing was sent
+	Errors  map[string]string          // by the names of fields
+	Faults  map[string]component.Fault // where the texts of a rule cannot be read, by the names of fields
+	Refused component.Notice           // what was wrong with all of it
+	Cancel  string                     // where Cancel leads; empty: to the thing itself
+	Try     *Attempt                   // what is to be tried; nil: nothing
 }
 
 // first is the first value of each field, as pages take them.
@@ -41,6 +43,8 @@ func (p *Pages) form(ctx context.Context, at Place) (view.Page, uint64, error) {
 // whether to do it. It is ErrNoPage where nothing is asked.
 func (p *Pages) Form(ctx context.Context, at Place, t Typed) (view.Page, error) {
 	switch {
+	case at.Kind == Lab:
+		return nil, ErrNoPage
 	case at.Do == "new":
 		return p.createForm(ctx, at, t)
 	case at.Kind == Message:
@@ -51,6 +55,8 @@ func (p *Pages) Form(ctx context.Context, at Place, t Typed) (view.Page, error) 
 	switch at.Do {
 	case "edit":
 		return p.editForm(ctx, at, t)
+	case "rules/new", "rules/edit", "rules/try":
+		return p.ruleForm(ctx, at, t)
 	case "send":
 		return p.sendForm(ctx, at, t)
 	case "delete":

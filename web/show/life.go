@@ -76,6 +76,8 @@ func (p *Pages) entry(ctx context.Context, t trace) component.Entry {
 	switch t.kind {
 	case engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventMoved:
 		detail(locale.T(ctx, "life.number", args))
+	case engine.EventUnmatched:
+		detail(locale.T(ctx, "life.unmatched.at", locale.Args{"Topic": Shown(t.path)}))
 	case engine.EventLockLost, engine.EventAbandoned, engine.EventDeferred:
 		if t.tries > 0 {
 			detail(locale.N(ctx, "life.tries", int(t.tries)))

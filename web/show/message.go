@@ -206,7 +206,10 @@ func (p *Pages) endedPage(ctx context.Context, at Place) (view.Page, uint64, err
 		out.Known = p.known(c)
 		return out, s.n, nil
 	}
-	last := final.path
+	last, kind := final.path, engine.Queue
+	if final.kind == engine.EventUnmatched { // its topic is where it was last
+		kind = engine.Topic
+	}
 	if e := c.last; e.Kind != 0 {
 		last = e.Path
 		// Its headers may have been too large to keep.
@@ -214,16 +217,19 @@ func (p *Pages) endedPage(ctx context.Context, at Place) (view.Page, uint64, err
 			row := engine.Row{Message: e.Message, Content: e.Content, Path: e.Path}
 			row.Message.LockedUntil = 0
 			m := messageSight{Row: row, content: content}
-			m.in.Kind = engine.Queue
+			m.in.Kind = kind
 			out = p.messageModel(ctx, at, m, s)
 			out.Body.Download = ""
 		}
 	}
 	if out.In.Name == "" {
-		out.In, out.Path, out.Bare = p.placeOf(engine.Queue, last), last.Entity().Fold(), true
+		out.In, out.Path, out.Bare = p.placeOf(kind, last), last.Entity().Fold(), true
 		out.Number = int64(final.seq)
 	}
 	out.Shell = p.shell(ctx, at, s, called(c.last.Content, final.seq))
+	if _, kept := p.recent.stray(at.Key); kept {
+		out.Lab = p.URL(Place{Namespace: p.b.Name(), Kind: Lab}.with(page.LabFrom, keyText(at.Key)))
+	}
 	out.Ended, out.Known = p.ending(ctx, c, final, last), p.known(c)
 	out.Life = p.entries(ctx, c.past)
 	if !departed(final.kind) && final.kind != engine.EventMoved && !out.Ended.At.IsZero() { // it has no last line of its own

@@ -131,6 +131,8 @@ func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
 		return p.message(ctx, at)
 	case Activity:
 		return p.activity(ctx, at)
+	case Lab:
+		return p.lab(ctx, at)
 	default:
 		return nil, 0, ErrNoPage
 	}
@@ -210,7 +212,7 @@ func (p Place) section() layout.Section {
 		return layout.Expirations
 	case Queues:
 		return layout.Queues
-	case Topics:
+	case Topics, Lab:
 		return layout.Topics
 	case Temporary:
 		return layout.Temporary

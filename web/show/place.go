@@ -32,6 +32,7 @@ const (
 	Tombstone // what deleted itself
 	Starter   // the queue that a first start can be given
 	Activity  // what was done, and what happened to the server
+	Lab       // the filter lab
 )
 
 // A Place is what an address of the dashboard names: a thing, and what is done
@@ -55,7 +56,7 @@ const longestAddress = 4096
 // several pages.
 func asked() []string {
 	return append(past.Words(),
-		"agreed", "by", "dir", "dlq", "fate", "format", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "top", "view", "within")
+		"agreed", "by", "dir", "dlq", "fate", "format", "key", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "top", "topic", "view", "within")
 }
 
 // Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.
@@ -114,6 +115,9 @@ func (p *Place) read(parts []string, limits engine.Limits) bool {
 	case "activity":
 		p.Kind = Activity
 		return p.deed(rest, "export")
+	case "lab":
+		p.Kind = Lab
+		return p.deed(rest, "new")
 	case "queues":
 		p.Kind = Queues
 		return p.deed(rest, "new")
@@ -188,6 +192,7 @@ var (
 	entityDeeds = []string{
 		"edit", "delete", "send", "receive", "purge", "touch", "pin", "unpin", "resubmit",
 		"bulk/delete", "bulk/dead-letter", "bulk/resubmit", "bulk/extend", "rules/add", "rules/remove",
+		"rules/new", "rules/edit", "rules/try",
 	}
 )
 
@@ -239,6 +244,8 @@ func (p Place) bare() string {
 		return home + "/tombstones/" + tombKey(p.Epoch, p.ID)
 	case Activity:
 		return home + "/activity"
+	case Lab:
+		return home + "/lab"
 	case Entity:
 		return home + entityAddress(p.Entity, p.Path)
 	default:

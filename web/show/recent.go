@@ -27,7 +27,8 @@ const (
 )
 
 // Recent remembers a little of what happened, by following the broker's events:
-// rates, the ticker, what expired, who deleted itself, and the lives of messages.
+// rates, the ticker, what expired, who deleted itself, the lives of messages, and
+// which of them no subscription took.
 // What a former process left in the history comes before that, see remind. It is
 // bounded in memory and safe for concurrent use.
 type Recent struct {
@@ -59,6 +60,7 @@ type Recent struct {
 	known   engine.Instant             // since when the broker's own ledgers are whole
 	lives   lives
 	gone    departedOnes
+	strays  strays
 }
 
 // What is sampled rather than counted.
@@ -176,6 +178,8 @@ func (r *Recent) noteOne(e engine.Event) {
 	case engine.EventEntityAutoDeleted, engine.EventEntityDeleted:
 		r.yard.bury(engine.PastEvent{Epoch: r.b.Epoch(), Event: e})
 		delete(r.depths, e.Path.Fold())
+	case engine.EventUnmatched:
+		r.strays.add(strayOf(e))
 	case engine.EventReopened:
 		select {
 		case <-r.reopened: // the later counts

@@ -73,6 +73,9 @@ func (r *Recent) learn(ctx context.Context) error {
 	if s.lines, err = r.before(ctx, engine.PastQuery{From: r.began.Add(-seedWithin), Limit: seedLines}); err != nil {
 		return err
 	}
+	if s.strays, err = r.before(ctx, engine.PastQuery{Kinds: []engine.EventKind{engine.EventUnmatched}, Limit: straysMost}); err != nil {
+		return err
+	}
 	if err := s.look(ctx, r.b); err != nil {
 		return err
 	}
@@ -106,7 +109,7 @@ func byPlace(a, b engine.PastEvent) int {
 
 // seeds are what is found in the history, oldest first.
 type seeds struct {
-	graves, expired, lines []engine.PastEvent
+	graves, expired, lines, strays []engine.PastEvent
 
 	exist    map[string]bool              // by folded path: entities that a grave is of
 	contents map[engine.Key]engine.Packed // of messages that are still there
@@ -153,6 +156,7 @@ func (r *Recent) plant(s seeds) {
 	defer r.mu.Unlock()
 	r.lines = append(latest(old.lines, tickerLines), r.lines...)
 	r.expiry = append(latest(old.expiry, expiredLines), r.expiry...)
+	r.strays.older(s.strays)
 	// An entity that was made since has been looked at before its grave could be
 	// opened, or its event comes after this.
 	r.yard.older(slices.DeleteFunc(s.graves, func(g engine.PastEvent) bool {

@@ -72,7 +72,8 @@ func expired(e engine.Event) bool {
 // departed tells whether the message is no more after e.
 func departed(k engine.EventKind) bool {
 	switch k {
-	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled:
+	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled,
+		engine.EventUnmatched:
 		return true
 	default:
 		return false

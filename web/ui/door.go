@@ -58,14 +58,15 @@ func (d *Door) Mount(g *echo.Group) {
 	}
 	for _, at := range []string{
 		"", "/expirations", "/temporary", "/deferred", "/queues", "/topics", "/queues/new", "/topics/new", "/t/:topic/new",
-		"/activity",
+		"/activity", "/lab",
 	} {
 		g.GET("/n/:ns"+at, d.page)
 	}
 	g.GET("/n/:ns/activity/export", d.export)
+	g.GET("/n/:ns/lab/new", d.catch)
 	for at, h := range map[string]handler{
 		"/queues": d.create, "/topics": d.create, "/t/:topic/new": d.create,
-		"/starter": d.starter, "/tombstones/:id/restore": d.restore,
+		"/starter": d.starter, "/tombstones/:id/restore": d.restore, "/lab": d.tryAll,
 	} {
 		g.POST("/n/:ns"+at, d.post(h))
 	}
@@ -76,13 +77,14 @@ func (d *Door) Mount(g *echo.Group) {
 }
 
 func (d *Door) mountEntity(g *echo.Group, at string) {
-	for _, ask := range []string{"", "/edit", "/delete", "/send", "/purge", "/resubmit"} {
+	for _, ask := range []string{"", "/edit", "/delete", "/send", "/purge", "/resubmit", "/rules/new", "/rules/edit", "/rules/try"} {
 		g.GET(at+ask, d.page)
 	}
 	for do, h := range map[string]handler{
 		"/edit": d.edit, "/delete": d.deleteEntity, "/send": d.send, "/receive": d.receive, "/purge": d.purge,
 		"/touch": d.touch, "/pin": d.pin, "/unpin": d.unpin, "/resubmit": d.resubmitAll,
 		"/rules/add": d.addRule, "/rules/remove": d.removeRule,
+		"/rules/new": d.newRule, "/rules/edit": d.editRule, "/rules/try": d.tryRule,
 		"/bulk/delete": d.bulk, "/bulk/dead-letter": d.bulk, "/bulk/resubmit": d.bulk, "/bulk/extend": d.bulk,
 	} {
 		g.POST(at+do, d.post(h))

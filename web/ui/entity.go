@@ -30,14 +30,22 @@ func (d *Door) create(c echo.Context, at show.Place, typed url.Values) error {
 		wrong["name"] = told(err)
 	}
 	t := show.Typed{Values: typed, Errors: wrong}
-	if len(wrong) > 0 {
-		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	if addRows(typed) {
+		clear(wrong) // it is not finished
+		return d.form(c, http.StatusOK, at, t)
 	}
 	path := engine.Path(name)
+	var rules []engine.Rule
 	if kind == engine.Subscription {
 		path = engine.SubscriptionPath(string(at.Path), name)
+		first := show.ReadRule(ctx, &t, d.b.Limits())
+		first.Name = engine.DefaultRule
+		rules = append(rules, first)
 	}
-	made, err := d.b.Create(ctx, kind, path, config, actor(c))
+	if len(wrong)+len(t.Faults) > 0 {
+		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	}
+	made, err := d.b.CreateWithRules(ctx, kind, path, config, rules, actor(c))
 	if status(err) == http.StatusConflict && err != nil {
 		t.Errors["name"] = told(err)
 		return d.form(c, http.StatusConflict, at, t)
@@ -261,27 +269,6 @@ func (d *Door) idle(c echo.Context, at show.Place, do func(ctx context.Context, 
 		return err
 	}
 	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), component.Notice{Title: locale.T(ctx, says, locale.Args{"Name": show.Shown(at.Path)})})
-}
-
-// addRule gives a subscription a rule that takes everything.
-func (d *Door) addRule(c echo.Context, at show.Place, _ url.Values) error {
-	ctx := c.Request().Context()
-	if err := d.b.AddRule(ctx, at.Path, engine.Rule{Name: engine.DefaultRule}, actor(c)); err != nil {
-		return err //nolint:wrapcheck // it says what it is about
-	}
-	return d.done(c, d.rules(at), component.Notice{Title: locale.T(ctx, "ui.rule.added", locale.Args{"Rule": engine.DefaultRule, "Name": show.Shown(at.Path)})})
-}
-
-func (d *Door) removeRule(c echo.Context, at show.Place, _ url.Values) error {
-	ctx, name := c.Request().Context(), at.Query.Get("rule")
-	if err := d.b.RemoveRule(ctx, at.Path, name, actor(c)); err != nil {
-		return err //nolint:wrapcheck // it says what it is about
-	}
-	return d.done(c, d.rules(at), component.Notice{Title: locale.T(ctx, "ui.rule.removed", locale.Args{"Rule": name, "Name": show.Shown(at.Path)})})
-}
-
-func (d *Door) rules(at show.Place) string {
-	return d.pages.EntityURL(at.Entity, at.Path) + "?tab=rules"
 }
 
 // restore brings back the description of an entity that deleted itself (OPS-9).

@@ -54,6 +54,9 @@ func status(err error) int {
 
 // told is the sentence an error has for people; empty if it has none.
 func told(err error) string {
+	if e, ok := errors.AsType[*engine.RuleError](err); ok { // before the Refusal in it
+		return e.Error()
+	}
 	if e, ok := errors.AsType[*engine.Refusal](err); ok {
 		return e.Text
 	}

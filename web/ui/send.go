@@ -13,7 +13,6 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/value"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
@@ -23,18 +22,11 @@ import (
 // numberPlace is what stands for the number of a repeated message.
 const numberPlace = "{n}"
 
-// moreProperties is how many empty rows are added when more are asked for.
-const moreProperties = 4
-
 // send sends what was filled in, as often as was asked.
 func (d *Door) send(c echo.Context, at show.Place, typed url.Values) error {
 	ctx := c.Request().Context()
 	t := show.Typed{Values: typed, Errors: map[string]string{}}
-	if typed.Has(page.SendAddProperty) {
-		rows := len(show.SentProperties(t))
-		for i := rows; i < min(rows+moreProperties, show.MostProperties); i++ {
-			typed.Set(page.SendPropertyPrefix+strconv.Itoa(i)+page.SendPropertyName, "")
-		}
+	if addRows(typed) {
 		return d.form(c, http.StatusOK, at, t)
 	}
 	now, err := d.b.Now(ctx)
@@ -91,7 +83,7 @@ func (d *Door) readMessage(ctx context.Context, t show.Typed, now engine.Instant
 		}
 		m.repeat = n
 	}
-	m.content.Properties = readProperties(ctx, t)
+	m.content.Properties = show.ReadEntries(ctx, t, page.SendPropertyPrefix)
 	return m
 }
 
@@ -102,35 +94,6 @@ func (d *Door) id(ctx context.Context, t show.Typed, field string) string {
 		t.Errors[field] = locale.N(ctx, "ui.long", int(most))
 	}
 	return text
-}
-
-// readProperties reads the rows of application properties; empty ones are none.
-func readProperties(ctx context.Context, t show.Typed) (out value.Properties) {
-	for i, row := range show.SentProperties(t) {
-		if row.Name == "" && row.Value == "" {
-			continue
-		}
-		field := page.SendPropertyPrefix + strconv.Itoa(i)
-		if row.Name == "" {
-			t.Errors[field] = locale.T(ctx, "ui.property.name")
-			continue
-		}
-		kind, err := value.String, error(nil)
-		if row.Kind != "" {
-			kind, err = value.ParseKind(row.Kind)
-		}
-		if err != nil {
-			t.Errors[field] = err.Error()
-			continue
-		}
-		v, err := value.Parse(kind, row.Value)
-		if err != nil {
-			t.Errors[field] = err.Error()
-			continue
-		}
-		out = append(out, value.Property{Name: row.Name, Value: v})
-	}
-	return out
 }
 
 // at is the message with its number put in.

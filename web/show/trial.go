@@ -1,0 +1,149 @@
+package show
+
+import (
+	"mayfly/engine"
+	"mayfly/engine/filter"
+	"mayfly/engine/value"
+	"mayfly/views/component"
+	"mayfly/views/page"
+)
+
+// An Attempt is a rule and a message to try it on, or for the filter lab a
+// message alone.
+type Attempt struct {
+	Rule    engine.Rule
+	Message engine.Content
+}
+
+// asSent is what filters see of a message when it is sent to a topic now.
+func asSent(c engine.Content, topic engine.EntityState, now engine.Instant) filter.Message {
+	m := engine.FilterMessage(c)
+	m.SequenceNumber, m.EnqueuedSequenceNumber, m.EnqueuedTime = int64(topic.NextSeq), int64(topic.NextSeq), int64(now)
+	return m
+}
+
+// judge tries a rule on a message and tells what came of it.
+func judge(r engine.Rule, m filter.Message, l engine.Limits) page.Judgement {
+	j := page.Judgement{Rule: r.Name, Kind: ruleKind(r.Filter.Kind), Action: r.Action}
+	if r.Filter.Kind == engine.SQLFilter {
+		j.Text = r.Filter.Text
+	}
+	t, err := engine.TryRule(r, m, l)
+	if err != nil { // such a rule selects nothing
+		j.Result, j.Error = component.Failed, asSentence(err.Error())
+		return j
+	}
+	for _, c := range t.Clauses {
+		j.Clauses = append(j.Clauses, clause(c))
+	}
+	switch {
+	case t.Err != nil && !t.Selects:
+		j.Result = component.Failed
+	case t.Selects:
+		j.Result = component.True
+	case unknown(r, m, l):
+		j.Result = component.Unknown
+	default:
+		j.Result = component.False
+	}
+	if t.Err != nil {
+		j.Error = t.Err.Error()
+	}
+	if t.After != nil {
+		j.Changes = changes(m, *t.After)
+	}
+	return j
+}
+
+// unknown tells whether a filter that does not select a message is neither true
+// nor false of it: then its opposite does not select it either (FILT-29).
+func unknown(r engine.Rule, m filter.Message, l engine.Limits) bool {
+	if r.Filter.Kind != engine.SQLFilter {
+		return false
+	}
+	r.Filter.Text = "NOT (" + r.Filter.Text + ")"
+	t, err := engine.TryRule(r, m, l)
+	return err == nil && !t.Selects
+}
+
+func clause(c filter.Clause) component.Clause {
+	out := component.Clause{From: c.From, To: c.To, Text: c.Text, Result: truth(c.Result), Error: c.Error}
+	for _, r := range c.Reads {
+		of := component.Reading{Missing: true}
+		if !r.Missing {
+			of = reading(r.Value)
+		}
+		of.Name = cut(r.Name, 200)
+		out.Reads = append(out.Reads, of)
+	}
+	return out
+}
+
+func truth(r filter.Result) component.Truth {
+	switch r {
+	case filter.True:
+		return component.True
+	case filter.Unknown:
+		return component.Unknown
+	case filter.Failed:
+		return component.Failed
+	default:
+		return component.False
+	}
+}
+
+// longestReading is how much of a property's value a trial shows.
+const longestReading = 300
+
+func reading(v value.Value) component.Reading {
+	return component.Reading{Type: v.Kind().String(), Value: cut(v.String(), longestReading)}
+}
+
+// changes are what an action made of a message: the system properties first,
+// then the application properties, those that came last.
+func changes(before, after filter.Message) (out []page.Change) {
+	is, becomes := texts(before), texts(after)
+	for i := range is {
+		if is[i].text != becomes[i].text {
+			out = append(out, page.Change{Name: "sys." + is[i].name, Before: is[i].reading(), After: becomes[i].reading()})
+		}
+	}
+	named := map[string]bool{}
+	for _, q := range append(before.Properties[:len(before.Properties):len(before.Properties)], after.Properties...) {
+		if named[q.Name] {
+			continue
+		}
+		named[q.Name] = true
+		was, had := before.Properties.Lookup(q.Name)
+		now, has := after.Properties.Lookup(q.Name)
+		c := page.Change{Name: cut(q.Name, 200), Before: reading(was), After: reading(now)}
+		switch {
+		case !had:
+			c.Before = component.Reading{Missing: true}
+		case !has:
+			c.After = component.Reading{Missing: true}
+		case was.Equal(now):
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// A systemText is a system property that actions can set (ACT-5).
+type systemText struct{ name, text string }
+
+func (s systemText) reading() component.Reading {
+	if s.text == "" {
+		return component.Reading{Missing: true}
+	}
+	return reading(value.OfString(s.text))
+}
+
+func texts(m filter.Message) []systemText {
+	return []systemText{
+		{"Label", m.Label}, {"MessageId", m.MessageID}, {"CorrelationId", m.CorrelationID}, {"SessionId", m.SessionID},
+		{"ContentType", m.ContentType}, {"To", m.To}, {"ReplyTo", m.ReplyTo}, {"ReplyToSessionId", m.ReplyToSessionID},
+		{"PartitionKey", m.PartitionKey},
+	}
+}
