@@ -45,14 +45,6 @@ type Counts struct {
 	TransferDeadLetter int64 `json:"transferDeadLetter,omitempty"`
 }
 
-// A Rule is one of a subscription's.
-type Rule struct {
-	Name   string `json:"name"`
-	Kind   string `json:"kind"`
-	Filter string `json:"filter,omitempty"`
-	Action string `json:"action,omitempty"`
-}
-
 // Entities is the answer of GET /entities.
 type Entities struct {
 	Entities []Entity `json:"entities"`
@@ -63,9 +55,10 @@ type Creation struct {
 	Kind       string                     `json:"kind"`
 	Path       string                     `json:"path"`
 	Properties map[string]json.RawMessage `json:"properties"`
+	Rules      []Rule                     `json:"rules,omitempty"` // of a subscription; missing: one that takes everything
 }
 
-func presentEntity(s engine.EntityState) Entity {
+func presentEntity(s engine.EntityState, l engine.Limits) Entity {
 	out := Entity{
 		Kind: s.Kind.String(), Path: string(s.Path), Properties: map[string]any{},
 		Counts: Counts{
@@ -79,7 +72,7 @@ func presentEntity(s engine.EntityState) Entity {
 		out.Properties[p.Name] = presentProperty(p, s.Config)
 	}
 	for _, r := range s.Rules {
-		out.Rules = append(out.Rules, Rule{Name: r.Name, Kind: r.Filter.Kind.String(), Filter: r.Filter.Text, Action: r.Action})
+		out.Rules = append(out.Rules, presentRule(r, l))
 	}
 	return out
 }
@@ -184,7 +177,7 @@ func (d *door) list(c echo.Context) error {
 		return err
 	}
 	for _, s := range states {
-		out.Entities = append(out.Entities, presentEntity(s))
+		out.Entities = append(out.Entities, presentEntity(s, d.broker.Limits()))
 	}
 	return c.JSON(http.StatusOK, out)
 }
@@ -205,7 +198,7 @@ func (d *door) answerEntity(c echo.Context, status int, p engine.Path) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(status, presentEntity(s))
+	return c.JSON(status, presentEntity(s, d.broker.Limits()))
 }
 
 func (d *door) create(c echo.Context) error {
@@ -233,11 +226,30 @@ func (d *door) create(c echo.Context) error {
 	if err := setProperties(&config, kind, in.Properties, d.broker.Limits()); err != nil {
 		return err
 	}
-	e, err := d.broker.Create(r.Context(), kind, p, config, client(r))
+	rules, err := in.rules(kind)
+	if err != nil {
+		return err
+	}
+	e, err := d.broker.CreateWithRules(r.Context(), kind, p, config, rules, client(r))
 	if err != nil {
 		return err
 	}
 	return d.answerEntity(c, http.StatusCreated, e.Path)
+}
+
+// rules are those an entity starts with.
+func (in Creation) rules(kind engine.EntityKind) (rules []engine.Rule, err error) {
+	if in.Rules == nil && kind == engine.Subscription {
+		return []engine.Rule{{Name: engine.DefaultRule}}, nil
+	}
+	for _, r := range in.Rules {
+		given, err := r.rule()
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, given)
+	}
+	return rules, nil
 }
 
 // update changes the properties given and leaves the others. Two updates of one

@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/engine/filter"
 	"mayfly/web/access"
 )
 
@@ -25,6 +26,9 @@ type Problem struct {
 	Detail   string `json:"detail"`
 	Code     string `json:"code"`               // of semantics §16, such as QuotaExceeded
 	Property string `json:"property,omitempty"` // which property of an entity was refused
+	Rule     string `json:"rule,omitempty"`     // which rule was
+	Part     string `json:"part,omitempty"`     // of the rule: name, filter or action
+	Position *int   `json:"position,omitempty"` // where in that text, in characters from 0
 	Request  string `json:"request,omitempty"`  // the id by which the log knows it
 	Owner    string `json:"owner,omitempty"`    // URL of the dashboard of the server to ask instead
 }
@@ -40,6 +44,12 @@ func problem(err error) Problem {
 	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
 		p.Property = e.Property
 	}
+	if e, ok := errors.AsType[*engine.RuleError](err); ok {
+		p.Rule, p.Part = e.Rule, string(e.Part)
+		if s, ok := errors.AsType[*filter.SyntaxError](err); ok {
+			p.Position = &s.Pos
+		}
+	}
 	if e, ok := errors.AsType[*engine.OwnedError](err); ok {
 		p.Owner = e.Owner.Dashboard
 	}
@@ -48,6 +58,10 @@ func problem(err error) Problem {
 		status int
 		code   string
 	}{
+		{engine.ErrSessionLockLost, http.StatusGone, "SessionLockLost"},
+		{engine.ErrSessionLocked, http.StatusConflict, "SessionCannotBeLocked"},
+		{engine.ErrTimeout, http.StatusRequestTimeout, "ServiceTimeout"},
+		{engine.ErrTransaction, http.StatusGone, "TransactionOver"},
 		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
 		{engine.ErrMessageNotFound, http.StatusNotFound, "MessageNotFound"},
 		{engine.ErrExists, http.StatusConflict, "MessagingEntityAlreadyExists"},

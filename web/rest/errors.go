@@ -39,6 +39,10 @@ func status(err error) (code, sub int) {
 		kind      error
 		code, sub int
 	}{
+		{engine.ErrSessionLockLost, http.StatusNotFound, 0},
+		{engine.ErrSessionLocked, http.StatusConflict, 40900},
+		{engine.ErrTimeout, http.StatusRequestTimeout, 0},
+		{engine.ErrTransaction, http.StatusBadRequest, 40000},
 		{engine.ErrNotFound, http.StatusGone, 40400},
 		{engine.ErrMessageNotFound, http.StatusNotFound, 0},
 		{engine.ErrLockLost, http.StatusNotFound, 0},

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine/broker"
+)
+
+func TestRules(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"topic","path":"prices"}`, nil)
+	var made Entity
+	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"prices/subscriptions/eu","rules":[
+		{"name":"dear","filter":"price > @most","parameters":{"@most":{"type":"int","value":10}},"action":"SET dear = TRUE"},
+		{"name":"red","correlation":{"Properties":{"color":"red"},"label":"x"}}]}`, &made)
+	const at = "/rules/prices/subscriptions/eu"
+	var all Rules
+	w.want(200, "GET", at, "", &all)
+	if d := cmp.Diff(made.Rules, all.Rules); d != "" {
+		t.Error(d)
+	}
+	names := func() (names string) {
+		w.Helper()
+		all = Rules{}
+		w.want(200, "GET", at, "", &all)
+		for _, r := range all.Rules {
+			names += r.Name + " " + r.Kind + " " + r.Filter + string(r.Correlation) + " " + r.Action + "\n"
+		}
+		return names
+	}
+	if d := cmp.Diff("dear Sql price > @most SET dear = TRUE\nred Correlation "+`{"Label":"x","Properties":{"color":"red"}}`+" \n", names()); d != "" {
+		t.Error(d)
+	}
+	w.want(201, "POST", at, `{"name":"all"}`, nil)
+	w.want(409, "POST", at, `{"name":"ALL"}`, nil) // FILT-7
+	w.want(200, "PUT", at, `{"name":"all","kind":"False"}`, nil)
+	w.want(404, "PUT", at, `{"name":"none"}`, nil)
+	w.want(204, "DELETE", at+"?name=red", "", nil)
+	w.want(404, "DELETE", at+"?name=red", "", nil)
+	w.want(400, "GET", "/rules/prices", "", nil)
+	if d := cmp.Diff("all False  \ndear Sql price > @most SET dear = TRUE\n", names()); d != "" {
+		t.Error(d)
+	}
+
+	// What is refused says which part, and where (FILT-28).
+	for body, want := range map[string]Problem{
+		`{"name":"r","filter":"a = = 1"}`:                                      {Rule: "r", Part: "filter", Position: ptr(4)},
+		`{"name":"r","action":"SET a"}`:                                        {Rule: "r", Part: "action", Position: ptr(5)},
+		`{"name":"r","correlation":{}}`:                                        {Rule: "r", Part: "filter"},
+		`{"name":"r","filter":"` + strings.Repeat("a", 1025) + `"}`:            {Rule: "r", Part: "filter"},
+		`{"name":"a/b"}`:                                                       {},
+		`{"name":"r","kind":"odd"}`:                                            {},
+		`{"name":"r","kind":"true","filter":"a = 1"}`:                          {},
+		`{"name":"r","error":"x"}`:                                             {},
+		`{"name":"r","filter":"a = 1","correlation":{"To":"x"}}`:               {},
+		`{"name":"r","filter":"a = 1","parameters":{"@x":{"type":"nothing"}}}`: {},
+	} {
+		var got Problem
+		before := w.everything()
+		w.want(400, "POST", at, body, &got)
+		if got.Rule != want.Rule || got.Part != want.Part || want.Position != nil && (got.Position == nil || *got.Position != *want.Position) {
+			t.Errorf("%s: %+v", body, got)
+		}
+		if after := w.everything(); after != before {
+			t.Errorf("%s changed something", body)
+		}
+	}
+}
+
+func ptr(n int) *int { return &n }
+
+func TestTry(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"topic","path":"t"}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/subscriptions/a","rules":[{"name":"r","filter":"n > 1 AND color = 'red'","action":"SET n = n + 1"},{"name":"bad","filter":"1 / (n - 2) > 0"}]}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/subscriptions/b","rules":[]}`, nil)
+	var got Tried
+	w.want(200, "POST", "/try/t", `{"message":{"messageId":"m","properties":{"n":2,"color":"red"}}}`, &got)
+	if len(got.Subscriptions) != 2 || got.Subscriptions[0].Copies != 2 || got.Subscriptions[0].Dead != 1 || got.Subscriptions[1].Copies != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	bad, r := got.Subscriptions[0].Rules[0], got.Subscriptions[0].Rules[1]
+	if bad.Selects || bad.Error == "" || !r.Selects || r.After == nil || r.After.MessageID != "m" || len(r.Clauses) != 2 || r.Clauses[0].Result != "true" || r.Clauses[0].Reads[0].Name != "n" {
+		t.Errorf("got %+v and %+v", bad, r)
+	}
+	if n, _ := r.After.Properties.Lookup("n"); n.Text() != "3" {
+		t.Errorf("the action makes %v of it", r.After.Properties)
+	}
+	w.want(200, "POST", "/try/t/subscriptions/b", `{"message":{},"rule":{"name":"new","filter":"EXISTS(x) OR color = 'red'"}}`, &got)
+	if r := got.Subscriptions[0].Rules[0]; len(got.Subscriptions) != 1 || r.Selects || !r.Clauses[1].Reads[0].Missing {
+		t.Errorf("got %+v", got)
+	}
+	w.want(400, "POST", "/try/t", `{"rule":{"name":"r","filter":"("}}`, nil)
+	w.want(404, "POST", "/try/none", `{}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
+	w.want(400, "POST", "/try/q", `{}`, nil)
+	if e := w.entity("t/subscriptions/a"); e.Counts != (Counts{}) { // nothing was sent
+		t.Errorf("there are %+v", e.Counts)
+	}
+}
