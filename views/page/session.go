@@ -61,7 +61,10 @@ const (
 )
 
 // Full is the page.
-func (m Session) Full() templ.Component { return session(m) }
+func (m Session) Full() templ.Component {
+	m.Shell.Live.Picking = true // a new state may be half written
+	return session(m)
+}
 
 // Drawer is the session beside the table it was opened from.
 func (m Session) Drawer() templ.Component { return sessionDrawer(m) }

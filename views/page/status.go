@@ -50,10 +50,14 @@ func (s Status) shuts(kind Kind) door {
 	case Disabled:
 		d = sending | receiving | ruling
 	}
-	if kind == Queue {
-		d &^= ruling
+	has := door(0)
+	for _, one := range doors(kind) {
+		has |= one
 	}
-	return d
+	if kind != Queue {
+		has |= ruling
+	}
+	return d & has
 }
 
 // asks says whether changing from one status to another stops something that
