@@ -41,10 +41,11 @@ const (
 
 // A Browse asks for messages by number, ascending.
 type Browse struct {
-	Path  Path
-	Class Class
-	From  Seq // inclusive
-	Limit int
+	Path    Path
+	Session string // of that session only; empty: whatever their session
+	Class   Class
+	From    Seq // inclusive
+	Limit   int
 }
 
 // Browse lists messages without any effect (DEC-6). Use Peek for clients.
@@ -54,15 +55,21 @@ func (ns *Namespace) Browse(b Browse) ([]Row, error) {
 		return nil, err
 	}
 	var rows []Row
-	list := &h.order
-	if b.Class > ClassActive {
-		list = &h.apart[class(b.Class-ClassActive)]
+	list := h.order.from(b.From)
+	switch {
+	case b.Session != "":
+		if h, err = ns.sessionsOf(b.Path); err != nil {
+			return nil, err
+		}
+		list = h.sessions.of(b.Session, b.From)
+	case b.Class > ClassActive:
+		list = h.apart[class(b.Class-ClassActive)].from(b.From)
 	}
-	for m := range list.from(b.From) {
+	for m := range list {
 		if len(rows) == b.Limit {
 			break
 		}
-		if b.Class == ClassActive && classOf(m.Message) != classActive {
+		if b.Class != ClassAll && classOf(m.Message) != class(b.Class-ClassActive) {
 			continue
 		}
 		rows = append(rows, ns.row(h, m))
@@ -74,17 +81,24 @@ func (ns *Namespace) Browse(b Browse) ([]Row, error) {
 // closed, and gives at most the limit's number of messages (§9).
 func (ns *Namespace) Peek(now Instant, p Path, from Seq, count int, client string) ([]Row, error) {
 	h, err := ns.holder(p) // a topic too: scheduled messages are seen there (SCH-4)
-	if err == nil && !h.entity.Config.Status.receives() {
-		err = disabledReceive(h)
+	if err == nil {
+		err = ns.admitPeek(h, count)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if count <= 0 {
-		return nil, refuse(ErrOutOfRange, "The number of messages to peek must be positive, not %d.", count)
-	}
 	ns.touch(now, h.entity, "peek", client)
 	return ns.Browse(Browse{Path: p, From: from, Limit: min(count, int(ns.limits.PeekCount))})
+}
+
+func (ns *Namespace) admitPeek(h *holder, count int) error {
+	if !h.entity.Config.Status.receives() {
+		return disabledReceive(h)
+	}
+	if count <= 0 {
+		return refuse(ErrOutOfRange, "The number of messages to peek must be positive, not %d.", count)
+	}
+	return nil
 }
 
 // Message is one message by its key, wherever it is now.
@@ -130,9 +144,18 @@ type EntityState struct {
 	Subscriptions int
 	Duplicates    uint64 // messages dropped as duplicates
 	Seen          int    // MessageIds remembered to detect them; those that have had their window go a few at a time
+	Sessions      SessionCounts
 	Rules         []Rule // not to be changed
 	NotActiveYet  []string
 	Uses          []Use // of a temporary entity, latest first
+}
+
+// SessionCounts are the sessions of an entity that requires them.
+type SessionCounts struct {
+	Known     int // with messages, a lock or state
+	Available int // that a receiver who wants the next one can have
+	Locked    int
+	WithState int
 }
 
 // State is what there is to know of one entity. Looking changes nothing.
@@ -189,6 +212,9 @@ func (e *entity) state() EntityState {
 	}
 	if e.topic == nil {
 		s.SizeInBytes = e.bytes
+	}
+	if ss := h.sessions; ss != nil {
+		s.Sessions = SessionCounts{Known: len(ss.byID), Available: ss.free.n, Locked: len(ss.taken), WithState: ss.states}
 	}
 	if a, ok := h.expiring.first(); ok {
 		s.NextExpiry = a.at

@@ -17,12 +17,13 @@ type changes struct {
 	entities map[HolderID]*entity // nil value: dropped
 	holders  map[HolderID]struct{}
 	rules    map[RuleID]struct{}
-	contents []*content          // new ones
-	bodies   map[*content][]byte // of new ones, unless staged or empty
-	garbage  []*content          // ones whose last reference went since the last commit
-	ripe     []*content          // ones whose last reference went before and that nobody reads any more
-	deleted  []*holder           // gone with their entity; their messages are let go after Seal
-	seen     []*entity           // that have seen or let go of ids
+	sessions map[SessionID]struct{} // whose state changed
+	contents []*content             // new ones
+	bodies   map[*content][]byte    // of new ones, unless staged or empty
+	garbage  []*content             // ones whose last reference went since the last commit
+	ripe     []*content             // ones whose last reference went before and that nobody reads any more
+	deleted  []*holder              // gone with their entity; their messages are let go after Seal
+	seen     []*entity              // that have seen or let go of ids
 }
 
 type undoKind uint8
@@ -58,6 +59,7 @@ func newChanges() changes {
 	return changes{
 		dropped: map[Key]struct{}{}, entities: map[HolderID]*entity{},
 		holders: map[HolderID]struct{}{}, rules: map[RuleID]struct{}{}, bodies: map[*content][]byte{},
+		sessions: map[SessionID]struct{}{},
 	}
 }
 
@@ -97,6 +99,7 @@ func (c *changes) markMeter(h *holder) {
 type Effects struct {
 	Batch      *Batch
 	Events     []Event
+	Accepted   []SessionAccepted // before any delivery to them
 	Deliveries []Delivery
 	Ended      []LinkEnded
 }
@@ -157,6 +160,13 @@ func (ns *Namespace) batch(now Instant) *Batch {
 			b.Rules = append(b.Rules, r)
 		} else if ns.holders[id.Subscription] != nil {
 			b.DropRules = append(b.DropRules, id)
+		}
+	}
+	for id := range c.sessions {
+		if s, ok := ns.storedSession(id); ok {
+			b.Sessions = append(b.Sessions, s)
+		} else if ns.holders[id.Holder] != nil {
+			b.DropSessions = append(b.DropSessions, id)
 		}
 	}
 	for _, k := range c.contents {
@@ -233,6 +243,7 @@ func (c *changes) clean() {
 	clear(c.entities)
 	clear(c.holders)
 	clear(c.rules)
+	clear(c.sessions)
 	clear(c.bodies)
 	c.cleanSeen()
 	c.hard = false

@@ -130,6 +130,13 @@ func (ns *Namespace) checkHolder(h *holder) error {
 	var bytes int64
 	var expiring, pending []alarm
 	ready, held := 0, 0
+	if h.sessions != nil {
+		for _, s := range h.sessions.byID {
+			if s.state != nil {
+				bytes += int64(len(s.state.text))
+			}
+		}
+	}
 	for m := range h.order.from(0) {
 		if err := ns.checkMessage(h, m); err != nil {
 			return err
@@ -182,7 +189,7 @@ func (ns *Namespace) checkHolder(h *holder) error {
 	if err := h.pending.fault(pending); err != nil {
 		return broken(h.path, "pending %v", err)
 	}
-	return nil
+	return ns.checkSessions(h)
 }
 
 func (ns *Namespace) checkMessage(h *holder, m *message) error {
@@ -282,14 +289,21 @@ func (ns *Namespace) checkLinks() error {
 				return broken(h.path, "link %d with credit %d is at %q", l.ID, l.credit, l.holder.path)
 			}
 			n++
-			if l.credit > 0 {
+			if l.counted != (l.credit > 0 || l.pending()) {
+				return broken(h.path, "link %d with credit %d is counted: %v", l.ID, l.credit, l.counted)
+			}
+			if l.counted {
 				waiting = true
 				for e := h.entity; e != nil; e = e.topic {
 					credit[e]++
 				}
 			}
 		}
-		if waiting && h.order.ready() > 0 && !h.hungry {
+		if h.sessions != nil {
+			if err := ns.checkSessionLinks(h); err != nil {
+				return err
+			}
+		} else if waiting && h.order.ready() > 0 && !h.hungry {
 			return broken(h.path, "%d messages are ready, a link has credit, and nothing will bring them together", h.order.ready())
 		}
 		if h.hungry != slices.Contains(ns.hungry, h) {
@@ -436,6 +450,12 @@ func (b *Batch) fault() error {
 	}
 	for _, r := range b.Rules {
 		note(r.id())
+	}
+	for _, s := range b.Sessions {
+		note(SessionID{s.Holder, s.ID})
+	}
+	for _, id := range b.DropSessions {
+		note(id)
 	}
 	for _, id := range b.DropRules {
 		note(id)

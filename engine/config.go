@@ -88,9 +88,7 @@ func (c Config) NotActiveYet() []string {
 	for _, f := range []struct {
 		set  bool
 		name string
-	}{
-		{c.RequiresSession, "RequiresSession"},
-	} {
+	}{} {
 		if f.set {
 			names = append(names, f.name)
 		}

@@ -188,6 +188,9 @@ func (p Packed) Content() (Content, error) {
 // MessageID reads one field without decoding the rest.
 func (p Packed) MessageID() string { return p.text(tagMessageID) }
 
+// SessionID reads one field without decoding the rest.
+func (p Packed) SessionID() string { return p.text(tagSessionID) }
+
 // Subject reads one field without decoding the rest.
 func (p Packed) Subject() string { return p.text(tagSubject) }
 

@@ -111,7 +111,10 @@ func (ns *Namespace) deliver(now Instant, sub *entity, cp Message, c *content, d
 
 // unfit is why a copy goes straight to the dead-letter queue of its
 // subscription (§6.2), nil if it does not.
-func (ns *Namespace) unfit(_ *entity, m *message) *Extra {
+func (ns *Namespace) unfit(sub *entity, m *message) *Extra {
+	if sub.sessionful() && m.sessionID() == "" { // MSG-10
+		return withoutSession()
+	}
 	if m.Extra != nil && m.Extra.Rewritten != "" {
 		if c, err := m.packed().Content(); err == nil && c.headerSize() > ns.limits.HeaderSize {
 			return outgrown()

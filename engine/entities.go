@@ -128,6 +128,9 @@ func (ns *Namespace) place(e *entity, topic *entity) {
 			e.seen = &sightings{}
 		}
 		e.main = newHolder(e.ID, e.Path, e, false)
+		if e.sessionful() {
+			e.main.sessions = newSessions()
+		}
 		if e.DeadLetterID != 0 {
 			e.dead = newHolder(e.DeadLetterID, e.Path.DeadLetter(), e, true)
 			e.dead.terms = Terms{DeadLetterQueue: true}

@@ -212,8 +212,8 @@ func (ns *Namespace) refuses(now Instant, d departure) *refusal {
 		return not(true, "does not exist.")
 	case !to.Config.Status.sends(): // STAT-10
 		return not(true, "is disabled.")
-	case to.Config.RequiresSession && m.packed().text(tagSessionID) == "":
-		return &refusal{Extra: Extra{Reason: ReasonNoSession, Description: "Session enabled entity doesn't allow a message whose session identifier is null."}}
+	case to.sessionful() && m.sessionID() == "":
+		return &refusal{Extra: *withoutSession()}
 	}
 	if most := ns.largest(to); m.content.size > most {
 		return not(false, "takes messages of at most %d bytes; this one has %d.", most, m.content.size)

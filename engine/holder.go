@@ -98,6 +98,8 @@ type holder struct {
 	meterDirty bool
 	usedAt     Instant // meter.LastUsed as the store may have it
 
+	sessions *sessions // nil unless its entity requires them; never of a dead-letter queue
+
 	links  []*link // receivers attached here, served in rotation
 	turn   int
 	lockBy map[Key]string // who holds a lock; in memory only
@@ -141,6 +143,9 @@ func (h *holder) enter(m *message) {
 	h.count[c]++
 	h.resize(m.size())
 	h.out.enter(m)
+	if h.sessions != nil {
+		h.sessions.enter(m)
+	}
 }
 
 func (h *holder) unlink(m *message) {
@@ -154,6 +159,9 @@ func (h *holder) unlink(m *message) {
 	h.resize(-m.size())
 	h.clearAlarm(m)
 	delete(h.lockBy, m.Key)
+	if h.sessions != nil {
+		h.sessions.exit(m)
+	}
 }
 
 func (h *holder) clearAlarm(m *message) {
@@ -207,6 +215,9 @@ func (h *holder) change(m *message, next Message) {
 	h.count[was]--
 	h.count[will]++
 	h.order.setReady(m.Seq, m.ready())
+	if h.sessions != nil {
+		h.sessions.change(m, was, will)
+	}
 }
 
 func (h *holder) resize(by int64) {
@@ -222,6 +233,9 @@ func (h *holder) next() Instant {
 	}
 	if a, ok := h.pending.first(); ok {
 		at = earlier(at, a.at)
+	}
+	if h.sessions != nil {
+		at = earlier(at, h.sessions.taken.end())
 	}
 	if h.rejudge != 0 {
 		at = 1

@@ -242,7 +242,11 @@ func (ns *Namespace) reschedule(h *holder) {
 
 // wake notes that h's receivers may be served because of m.
 func (ns *Namespace) wake(h *holder, m *message) {
-	if m.ready() && len(h.links) > 0 {
+	switch {
+	case !m.ready() || len(h.links) == 0:
+	case h.sessions != nil:
+		ns.offer(h, h.sessions.byID[m.sessionID()])
+	default:
 		ns.feed(h)
 	}
 }

@@ -125,6 +125,8 @@ func (ns *Namespace) admitMove(now Instant, m *message, from *holder, mv Move) (
 		return nil, refuse(ErrNotAllowed, "Message #%d is in '%s' already.", m.Seq, to.Path)
 	case !to.Config.Status.sends():
 		return nil, refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Send operations.", to.Path)
+	case to.sessionful() && m.sessionID() == "": // MSG-9
+		return nil, refuse(ErrNotAllowed, "%s", NoSessionIDText)
 	}
 	if err := to.unready(); err != nil {
 		return nil, err
@@ -239,7 +241,17 @@ func (ns *Namespace) RenewFor(now Instant, k Key, actor string) (Instant, error)
 	if err != nil {
 		return 0, err
 	}
-	ns.audit(ns.renew(now, h, m, actor))
+	if h.sessions == nil {
+		ns.audit(ns.renew(now, h, m, actor))
+		return m.LockedUntil, nil
+	}
+	first := len(ns.events) // the session is renewed, with all that is locked in it (SES-5)
+	ns.renewSession(now, h, h.sessions.byID[m.sessionID()], actor)
+	for i := range ns.events[first:] {
+		if e := &ns.events[first+i]; e.Message.Key == k {
+			ns.audit(e)
+		}
+	}
 	return m.LockedUntil, nil
 }
 

@@ -28,16 +28,21 @@ type Link struct {
 	Path   Path
 	Mode   Mode
 	Client string // for people: who this is
-	Once   bool   // it ends by itself when it was given something
-	NoWait bool   // it ends by itself when there is nothing to be had
+	Once   bool   // it ends by itself when it was given something; of no meaning with sessions
+	NoWait bool   // it ends by itself when there is nothing to be had; with sessions, when there is none, with ErrTimeout
 	In     TxID   // of a transaction: refused, receiving is none of its operations (TX-1); zero: of none
+
+	Session SessionRequest // where sessions are required
 }
 
 type link struct {
 	Link
-	holder *holder
-	credit int
-	served bool // it has been given something
+	holder  *holder
+	credit  int
+	served  bool     // it has been given something
+	counted bool     // it keeps its entity from being idle (IDLE-8)
+	took    string   // the session that it was given; empty: none yet
+	session *session // the same, while the link is attached
 }
 
 // A Delivery is a message handed to a link.
@@ -73,18 +78,25 @@ type LinkEnded struct {
 type Closed uint8
 
 // The ways of ending a link. Either way its locks stay until their deadline
-// (DEC-5, LOCK-13).
+// (DEC-5, LOCK-13), but for a session's, which a client that closes gives back
+// at once (SES-7).
 const (
 	ByClient Closed = iota
 	Lost
 )
 
-// Attach opens a receiver without credit. It counts as use of the entity.
+// Attach opens a receiver without credit. It counts as use of the entity. One
+// that names its session has it at once, or is refused with ErrSessionLocked; one
+// that wants the next waits for it, and is told in Effects.Accepted (SES-2).
+// Whoever waits in vain for long enough detaches it (SES-3).
 func (ns *Namespace) Attach(now Instant, l Link) error {
 	if l.In != 0 {
 		return ns.refuseIn(now, l.In)
 	}
 	h, err := ns.openForLink(l.Path)
+	if err == nil {
+		err = ns.admitSession(now, h, l.Session)
+	}
 	if err != nil {
 		return err
 	}
@@ -95,11 +107,17 @@ func (ns *Namespace) Attach(now Instant, l Link) error {
 	ns.join(in)
 	ns.changes.note(undo{kind: undoOther, other: func() { ns.leave(in) }})
 	ns.accessed(now, h.entity, "receive", l.Client)
+	if l.Session.Want == NamedSession {
+		if s := h.sessions.byID[l.Session.ID]; s != nil && s.lock != nil { // it has run out
+			ns.loseSession(now, h, s, "")
+		}
+		ns.grant(now, h, in, l.Session.ID)
+	}
 	return nil
 }
 
 // openFor finds the place to receive from and refuses where receiving is
-// closed or not built (§1.4).
+// closed (§1.4).
 func (ns *Namespace) openFor(p Path) (*holder, error) {
 	h, err := ns.receivable(p)
 	if err != nil {
@@ -108,9 +126,6 @@ func (ns *Namespace) openFor(p Path) (*holder, error) {
 	e := h.entity
 	if !e.Config.Status.receives() {
 		return nil, disabledReceive(h)
-	}
-	if !h.dead && e.Config.RequiresSession {
-		return nil, notActive(e.Path, "RequiresSession")
 	}
 	return h, nil
 }
@@ -136,32 +151,76 @@ func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 	if l == nil {
 		return refuse(ErrNotFound, "There is no receiver %d.", id)
 	}
+	if l.session != nil && l.session.lock.until.Passed(now) {
+		return sessionLockLost()
+	}
 	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
 	l.setCredit(ns, l.credit+n)
-	ns.feed(l.holder)
+	switch {
+	case l.holder.sessions == nil:
+		ns.feed(l.holder)
+	case l.session != nil:
+		ns.offer(l.holder, l.session)
+	}
 	ns.touch(now, l.holder.entity, "receive", l.Client)
 	return nil
 }
 
-// setCredit is the one place where a link's credit changes: with the first of
-// it the entity is held from being idle, with the last it is let go.
-func (l *link) setCredit(ns *Namespace, n int) {
-	if (l.credit > 0) != (n > 0) && ns.links[l.ID] == l {
-		by := 1
-		if n <= 0 {
-			by = -1
-		}
-		ns.hold(l.holder.entity, by)
+// Drain takes back the credit that a link has left, and tells whether it could:
+// as long as there may be something for it that Match has not come to, it is to
+// be asked again after the next one (LOCK-14). Nothing is left of a link that is
+// not known.
+func (ns *Namespace) Drain(now Instant, id LinkID) (drained bool) {
+	l := ns.links[id]
+	if l == nil || l.credit == 0 {
+		return true
 	}
+	h := l.holder
+	if due, ok := h.pending.first(); h.hungry && (ok && due.at.Passed(now) || h.canServe(l)) {
+		return false
+	}
+	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
+	l.setCredit(ns, 0)
+	ns.touch(now, h.entity, "receive", l.Client)
+	return true
+}
+
+// canServe tells whether something is ready that l could have.
+func (h *holder) canServe(l *link) bool {
+	if h.sessions == nil {
+		return h.order.ready() > 0
+	}
+	return l.session != nil && l.session.order.ready() > 0
+}
+
+// setCredit is the one place where a link's credit changes.
+func (l *link) setCredit(ns *Namespace, n int) {
 	l.credit = n
+	ns.recount(l)
+}
+
+// recount follows what a link wants: one with credit, or that waits for its
+// session, holds its entity from being idle.
+func (ns *Namespace) recount(l *link) {
+	counts := ns.links[l.ID] == l && (l.credit > 0 || l.pending())
+	switch {
+	case counts == l.counted:
+		return
+	case counts:
+		ns.hold(l.holder.entity, 1)
+	default:
+		ns.hold(l.holder.entity, -1)
+	}
+	l.counted = counts
 }
 
 func (ns *Namespace) join(l *link) {
 	ns.links[l.ID] = l
 	l.holder.links = append(l.holder.links, l)
 	l.holder.entity.root().attached++
-	if l.credit > 0 {
-		ns.hold(l.holder.entity, 1)
+	ns.recount(l)
+	ns.enlist(l)
+	if l.credit > 0 && l.holder.sessions == nil {
 		ns.feed(l.holder)
 	}
 }
@@ -170,9 +229,24 @@ func (ns *Namespace) leave(l *link) {
 	delete(ns.links, l.ID)
 	l.holder.links = slices.DeleteFunc(l.holder.links, func(o *link) bool { return o == l })
 	l.holder.entity.root().attached--
-	if l.credit > 0 {
-		ns.hold(l.holder.entity, -1)
+	ns.delist(l)
+	ns.recount(l)
+}
+
+// part is leave for a link that may have to come back.
+func (ns *Namespace) part(l *link) {
+	ns.leave(l)
+	ns.changes.note(undo{kind: undoOther, other: func() { ns.join(l) }})
+}
+
+// quit is part for a link that ends while its entity stays.
+func (ns *Namespace) quit(now Instant, l *link) {
+	receiving := l.counted
+	ns.part(l)
+	if receiving { // until now
+		ns.touch(now, l.holder.entity, "receive", l.Client)
 	}
+	ns.reconsider(now, l.holder.entity)
 }
 
 // hold counts receivers with credit at e and its topic.
@@ -183,18 +257,20 @@ func (ns *Namespace) hold(e *entity, by int) {
 }
 
 // Detach ends a link. Unknown ids are ignored: it may have been ended already.
-func (ns *Namespace) Detach(now Instant, id LinkID, _ Closed) {
+func (ns *Namespace) Detach(now Instant, id LinkID, how Closed) {
 	l := ns.links[id]
 	if l == nil {
 		return
 	}
-	ns.leave(l)
-	ns.changes.note(undo{kind: undoOther, other: func() { ns.join(l) }})
-	h := l.holder
-	if l.credit > 0 {
-		ns.touch(now, h.entity, "receive", l.Client) // it was receiving until now
+	s := l.session
+	ns.quit(now, l)
+	switch {
+	case s == nil || how == Lost:
+	case s.lock.until.Passed(now): // too late to give it back
+		ns.loseSession(now, l.holder, s, "")
+	default:
+		ns.giveBack(now, l.holder, s, l.Client)
 	}
-	ns.reconsider(now, h.entity)
 }
 
 // Match hands ready messages to links with credit, one to each in rotation. If
@@ -211,7 +287,11 @@ func (ns *Namespace) Match(now Instant) {
 			return
 		}
 		h.hungry = false
-		if ns.holders[h.id] == h {
+		switch {
+		case ns.holders[h.id] != h:
+		case h.sessions != nil:
+			ns.matchSessions(now, h, most)
+		default:
 			ns.feedLinks(now, h, most)
 			ns.release(now, h)
 		}
@@ -251,16 +331,21 @@ func (ns *Namespace) feedLinks(now Instant, h *holder, most int) {
 			return
 		}
 		passed = 0
-		d := ns.take(now, h, m, l.Mode, l.Client)
-		d.Link = l.ID
-		ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
-		l.setCredit(ns, l.credit-1)
-		l.served = true
-		if l.credit == 0 {
-			ns.touch(now, h.entity, "receive", l.Client)
-		}
-		ns.out.Deliveries = append(ns.out.Deliveries, d)
+		ns.handOut(now, h, l, m)
 	}
+}
+
+// handOut gives m to a link with credit.
+func (ns *Namespace) handOut(now Instant, h *holder, l *link, m *message) {
+	d := ns.take(now, h, m, l.Mode, l.Client)
+	d.Link = l.ID
+	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
+	l.setCredit(ns, l.credit-1)
+	l.served = true
+	if l.credit == 0 {
+		ns.touch(now, h.entity, "receive", l.Client)
+	}
+	ns.out.Deliveries = append(ns.out.Deliveries, d)
 }
 
 // head is the oldest deliverable message of h (SEQ-7). What it meets on the
@@ -293,13 +378,15 @@ func (ns *Namespace) catchUp(now Instant, h *holder) (all bool) {
 func (ns *Namespace) settlePending(now Instant, h *holder) (all bool) {
 	for work := 0; ; work += h.worth() {
 		a, ok := h.pending.first()
-		if !ok || !a.at.Passed(now) {
+		due := ok && a.at.Passed(now)
+		if work >= maxDueInStep {
+			return !due && (h.sessions == nil || !h.sessions.taken.end().Passed(now))
+		}
+		if due {
+			ns.settleDue(now, h, h.order.at(a.seq))
+		} else if !ns.loseDue(now, h) {
 			return true
 		}
-		if work >= maxDueInStep {
-			return false
-		}
-		ns.settleDue(now, h, h.order.at(a.seq))
 	}
 }
 
@@ -319,7 +406,9 @@ func (ns *Namespace) take(now Instant, h *holder, m *message, mode Mode, client 
 		return d
 	}
 	next := m.Message
-	next.LockedUntil = now.Add(h.entity.Config.LockFor()) // LOCK-4
+	if next.LockedUntil = now.Add(h.entity.Config.LockFor()); h.sessions != nil { // LOCK-4
+		next.LockedUntil = h.sessions.byID[m.sessionID()].lock.until // SES-5
+	}
 	next.Nonce = ns.nonce()
 	ns.put(m, next)
 	if h.lockBy == nil {
@@ -334,8 +423,7 @@ func (ns *Namespace) take(now Instant, h *holder, m *message, mode Mode, client 
 // end takes all links of h away and has their owners told.
 func (ns *Namespace) end(h *holder, why error) {
 	for _, l := range slices.Clone(h.links) {
-		ns.leave(l)
-		ns.changes.note(undo{kind: undoOther, other: func() { ns.join(l) }})
+		ns.part(l)
 		ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, why})
 	}
 }
@@ -351,25 +439,42 @@ func (ns *Namespace) endRefused(e *entity) {
 
 // Fetch takes deferred messages by number, all or none (DEF-6, DEF-7). An
 // expired one is settled first, and then counts as missing: this is the only
-// change that a failing Fetch makes (DEF-9).
+// change that a failing Fetch makes (DEF-9). Those of a session are FetchSession's.
 func (ns *Namespace) Fetch(now Instant, p Path, seqs []Seq, mode Mode, client string) ([]Delivery, error) {
 	h, err := ns.openFor(p)
+	if err == nil {
+		err = ns.admitSession(now, h, SessionRequest{})
+	}
 	if err != nil {
 		return nil, err
 	}
+	return ns.fetch(now, h, nil, seqs, mode, client)
+}
+
+// FetchSession is Fetch for the link that holds the session: it gets that
+// session's messages alone, until the session's deadline (DEF-14).
+func (ns *Namespace) FetchSession(now Instant, id LinkID, seqs []Seq, mode Mode) ([]Delivery, error) {
+	l, s, err := ns.holding(now, id)
+	if err != nil {
+		return nil, err
+	}
+	return ns.fetch(now, l.holder, s, seqs, mode, l.Client)
+}
+
+func (ns *Namespace) fetch(now Instant, h *holder, s *session, seqs []Seq, mode Mode, client string) ([]Delivery, error) {
 	ns.touch(now, h.entity, "fetch", client)
 	missing := false
 	found, named := make([]*message, 0, len(seqs)), make(map[Seq]bool, len(seqs))
-	for _, s := range seqs {
-		m := h.order.at(s)
+	for _, n := range seqs {
+		m := h.order.at(n)
 		if m != nil && ns.settleDue(now, h, m) {
 			ns.expireDeferred(now, h, m)
 		}
-		if m == nil || ns.messages[m.Key] != m || m.Holder != h.id || m.State != Deferred || m.Locked() || named[s] {
+		if m == nil || ns.messages[m.Key] != m || m.Holder != h.id || m.State != Deferred || m.Locked() || named[n] || s != nil && m.sessionID() != s.id {
 			missing = true
 			continue
 		}
-		found, named[s] = append(found, m), true
+		found, named[n] = append(found, m), true
 	}
 	if missing {
 		return nil, refuse(ErrMessageNotFound, "%s", NotLockedText)

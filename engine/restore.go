@@ -36,6 +36,10 @@ func (ns *Namespace) Restore(r Record) error {
 		if h := ns.holders[r.Holder]; h != nil {
 			h.entity.restoreSeen(r)
 		}
+	case Session:
+		if h := ns.holders[r.Holder]; h != nil && h.sessions != nil {
+			h.setState(r.ID, &sessionState{text: r.State, at: r.ChangedAt})
+		}
 	case StoredContent:
 		ns.load().take(&content{
 			key: r.Key, packed: r.Content, size: r.Content.Size(), hasBody: r.Content.BodySize() > 0, stored: true,
@@ -75,6 +79,9 @@ func (ns *Namespace) restoreMessage(r Message) error {
 	m := &message{Message: r, content: c, marks: stored}
 	c.refs++
 	ns.messages[r.Key] = m
+	if h.sessions != nil && m.Locked() {
+		h.sessions.retake(m.sessionID(), m.LockedUntil)
+	}
 	h.enter(m)
 	if next := h.terms.NextLook(r); next != 0 {
 		m.setAlarm(next)
@@ -144,6 +151,9 @@ func (ns *Namespace) Restored(now Instant) {
 		e.main.meter.LastUsed = min(now, e.main.meter.LastUsed.Add(holdPeriod))
 		ns.reconsider(now, e)
 		e.restoredSeen(now)
+		if e.main.sessions != nil {
+			e.main.sessions.line()
+		}
 		for _, h := range e.holders() {
 			ns.reschedule(h)
 		}

@@ -6,7 +6,7 @@ import "slices"
 // Seal: undoTo goes back there. It is good until the next Seal.
 type savepoint struct {
 	log                                    int
-	events, deliveries, ended              int
+	events, accepted, deliveries, ended    int
 	messages, contents, garbage, deletions int
 	hard                                   bool
 }
@@ -15,7 +15,7 @@ type savepoint struct {
 func (ns *Namespace) mark() savepoint {
 	c := &ns.changes
 	return savepoint{
-		log: len(c.log), events: len(ns.events), deliveries: len(ns.out.Deliveries), ended: len(ns.out.Ended),
+		log: len(c.log), events: len(ns.events), accepted: len(ns.out.Accepted), deliveries: len(ns.out.Deliveries), ended: len(ns.out.Ended),
 		messages: len(c.messages), contents: len(c.contents), garbage: len(c.garbage), deletions: len(c.deleted),
 		hard: c.hard,
 	}
@@ -45,6 +45,7 @@ func (ns *Namespace) undoTo(to savepoint) {
 	}
 	c.log = cutAt(c.log, to.log)
 	ns.events = cutAt(ns.events, to.events)
+	ns.out.Accepted = cutAt(ns.out.Accepted, to.accepted)
 	ns.out.Deliveries = cutAt(ns.out.Deliveries, to.deliveries)
 	ns.out.Ended = cutAt(ns.out.Ended, to.ended)
 	c.deleted = cutAt(c.deleted, to.deletions)
@@ -84,6 +85,9 @@ func (ns *Namespace) undo(u undo) {
 	case undoCredit:
 		u.link.served = u.served
 		u.link.setCredit(ns, u.credit)
+		if u.link.session != nil {
+			ns.offer(u.link.holder, u.link.session)
+		}
 	case undoPin:
 		u.pin.pins--
 	case undoSeen:

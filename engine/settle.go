@@ -133,13 +133,25 @@ func checkReason(reason, description string, l Limits) error {
 // locked finds the message that a live token stands for.
 func (ns *Namespace) locked(now Instant, t LockToken, at Path) (*message, *holder, error) {
 	m, h, err := ns.byKey(t.Key())
-	if err != nil || m.Nonce != t.nonce() || m.LockedUntil == 0 || m.LockedUntil.Passed(now) {
-		return nil, nil, lockLost()
-	}
-	if at != "" && at.Fold() != h.path.Fold() {
-		return nil, nil, lockLost()
+	if err != nil || m.Nonce != t.nonce() || m.LockedUntil == 0 || m.LockedUntil.Passed(now) || at != "" && at.Fold() != h.path.Fold() {
+		return nil, nil, ns.lost(h, at)
 	}
 	return m, h, nil
+}
+
+// lost says that a token is no longer good: where sessions are required, it is
+// the session's lock that was lost (SES-6, SES-10). The place is where the
+// client says it received, else where the message is now, nil if it is gone.
+func (ns *Namespace) lost(h *holder, at Path) error {
+	if at != "" {
+		if o, err := ns.holder(at); err == nil {
+			h = o
+		}
+	}
+	if h != nil && h.sessions != nil {
+		return sessionLockLost()
+	}
+	return lockLost()
 }
 
 // unlock gives a message back. All but releasing count as a failed delivery
@@ -174,6 +186,9 @@ func (ns *Namespace) Renew(now Instant, t LockToken, at Path, client string) (In
 	}
 	if !h.entity.Config.Status.receives() {
 		return 0, disabledReceive(h)
+	}
+	if h.sessions != nil { // SES-5
+		return 0, refuse(ErrNotAllowed, "The message is locked with its session '%s'; renew the lock of the session instead.", m.sessionID())
 	}
 	ns.renew(now, h, m, client)
 	return m.LockedUntil, nil

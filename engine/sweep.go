@@ -71,6 +71,9 @@ func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
 			done += h.worth()
 		}
 	}
+	for done < limit && ns.loseDue(now, h) { // after its messages' locks, which end with it
+		done++
+	}
 	if !h.dead && h.entity.lapseAt().Passed(now) {
 		ns.lapse(now, h.entity)
 		done++

@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+)
+
+// INVARIANT: sessions are a function of the messages of their place, their locks
+// and their states; one that has none of these is not there. A message that is
+// locked is so until the end of its session's lock.
+func (ns *Namespace) checkSessions(h *holder) error {
+	if (h.sessions != nil) != (h.entity.sessionful() && !h.dead) {
+		return broken(h.path, "there are sessions: %v", h.sessions != nil)
+	}
+	if h.sessions == nil {
+		return nil
+	}
+	want := map[string]*session{}
+	for m := range h.order.from(0) {
+		id := m.sessionID()
+		s := want[id]
+		if s == nil {
+			s = &session{id: id, lock: &sessionLock{}}
+			want[id] = s
+		}
+		s.order.put(m)
+		s.order.setReady(m.Seq, m.ready())
+		s.count(m, classOf(m.Message), 1)
+	}
+	states := 0
+	for id, s := range h.sessions.byID {
+		w := want[id]
+		if w == nil {
+			w = &session{id: id, lock: &sessionLock{}}
+		}
+		delete(want, id)
+		if err := s.fault(w); err != nil {
+			return broken(h.path, "session %q: %v", id, err)
+		}
+		if s.state != nil {
+			states++
+		}
+	}
+	for id := range want {
+		return broken(h.path, "there are messages of the session %q, which is not known", id)
+	}
+	if states != h.sessions.states {
+		return broken(h.path, "%d sessions with state are counted, %d are there", h.sessions.states, states)
+	}
+	if err := h.sessions.fault(); err != nil {
+		return broken(h.path, "%v", err)
+	}
+	return nil
+}
+
+// fault tells how s is not what its messages, as w has them, make of it.
+func (s *session) fault(w *session) error {
+	lock := s.lock
+	if lock == nil {
+		lock = &sessionLock{}
+	}
+	for _, o := range [...]struct{ have, want *order }{{&s.order, &w.order}, {&lock.locked, &w.lock.locked}} {
+		if err := o.have.fault(); err != nil {
+			return err
+		}
+		if o.have.len() != o.want.len() || o.have.ready() != o.want.ready() {
+			return fmt.Errorf("%d messages, %d ready; there are %d and %d", o.have.len(), o.have.ready(), o.want.len(), o.want.ready())
+		}
+		for m := range o.want.from(0) {
+			if o.have.at(m.Seq) != m {
+				return fmt.Errorf("#%d is missing", m.Seq)
+			}
+		}
+	}
+	for m := range lock.locked.from(0) {
+		if m.LockedUntil != lock.until {
+			return fmt.Errorf("#%d is locked until %d, the session until %d", m.Seq, m.LockedUntil, lock.until)
+		}
+	}
+	switch {
+	case s.id != w.id || s.order.first() != w.order.first():
+		return fmt.Errorf("it is %q, and another message is the first", s.id)
+	case s.deferred != w.deferred || s.scheduled != w.scheduled:
+		return fmt.Errorf("%d deferred and %d scheduled messages are counted, %d and %d are there", s.deferred, s.scheduled, w.deferred, w.scheduled)
+	case s.empty():
+		return fmt.Errorf("there is nothing to it")
+	case s.available != (s.lock == nil && s.order.ready() > 0):
+		return fmt.Errorf("it is available: %v, with %d ready", s.available, s.order.ready())
+	}
+	return nil
+}
+
+// INVARIANT: available sessions stand in line, locked ones in a heap by their
+// ends, and all of them in the order of their ids.
+func (ss *sessions) fault() error {
+	var line int
+	var before *session
+	for s := ss.free.first; s != nil; before, s = s, s.next {
+		if !s.available || ss.byID[s.id] != s || s.prev != before {
+			return fmt.Errorf("session %q stands in line and is not available, or not in order", s.id)
+		}
+		line++
+	}
+	available := 0
+	for _, s := range ss.byID {
+		if s.available {
+			available++
+		}
+		if s.lock != nil && (s.lock.place >= len(ss.taken) || ss.taken[s.lock.place] != s) {
+			return fmt.Errorf("session %q is locked, and not at its place", s.id)
+		}
+	}
+	if line != available || line != ss.free.n || ss.free.last != before {
+		return fmt.Errorf("%d sessions stand in line, %d are counted, %d are available", line, ss.free.n, available)
+	}
+	for i, s := range ss.taken {
+		if s.lock == nil || ss.byID[s.id] != s || i > 0 && ss.taken[(i-1)/2].lock.until > s.lock.until {
+			return fmt.Errorf("session %q at place %d is not locked, or not in order", s.id, i)
+		}
+	}
+	n, last := 0, ""
+	for i, c := range ss.byName.chunks {
+		if len(c) == 0 || len(c) > chunkSize {
+			return fmt.Errorf("chunk %d of the roll has %d", i, len(c))
+		}
+		for _, s := range c {
+			if ss.byID[s.id] != s || n > 0 && s.id <= last {
+				return fmt.Errorf("session %q is out of order", s.id)
+			}
+			n, last = n+1, s.id
+		}
+	}
+	if n != len(ss.byID) {
+		return fmt.Errorf("%d sessions are in order, %d are known", n, len(ss.byID))
+	}
+	return nil
+}
+
+// INVARIANT: a link has the session that has it; one that waits for a session
+// stands in line once; and where a link could get a session or a message, the
+// place is hungry and the session is to be fed.
+func (ns *Namespace) checkSessionLinks(h *holder) error {
+	ss := h.sessions
+	waiting, impatient := 0, 0
+	for _, l := range h.links {
+		switch {
+		case l.session != nil && (ss.byID[l.took] != l.session || l.session.lock == nil || l.session.lock.link != l):
+			return broken(h.path, "link %d has the session %q, which does not have it", l.ID, l.took)
+		case l.session == nil && !l.pending():
+			return broken(h.path, "link %d neither has a session nor waits for one", l.ID)
+		case l.session == nil:
+			waiting++
+			impatient += l.impatience()
+			if !slices.Contains(ss.accepting, l) {
+				return broken(h.path, "link %d waits for a session and is not in line", l.ID)
+			}
+		}
+	}
+	if waiting != len(ss.accepting) || impatient != ss.impatient {
+		return broken(h.path, "%d links stand in line, %d of them will not wait; %d and %d should", len(ss.accepting), ss.impatient, waiting, impatient)
+	}
+	if waiting > 0 && (ss.free.first != nil || impatient > 0) && !h.hungry {
+		return broken(h.path, "%d sessions are available, %d links wait, and nothing will bring them together", ss.free.n, waiting)
+	}
+	for _, s := range ss.taken {
+		l := s.lock.link
+		switch {
+		case l != nil && (ns.links[l.ID] != l || l.session != s):
+			return broken(h.path, "session %q has a link that does not have it", s.id)
+		case s.lock.fed && !slices.Contains(ss.fed, s):
+			return broken(h.path, "session %q is to be fed and not in line", s.id)
+		case l != nil && l.credit > 0 && s.order.ready() > 0 && (!s.lock.fed || !h.hungry):
+			return broken(h.path, "session %q has messages, its link credit, and nothing will bring them together", s.id)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package engine
+
+import "slices"
+
+// This file is how links and sessions come together: which link gets which
+// session, and which session's messages go to its link. What is done for one of
+// them does not take longer the more links are idle: those that want something
+// stand in lists of their own.
+
+// pending tells whether l waits for its session. That keeps its entity from
+// being idle, as credit does (IDLE-8).
+func (l *link) pending() bool { return l.Session.Want == NextSession && l.took == "" }
+
+// impatience is what l adds to sessions.impatient while it is pending.
+func (l *link) impatience() int {
+	if l.NoWait {
+		return 1
+	}
+	return 0
+}
+
+func (l *link) bind(s *session) { l.session, s.lock.link = s, l }
+
+func (l *link) unbind() { l.session.lock.link, l.session = nil, nil }
+
+// enlist has a link that joins its place's sessions be where it belongs there,
+// and delist takes it away.
+func (ns *Namespace) enlist(l *link) {
+	ss := l.holder.sessions
+	switch {
+	case ss == nil:
+	case l.took != "":
+		l.bind(ss.byID[l.took])
+		ns.offer(l.holder, l.session)
+	case l.pending():
+		ss.accepting = append(ss.accepting, l)
+		ss.impatient += l.impatience()
+		ns.feed(l.holder)
+	}
+}
+
+func (ns *Namespace) delist(l *link) {
+	switch {
+	case l.session != nil:
+		l.unbind()
+	case l.pending():
+		l.holder.sessions.accepting = leaving(l.holder.sessions.accepting, l)
+		l.holder.sessions.impatient -= l.impatience()
+	}
+}
+
+func leaving(all []*link, l *link) []*link {
+	if len(all) > 0 && all[0] == l { // mostly
+		all[0] = nil
+		return all[1:]
+	}
+	return slices.DeleteFunc(all, func(o *link) bool { return o == l })
+}
+
+// offer has s looked at by the next Match if a link may get it, or something of
+// it.
+func (ns *Namespace) offer(h *holder, s *session) {
+	switch {
+	case s.available:
+		if len(h.sessions.accepting) > 0 {
+			ns.feed(h)
+		}
+	case s.lock != nil && s.lock.link != nil && s.lock.link.credit > 0 && s.order.ready() > 0:
+		if !s.lock.fed {
+			s.lock.fed = true
+			h.sessions.fed = append(h.sessions.fed, s)
+		}
+		ns.feed(h)
+	}
+}
+
+// matchSessions is Match for one place with sessions.
+func (ns *Namespace) matchSessions(now Instant, h *holder, most int) {
+	if !ns.catchUp(now, h) {
+		ns.feed(h)
+		return
+	}
+	if ns.acceptNext(now, h) && ns.feedSessions(now, h, most) && !h.hungry && h.sessions.impatient > 0 {
+		for _, l := range slices.Clone(h.sessions.accepting) {
+			if l.NoWait { // SES-3
+				ns.quit(now, l)
+				ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, refuse(ErrTimeout, "%s", NoSessionText)})
+			}
+		}
+	}
+}
+
+// acceptNext gives available sessions to the links that wait for one, both in
+// their order, and tells whether it came to an end. A session whose ready
+// messages have all expired is not available.
+func (ns *Namespace) acceptNext(now Instant, h *holder) (all bool) {
+	ss := h.sessions
+	for looked := 0; len(ss.accepting) > 0 && ss.free.first != nil; looked++ {
+		if looked == maxDueInStep {
+			ns.feed(h)
+			return false
+		}
+		s := ss.free.first
+		if ns.settleDue(now, h, s.order.first()) {
+			ns.grant(now, h, ss.accepting[0], s.id)
+		}
+	}
+	return true
+}
+
+// feedSessions serves the links that hold sessions with ready messages, one
+// message to each in rotation, until most deliveries wait to be flushed; it
+// tells whether it came to an end.
+func (ns *Namespace) feedSessions(now Instant, h *holder, most int) (all bool) {
+	ss := h.sessions
+	for looked := 0; len(ss.fed) > 0; looked++ {
+		if len(ns.out.Deliveries) >= most || looked == maxDueInStep+maxHandedOut {
+			ns.feed(h)
+			return false
+		}
+		s := ss.fed[0]
+		ss.fed[0], ss.fed = nil, ss.fed[1:]
+		if s.lock == nil {
+			continue // it went meanwhile
+		}
+		s.lock.fed = false
+		l, m := s.lock.link, s.order.first()
+		if l == nil || l.credit == 0 || m == nil {
+			continue
+		}
+		if ns.settleDue(now, h, m) {
+			ns.handOut(now, h, l, m)
+		}
+		if l.credit > 0 && s.order.ready() > 0 {
+			s.lock.fed = true
+			ss.fed = append(ss.fed, s)
+		}
+	}
+	return true
+}
