@@ -41,6 +41,7 @@ type clocked struct {
 	links  engine.LinkID
 	open   int // links that stay
 	inbox  []engine.Delivery
+	given  []engine.SessionAccepted
 	ended  []engine.LinkEnded
 	events []engine.Event
 }
@@ -104,6 +105,7 @@ func (c *clocked) step() {
 		c.taken(d)
 	}
 	c.inbox = append(c.inbox, fx.Deliveries...)
+	c.given = append(c.given, fx.Accepted...)
 	c.ended = append(c.ended, fx.Ended...)
 	c.events = append(c.events, fx.Events...)
 	c.must(c.ns.Check())
@@ -191,6 +193,9 @@ func (c *clocked) picture() []any {
 			if rows, err := c.ns.Browse(engine.Browse{Path: p, Limit: 1000}); err == nil {
 				all = append(all, rows)
 			}
+		}
+		if rows, err := c.ns.SessionRows(s.Path, "", 1000); err == nil {
+			all = append(all, rows)
 		}
 	}
 	return all

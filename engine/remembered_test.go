@@ -17,6 +17,7 @@ type remembered struct {
 	entities map[engine.HolderID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule
 	meters   map[engine.HolderID]engine.Meter
+	sessions map[engine.SessionID]engine.Session
 	messages map[engine.Key]engine.Message
 	contents map[engine.Key]engine.Packed
 	bodies   map[engine.Key][]byte
@@ -26,6 +27,7 @@ type remembered struct {
 func newRemembered() remembered {
 	return remembered{
 		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{}, meters: map[engine.HolderID]engine.Meter{},
+		sessions: map[engine.SessionID]engine.Session{},
 		messages: map[engine.Key]engine.Message{}, contents: map[engine.Key]engine.Packed{}, bodies: map[engine.Key][]byte{},
 	}
 }
@@ -59,6 +61,15 @@ func (r *remembered) commit(b *engine.Batch) error {
 	for _, m := range b.Meters {
 		errs = append(errs, once(meter(m.Holder)))
 		r.meters[m.Holder] = m
+	}
+	for _, s := range b.Sessions {
+		id := engine.SessionID{Holder: s.Holder, ID: s.ID}
+		errs = append(errs, once(id))
+		r.sessions[id] = s
+	}
+	for _, id := range b.DropSessions {
+		errs = append(errs, once(id))
+		delete(r.sessions, id)
 	}
 	for _, m := range b.Messages {
 		errs = append(errs, once(m.Key))
@@ -106,6 +117,7 @@ func (r *remembered) commit(b *engine.Batch) error {
 		delete(r.meters, id)
 		r.seen = slices.DeleteFunc(r.seen, func(x engine.Seen) bool { return x.Holder == id })
 		maps.DeleteFunc(r.rules, func(k engine.RuleID, _ engine.Rule) bool { return k.Subscription == id })
+		maps.DeleteFunc(r.sessions, func(k engine.SessionID, _ engine.Session) bool { return k.Holder == id })
 		maps.DeleteFunc(r.messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id })
 	}
 	return errors.Join(errs...)
@@ -124,6 +136,9 @@ func (r *remembered) load() []engine.Record {
 	}
 	for _, x := range r.seen {
 		records = append(records, x)
+	}
+	for _, s := range r.sessions {
+		records = append(records, s)
 	}
 	for k, p := range r.contents {
 		records = append(records, engine.StoredContent{Key: k, Content: p})

@@ -1,0 +1,210 @@
+package engine_test
+
+import (
+	"errors"
+	"slices"
+
+	"mayfly/engine"
+)
+
+// What clocked does with sessions.
+
+var sessionful = engine.Config{RequiresSession: true, LockDuration: minute}
+
+// say sends messages to a session, named by their ids.
+func (c *clocked) say(p engine.Path, session string, ids ...string) {
+	c.Helper()
+	for _, id := range ids {
+		c.send(p, engine.Content{MessageID: id, SessionID: session})
+	}
+}
+
+// wish is a receiver that wants a session.
+func (c *clocked) wish(p engine.Path, want engine.SessionRequest, l engine.Link) (engine.LinkID, error) {
+	c.Helper()
+	c.links++
+	l.ID, l.Path, l.Session, l.Client = c.links, p, want, "receiver"
+	err := c.ns.Attach(c.now, l)
+	if err == nil {
+		c.open++
+	}
+	c.step()
+	return l.ID, err
+}
+
+func named(id string) engine.SessionRequest {
+	return engine.SessionRequest{Want: engine.NamedSession, ID: id}
+}
+
+var next = engine.SessionRequest{Want: engine.NextSession}
+
+func (c *clocked) tryHold(p engine.Path, id string) (engine.LinkID, error) {
+	c.Helper()
+	return c.wish(p, named(id), engine.Link{})
+}
+
+// hold wants a session by its id.
+func (c *clocked) hold(p engine.Path, id string) engine.LinkID {
+	c.Helper()
+	l, err := c.tryHold(p, id)
+	c.must(err)
+	if a, ok := c.granted(l); !ok || a.ID != id || a.LockedUntil != c.now.Add(c.state(p).Config.LockFor()) {
+		c.Fatalf("asked for %q, link %d was given %+v", id, l, a)
+	}
+	return l
+}
+
+// wait asks for the next session, however long that takes.
+func (c *clocked) wait(p engine.Path) engine.LinkID {
+	c.Helper()
+	l, err := c.wish(p, next, engine.Link{})
+	c.must(err)
+	return l
+}
+
+// next is the next session there is now, empty if there is none.
+func (c *clocked) next(p engine.Path) (l engine.LinkID, id string) {
+	c.Helper()
+	l, err := c.wish(p, next, engine.Link{NoWait: true})
+	c.must(err)
+	for {
+		if a, ok := c.granted(l); ok {
+			return l, a.ID
+		}
+		if err, ok := c.end(l); ok {
+			c.open--
+			if !errors.Is(err, engine.ErrTimeout) || err.Error() != engine.NoSessionText {
+				c.Fatalf("asked for the next session, link %d ended with %v", l, err)
+			}
+			return l, ""
+		}
+		c.step()
+	}
+}
+
+func (c *clocked) granted(l engine.LinkID) (engine.SessionAccepted, bool) {
+	i := slices.IndexFunc(c.given, func(a engine.SessionAccepted) bool { return a.Link == l })
+	if i < 0 {
+		return engine.SessionAccepted{}, false
+	}
+	return c.given[i], true
+}
+
+// end is how a link was ended by the engine, if it was.
+func (c *clocked) end(l engine.LinkID) (error, bool) {
+	i := slices.IndexFunc(c.ended, func(e engine.LinkEnded) bool { return e.ID == l })
+	if i < 0 {
+		return nil, false
+	}
+	return c.ended[i].Err, true
+}
+
+// take wants one message in a session.
+func (c *clocked) take(l engine.LinkID) engine.Delivery {
+	c.Helper()
+	before := len(c.inbox)
+	c.must(c.ns.Credit(c.now, l, 1))
+	c.drain(l)
+	for _, d := range c.inbox[before:] {
+		if d.Link == l {
+			return d
+		}
+	}
+	c.Fatalf("there is nothing for link %d", l)
+	return engine.Delivery{}
+}
+
+// empty wants there to be nothing in a session.
+func (c *clocked) empty(l engine.LinkID) {
+	c.Helper()
+	before := len(c.inbox)
+	c.must(c.ns.Credit(c.now, l, 1))
+	c.drain(l)
+	for _, d := range c.inbox[before:] {
+		if d.Link == l {
+			c.Fatalf("message %d %q came to link %d", d.Message.Seq, d.Content.MessageID(), l)
+		}
+	}
+}
+
+func (c *clocked) drain(l engine.LinkID) {
+	c.Helper()
+	c.step()
+	for !c.ns.Drain(c.now, l) {
+		c.step()
+	}
+	c.step()
+}
+
+// lose ends a session's link in a way.
+func (c *clocked) lose(l engine.LinkID, how engine.Closed) { c.Helper(); c.detach(l, how) }
+
+// about is what is to be seen of a session; the zero row if nothing is known.
+func (c *clocked) about(p engine.Path, id string) engine.SessionRow {
+	c.Helper()
+	r, ok, err := c.ns.SessionRow(p, id)
+	c.must(err)
+	if ok != (r.ID == id) {
+		c.Fatalf("session %q: %v, %+v", id, ok, r)
+	}
+	return r
+}
+
+func (c *clocked) wantSessionLost(err error) {
+	c.Helper()
+	if !errors.Is(err, engine.ErrSessionLockLost) || err.Error() != engine.SessionLockLostText {
+		c.Fatalf("got %v; want the session's lock to be lost", err)
+	}
+}
+
+// wantRefused wants just this refusal, and that nothing changed.
+func (c *clocked) wantRefused(kind error, text string, step func() error) {
+	c.Helper()
+	c.refused(kind, func() error {
+		err := step()
+		if err != nil && err.Error() != text {
+			c.Fatalf("it says %q; want %q", err, text)
+		}
+		return err
+	})
+}
+
+// count is how often a message has failed.
+func (c *clocked) count(p engine.Path, id string) uint32 {
+	c.Helper()
+	for _, r := range c.rows(p) {
+		if r.Content.MessageID() == id {
+			return r.Message.DeliveryCount
+		}
+	}
+	c.Fatalf("there is no message %q in %s", id, p)
+	return 0
+}
+
+func (c *clocked) setState(l engine.LinkID, text string) error {
+	c.Helper()
+	err := c.ns.SetSessionState(c.now, l, &text)
+	c.step()
+	return err
+}
+
+// wantState wants a session's state as its holder sees it.
+func (c *clocked) wantState(l engine.LinkID, text string, set bool) {
+	c.Helper()
+	have, ok, err := c.ns.SessionState(c.now, l)
+	c.must(err)
+	if have != text || ok != set {
+		c.Fatalf("the state is %q, %v; want %q, %v", have, ok, text, set)
+	}
+	c.step()
+}
+
+// happened are the events of sessions so far, in words.
+func (c *clocked) happened() (all []string) {
+	for _, e := range c.events {
+		if e.Session != "" {
+			all = append(all, e.Kind.String()+" "+e.Session+" "+e.Actor+e.Reason)
+		}
+	}
+	return all
+}
