@@ -156,12 +156,10 @@ func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 	}
 	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
 	l.setCredit(ns, l.credit+n)
-	switch {
-	case l.holder.sessions == nil:
-		ns.feed(l.holder)
-	case l.session != nil:
+	if l.session != nil {
 		ns.offer(l.holder, l.session)
 	}
+	ns.feed(l.holder)
 	ns.touch(now, l.holder.entity, "receive", l.Client)
 	return nil
 }

@@ -11,7 +11,7 @@ func pictured(t *testing.T, ns *Namespace) string {
 	if err := ns.Check(); err != nil {
 		t.Fatal(err)
 	}
-	all := fmt.Sprint("hard ", ns.changes.hard, ", events ", len(ns.events), ", deliveries ", len(ns.out.Deliveries), ", ended ", len(ns.out.Ended))
+	all := fmt.Sprint("hard ", ns.changes.hard, ", events ", len(ns.events), ", accepted ", len(ns.out.Accepted), ", deliveries ", len(ns.out.Deliveries), ", ended ", len(ns.out.Ended))
 	for _, e := range ns.sorted() {
 		all += fmt.Sprintf("\n%s %+v next %d attached %d credit %d bytes %d", e.Path, e.Config, e.main.meter.NextSeq, e.attached, e.credit, e.bytes)
 		for _, h := range e.holders() {
@@ -65,6 +65,12 @@ func TestSavepoint(t *testing.T) {
 			send(ns, "t", Content{})
 		},
 		"delete": func(ns *Namespace, _ Delivery) { must(ns.Delete(now, "q", "")) },
+		"accept": func(ns *Namespace, _ Delivery) {
+			must(ns.Attach(now, Link{ID: 14, Path: "s", Session: SessionRequest{NamedSession, "a"}}))
+			must(ns.Attach(now, Link{ID: 15, Path: "s", Session: SessionRequest{Want: NextSession}}))
+			ns.Match(now)
+			must(ns.SetSessionState(now, 15, new("state")))
+		},
 		"much": func(ns *Namespace, d Delivery) {
 			must(ns.Settle(now, Settlement{Token: d.Token(), Outcome: Abandon}))
 			must(ns.Delete(now, "waiting", ""))
@@ -75,6 +81,9 @@ func TestSavepoint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns := populated(t)
+			_, err := ns.Create(now, Queue, "s", Config{RequiresSession: true}, "")
+			must(err)
+			send(ns, "s", Content{SessionID: "b"})
 			ns.Seal(true)
 			send(ns, "q", Content{Subject: "other"})
 			first := pictured(t, ns)

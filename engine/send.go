@@ -201,7 +201,7 @@ func (ns *Namespace) admitBatch(e *entity, batch []Submission) error {
 	total := int64(0)
 	for i, s := range batch {
 		if e.sessionful() && s.SessionID == "" { // MSG-9
-			return nil, refuseCode(ErrNotAllowed, 40301, "%s", NoSessionIDText)
+			return refuseCode(ErrNotAllowed, 40301, "%s", NoSessionIDText)
 		}
 		if s.Staged && !ns.keys.gave(s.Key) { // an open lets go of what was staged before it
 			return refuse(ErrBusy, "The store was opened again while the message was on its way; nothing was sent.")

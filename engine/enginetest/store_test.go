@@ -14,6 +14,7 @@ type remembered struct {
 	entities map[engine.HolderID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule
 	meters   map[engine.HolderID]engine.Meter
+	sessions map[engine.SessionID]engine.Session
 	messages map[engine.Key]engine.Message
 	contents map[engine.Key]engine.StoredContent
 	bodies   map[engine.Key]bool // staged ones too
@@ -23,6 +24,7 @@ type remembered struct {
 func newRemembered() *remembered {
 	return &remembered{
 		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{}, meters: map[engine.HolderID]engine.Meter{},
+		sessions: map[engine.SessionID]engine.Session{},
 		messages: map[engine.Key]engine.Message{}, contents: map[engine.Key]engine.StoredContent{}, bodies: map[engine.Key]bool{},
 	}
 }
@@ -41,6 +43,7 @@ func (s *remembered) apply(b *engine.Batch) error {
 		maps.DeleteFunc(s.messages, func(_ engine.Key, m engine.Message) bool {
 			return m.Holder == id || dead != 0 && m.Holder == dead || m.Holder == transfer
 		})
+		maps.DeleteFunc(s.sessions, func(k engine.SessionID, _ engine.Session) bool { return k.Holder == id })
 	}
 	for _, e := range b.Entities {
 		s.entities[e.ID] = e
@@ -66,6 +69,12 @@ func (s *remembered) apply(b *engine.Batch) error {
 			return fmt.Errorf("what %d has seen gets number %d, and there is a higher one", x.Holder, x.N)
 		}
 		s.seen = append(s.seen, engine.Seen{Holder: x.Holder, N: x.N, At: x.At, Digests: slices.Clone(x.Digests)})
+	}
+	for _, id := range b.DropSessions {
+		delete(s.sessions, id)
+	}
+	for _, r := range b.Sessions {
+		s.sessions[engine.SessionID{Holder: r.Holder, ID: r.ID}] = r
 	}
 	for _, k := range b.DropMessages {
 		delete(s.messages, k)
@@ -130,6 +139,9 @@ func (s *remembered) load(now engine.Instant, o engine.Options) (*engine.Namespa
 	}
 	for _, x := range s.seen {
 		all = append(all, x)
+	}
+	for _, r := range s.sessions {
+		all = append(all, r)
 	}
 	for _, c := range s.contents {
 		all = append(all, c)

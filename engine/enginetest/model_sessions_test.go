@@ -1,0 +1,279 @@
+package enginetest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// sessionModel is sessions once more, as simple as it gets: one queue that
+// requires them. Nothing in it is an index. Times are milliseconds.
+type sessionModel struct {
+	now        int64
+	lock       int64
+	deliveries int
+	keep       bool // expired messages become dead letters
+	next       int64
+	messages   []*said
+	held       map[string]*holding
+	states     map[string]string
+	links      []*sessionLink  // as they came
+	dead       []string        // tags with reasons
+	told       map[uint64]bool // links that ended without their doing; false: and left before they knew
+}
+
+// said is a message of a session.
+type said struct {
+	tag, session string
+	seq          int64
+	at, own, due int64 // enqueued; expires, scheduled for: zero if not
+	locked, set  bool  // locked; deferred
+	count        int
+	token        string // of the lock
+}
+
+type holding struct {
+	until int64
+	link  uint64 // zero: it is not there any more
+}
+
+type sessionLink struct {
+	id      uint64
+	session string // empty: it waits for one
+	credit  int
+	noWait  bool
+}
+
+func (w *sessionModel) clone() *sessionModel {
+	c := *w
+	c.messages, c.links = nil, nil
+	for _, m := range w.messages {
+		c.messages = append(c.messages, new(*m))
+	}
+	for _, l := range w.links {
+		c.links = append(c.links, new(*l))
+	}
+	c.held = map[string]*holding{}
+	for id, h := range w.held {
+		c.held[id] = new(*h)
+	}
+	c.states, c.dead, c.told = maps.Clone(w.states), slices.Clone(w.dead), maps.Clone(w.told)
+	return &c
+}
+
+func (w *sessionModel) of(session string) (all []*said) {
+	for _, m := range w.messages {
+		if m.session == session {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b *said) int { return cmp.Compare(a.seq, b.seq) })
+	return all
+}
+
+func (m *said) ready() bool { return m.due == 0 && !m.locked && !m.set }
+
+// first is what the holder of a session gets next.
+func (w *sessionModel) first(session string) *said {
+	for _, m := range w.of(session) {
+		if m.ready() {
+			return m
+		}
+	}
+	return nil
+}
+
+func (w *sessionModel) available(session string) bool {
+	return w.held[session] == nil && w.first(session) != nil
+}
+
+func (w *sessionModel) anyAvailable() bool {
+	return slices.ContainsFunc(w.messages, func(m *said) bool { return w.available(m.session) })
+}
+
+func (w *sessionModel) link(id uint64) *sessionLink {
+	for _, l := range w.links {
+		if l.id == id {
+			return l
+		}
+	}
+	return nil
+}
+
+func (w *sessionModel) unlink(id uint64) {
+	w.links = slices.DeleteFunc(w.links, func(l *sessionLink) bool { return l.id == id })
+}
+
+func (w *sessionModel) remove(m *said) {
+	w.messages = slices.DeleteFunc(w.messages, func(o *said) bool { return o == m })
+}
+
+// advance goes through everything that time does, one moment after the other.
+func (w *sessionModel) advance(to int64) {
+	for {
+		w.moment()
+		soonest := to
+		for _, m := range w.messages {
+			for _, at := range []int64{m.due, m.own} {
+				if at > w.now && (m.due == 0 || at == m.due) {
+					soonest = min(soonest, at)
+				}
+			}
+		}
+		for _, h := range w.held {
+			soonest = min(soonest, h.until)
+		}
+		if w.now == to {
+			return
+		}
+		w.now = soonest
+	}
+}
+
+func (w *sessionModel) moment() {
+	due := slices.Clone(w.messages)
+	slices.SortFunc(due, func(a, b *said) int { return cmp.Compare(a.seq, b.seq) })
+	for _, m := range due {
+		if m.due == w.now && m.due != 0 {
+			m.due, m.at = 0, w.now
+			w.next++
+			m.seq = w.next
+			if m.own != 0 {
+				m.own += w.now // it was a duration until now
+			}
+		}
+	}
+	for id, h := range w.held {
+		if h.until <= w.now {
+			w.lapse(id)
+		}
+	}
+	for _, m := range due {
+		w.judge(m)
+	}
+}
+
+func (w *sessionModel) lapse(session string) {
+	h := w.held[session]
+	for _, m := range w.of(session) {
+		if m.locked {
+			w.unlock(m, 1)
+		}
+	}
+	delete(w.held, session)
+	if h.link != 0 {
+		w.unlink(h.link)
+		w.told[h.link] = true
+	}
+}
+
+func (w *sessionModel) unlock(m *said, failures int) {
+	m.locked, m.token = false, ""
+	m.count += failures
+	w.judge(m)
+}
+
+// judge is what becomes of a message at this moment.
+func (w *sessionModel) judge(m *said) {
+	if m.due != 0 || m.locked {
+		return
+	}
+	over := m.own != 0 && m.own <= w.now && !m.set
+	switch {
+	case over && w.keep:
+		w.kill(m, "TTLExpiredException")
+	case m.count >= w.deliveries:
+		w.kill(m, "MaxDeliveryCountExceeded")
+	case over:
+		w.remove(m)
+	}
+}
+
+func (w *sessionModel) kill(m *said, why string) {
+	if slices.Contains(w.messages, m) {
+		w.remove(m)
+		w.dead = append(w.dead, m.tag+" "+why)
+	}
+}
+
+func (w *sessionModel) accept(l *sessionLink, session string) {
+	l.session = session
+	w.held[session] = &holding{until: w.now + w.lock, link: l.id}
+}
+
+// close is the end of a link; the session goes with it if it was given back.
+func (w *sessionModel) close(id uint64, given bool) {
+	l := w.link(id)
+	if l == nil {
+		return
+	}
+	w.unlink(id)
+	if l.session == "" {
+		return
+	}
+	if !given {
+		w.held[l.session].link = 0
+		return
+	}
+	for _, m := range w.of(l.session) {
+		if m.locked {
+			w.unlock(m, 0)
+		}
+	}
+	delete(w.held, l.session)
+}
+
+// settle is the outcome of a delivery, by its name, or the refusal.
+func (w *sessionModel) settle(token, outcome string) string {
+	for _, m := range w.messages {
+		if !m.locked || m.token != token {
+			continue
+		}
+		switch outcome {
+		case "complete":
+			w.remove(m)
+		case "abandon":
+			w.unlock(m, 1)
+		case "defer":
+			m.set = true
+			w.unlock(m, 1)
+		case "release":
+			w.unlock(m, 0)
+		case "dead-letter":
+			w.kill(m, "")
+		}
+		return ""
+	}
+	return "session lost"
+}
+
+// fetch is DEF-7 and DEF-14: all of a session's or none. An expired one is gone
+// then (DEF-9).
+func (w *sessionModel) fetch(session string, seqs []int64) (got []*said, refusal string) {
+	missing := false
+	for _, seq := range seqs {
+		var found *said
+		for _, m := range w.messages {
+			if m.seq == seq && m.set && !m.locked {
+				found = m
+			}
+		}
+		if found != nil && found.own != 0 && found.own <= w.now {
+			found.set = false
+			w.judge(found)
+			found = nil
+		}
+		if found == nil || found.session != session || slices.Contains(got, found) {
+			missing = true
+			continue
+		}
+		got = append(got, found)
+	}
+	if missing {
+		return nil, "no message"
+	}
+	for _, m := range got {
+		m.locked = true
+	}
+	return got, ""
+}

@@ -1,0 +1,543 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+)
+
+// TestSessionsAreTheModel takes the engine and sessionModel through the same
+// random steps at a queue with sessions, with a sweeper and without, and demands
+// the same answers after every one of them; with a sweeper, the same state too.
+// Some turns are taken back, and now and then everything is loaded again.
+func TestSessionsAreTheModel(t *testing.T) {
+	seed, walks := *seedFlag, *walksFlag
+	if seed == 0 {
+		seed = time.Now().UnixNano()
+	}
+	if walks == 0 {
+		walks = 30
+	}
+	for i := range walks {
+		for _, sweeping := range []bool{true, false} {
+			x := newSessionWalk(uint64(seed+i), sweeping)
+			if fault := x.walk(); fault != "" {
+				t.Fatalf("sweeping %v, -walk.seed=%d -walk.count=1:\n%s\n%s", sweeping, seed+i, strings.Join(x.trace[max(0, len(x.trace)-60):], "\n"), fault)
+			}
+		}
+	}
+}
+
+type sessionWalk struct {
+	ns       *engine.Namespace
+	w        *sessionModel
+	sealed   *sessionModel // as it was when the last turn ended
+	store    *remembered
+	sweeping bool
+	r        *rand.Rand
+	keys     *engine.Keys
+	epoch    uint64
+	nonce    uint64
+	links    uint64
+	tags     int
+	tokens   []string          // of deliveries, good or not
+	named    map[uint64]string // links of this turn that got the session they named
+	trace    []string
+}
+
+func newSessionWalk(seed uint64, sweeping bool) *sessionWalk {
+	x := &sessionWalk{sweeping: sweeping, r: rand.New(rand.NewPCG(seed, 7)), store: newRemembered(), named: map[uint64]string{}}
+	x.ns = engine.New(x.options())
+	x.w = &sessionModel{now: begin, lock: 5000, deliveries: 1 + x.r.IntN(4), keep: x.chance(50), held: map[string]*holding{}, states: map[string]string{}, told: map[uint64]bool{}}
+	return x
+}
+
+func (x *sessionWalk) options() engine.Options {
+	x.epoch++
+	x.keys = engine.NewKeys(x.epoch)
+	return engine.Options{Limits: engine.DefaultLimits(), Keys: x.keys, Nonce: func() uint64 { x.nonce++; return x.nonce }}
+}
+
+func (x *sessionWalk) now() engine.Instant { return engine.Instant(x.w.now) }
+
+func (x *sessionWalk) chance(percent int) bool { return x.r.IntN(100) < percent }
+
+func (x *sessionWalk) failf(format string, args ...any) {
+	panic(failure{fmt.Sprintf(format, args...)})
+}
+
+func (x *sessionWalk) logf(format string, args ...any) {
+	x.trace = append(x.trace, fmt.Sprintf("%9d  ", x.w.now-begin)+fmt.Sprintf(format, args...))
+}
+
+func (x *sessionWalk) walk() (fault string) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			fault = p.text
+		default:
+			fault = fmt.Sprintf("panic: %v\n%s", p, stack())
+		}
+	}()
+	_, err := x.ns.Create(x.now(), engine.Queue, "q", engine.Config{RequiresSession: true, LockDuration: 5 * time.Second, MaxDeliveryCount: int32(x.w.deliveries), DeadLetteringOnMessageExpiration: x.w.keep}, "")
+	if err != nil {
+		x.failf("create: %v", err)
+	}
+	x.turn()
+	steps := []func(*sessionWalk){
+		(*sessionWalk).send, (*sessionWalk).send, (*sessionWalk).send, (*sessionWalk).attach, (*sessionWalk).attach, (*sessionWalk).credit, (*sessionWalk).credit,
+		(*sessionWalk).settle, (*sessionWalk).settle, (*sessionWalk).settle, (*sessionWalk).renew, (*sessionWalk).state, (*sessionWalk).setState,
+		(*sessionWalk).detach, (*sessionWalk).detach, (*sessionWalk).breakLock, (*sessionWalk).fetch, (*sessionWalk).fetch, (*sessionWalk).advance, (*sessionWalk).advance,
+	}
+	for range 600 {
+		steps[x.r.IntN(len(steps))](x)
+		if x.chance(70) {
+			x.turn()
+		}
+	}
+	return ""
+}
+
+// --- steps ---
+
+func (x *sessionWalk) session() string { return string(rune('a' + x.r.IntN(4))) }
+
+func (x *sessionWalk) expect(err error, want string) bool {
+	have := ""
+	switch {
+	case err == nil:
+	case errors.Is(err, engine.ErrSessionLockLost):
+		have = "session lost"
+	case errors.Is(err, engine.ErrSessionLocked):
+		have = "session locked"
+	case errors.Is(err, engine.ErrMessageNotFound):
+		have = "no message"
+	case errors.Is(err, engine.ErrTimeout):
+		have = "timeout"
+	default:
+		have = err.Error()
+	}
+	if have != want {
+		x.failf("the engine says %q (%v), the model %q", have, err, want)
+	}
+	return err == nil
+}
+
+func (x *sessionWalk) send() {
+	x.tags++
+	m := &said{tag: fmt.Sprintf("m%d", x.tags), session: x.session(), at: x.w.now}
+	c := engine.Content{MessageID: m.tag, SessionID: m.session}
+	if x.chance(30) {
+		ttl := 1 + x.r.Int64N(8000)
+		c.TTL, m.own = span(ttl), x.w.now+ttl
+	}
+	if x.sweeping && x.chance(20) { // without a sweeper it may get its number later than what is sent after its time
+		m.due = x.w.now + 1 + x.r.Int64N(4000)
+		c.ScheduledFor = engine.Instant(m.due)
+		m.own = max(0, m.own-x.w.now)
+	}
+	s, err := engine.Submit(c, nil, 0, x.keys.Next(), engine.DefaultLimits())
+	if err != nil {
+		x.failf("submit: %v", err)
+	}
+	x.w.next++
+	m.seq = x.w.next
+	x.logf("send %+v", *m)
+	seqs, err := x.ns.Send(x.now(), "q", []engine.Submission{s}, "")
+	if err != nil || int64(seqs[0]) != m.seq {
+		x.failf("it is #%v, %v", seqs, err)
+	}
+	x.w.messages = append(x.w.messages, m)
+}
+
+func (x *sessionWalk) attach() {
+	x.links++
+	l := &sessionLink{id: x.links}
+	request := engine.SessionRequest{Want: engine.NextSession}
+	want := ""
+	if x.chance(50) {
+		request = engine.SessionRequest{Want: engine.NamedSession, ID: x.session()}
+		if x.w.held[request.ID] != nil {
+			want = "session locked"
+		}
+	} else {
+		l.noWait = x.chance(70)
+	}
+	x.logf("link %d wants %+v, does not wait: %v", l.id, request, l.noWait)
+	err := x.ns.Attach(x.now(), engine.Link{ID: engine.LinkID(l.id), Path: "q", NoWait: l.noWait, Client: "c", Session: request})
+	if x.expect(err, want) {
+		x.w.links = append(x.w.links, l)
+		if request.Want == engine.NamedSession {
+			x.w.accept(l, request.ID)
+			x.named[l.id] = request.ID
+		}
+	}
+}
+
+// some is a link, mostly one that is there.
+func (x *sessionWalk) some() (id uint64, l *sessionLink) {
+	if len(x.w.links) == 0 || x.chance(5) {
+		id = 1 + x.r.Uint64N(x.links+1)
+	} else {
+		id = x.w.links[x.r.IntN(len(x.w.links))].id
+	}
+	return id, x.w.link(id)
+}
+
+func (x *sessionWalk) credit() {
+	id, l := x.some()
+	n := 1 + x.r.IntN(3)
+	if l == nil {
+		return
+	}
+	x.logf("credit %d for link %d", n, id)
+	if err := x.ns.Credit(x.now(), engine.LinkID(id), n); err != nil {
+		x.failf("%v", err)
+	}
+	l.credit += n
+}
+
+func (x *sessionWalk) settle() {
+	if len(x.tokens) == 0 {
+		return
+	}
+	outcome := engine.Outcome(x.r.IntN(5))
+	// One of the latest, mostly.
+	at := max(0, len(x.tokens)-1-x.r.IntN(6))
+	x.logf("%v %s", outcome, x.tokens[at])
+	err := x.ns.Settle(x.now(), engine.Settlement{Token: token(x.tokens[at]), Outcome: outcome, Path: "q"})
+	x.expect(err, x.w.settle(x.tokens[at], outcome.String()))
+}
+
+// holder is a link and the session it holds, in engine and model.
+func (x *sessionWalk) holder() (engine.LinkID, string, string) {
+	id, l := x.some()
+	switch {
+	case l == nil:
+		return engine.LinkID(id), "", "session lost"
+	case l.session == "":
+		return engine.LinkID(id), "", fmt.Sprintf("The receiver %d holds no session.", id)
+	default:
+		return engine.LinkID(id), l.session, ""
+	}
+}
+
+func (x *sessionWalk) renew() {
+	id, session, want := x.holder()
+	x.logf("renew with link %d", id)
+	until, err := x.ns.RenewSession(x.now(), id)
+	if x.expect(err, want) {
+		x.w.held[session].until = x.w.now + x.w.lock
+		if int64(until) != x.w.held[session].until {
+			x.failf("renewed until %d", until)
+		}
+	}
+}
+
+func (x *sessionWalk) state() {
+	id, session, want := x.holder()
+	x.logf("state with link %d", id)
+	text, set, err := x.ns.SessionState(x.now(), id)
+	have, ok := x.w.states[session]
+	if x.expect(err, want) && (text != have || set != ok) {
+		x.failf("the state is %q, %v; the model has %q, %v", text, set, have, ok)
+	}
+}
+
+func (x *sessionWalk) setState() {
+	id, session, want := x.holder()
+	text := fmt.Sprint("state ", x.r.IntN(3))
+	clears := x.chance(40)
+	x.logf("set state with link %d to %q, clear %v", id, text, clears)
+	if clears {
+		if x.expect(x.ns.SetSessionState(x.now(), id, nil), want) {
+			delete(x.w.states, session)
+		}
+	} else if x.expect(x.ns.SetSessionState(x.now(), id, &text), want) {
+		x.w.states[session] = text
+	}
+}
+
+func (x *sessionWalk) detach() {
+	id, _ := x.some()
+	how := engine.Closed(x.r.IntN(2))
+	x.logf("detach link %d, %d", id, how)
+	x.ns.Detach(x.now(), engine.LinkID(id), how)
+	x.w.close(id, how == engine.ByClient)
+	if x.w.told[id] {
+		x.w.told[id] = false // it may have been told in this turn
+	}
+}
+
+func (x *sessionWalk) breakLock() {
+	session := x.session()
+	x.logf("break %s", session)
+	err := x.ns.BreakSession(x.now(), "q", session, "operator")
+	if (err == nil) != (x.w.held[session] != nil) {
+		x.failf("%v", err)
+	}
+	if err == nil {
+		x.w.lapse(session)
+	}
+}
+
+func (x *sessionWalk) fetch() {
+	id, session, want := x.holder()
+	var list []int64
+	var seqs []engine.Seq
+	for _, m := range x.w.messages {
+		if m.set && x.chance(50) || x.chance(3) {
+			list, seqs = append(list, m.seq), append(seqs, engine.Seq(m.seq))
+		}
+	}
+	x.logf("fetch %v with link %d", list, id)
+	ds, err := x.ns.FetchSession(x.now(), id, seqs, engine.PeekLock)
+	var got []*said
+	if want == "" {
+		got, want = x.w.fetch(session, list)
+	}
+	if x.expect(err, want) && len(ds) != len(got) {
+		x.failf("%d are fetched, the model has %d", len(ds), len(got))
+	}
+	for i, d := range ds {
+		x.delivered(d, got[i])
+	}
+}
+
+func (x *sessionWalk) advance() {
+	by := 1 + x.r.Int64N(2000)
+	for _, h := range x.w.held {
+		if x.chance(30) {
+			by = h.until - x.w.now - x.r.Int64N(2)
+		}
+	}
+	x.w.advance(x.w.now + max(by, 0))
+	x.logf("it is later")
+	if x.sweeping {
+		x.sweep()
+	}
+}
+
+func (x *sessionWalk) sweep() {
+	for more := true; more; {
+		more = x.ns.Sweep(x.now(), 1+x.r.IntN(5))
+	}
+}
+
+func (x *sessionWalk) delivered(d engine.Delivery, m *said) {
+	h := x.w.held[m.session]
+	if d.Content.MessageID() != m.tag || int(d.Message.DeliveryCount) != m.count || int64(d.Message.LockedUntil) != h.until || x.sweeping && int64(d.Message.Seq) != m.seq {
+		x.failf("%q #%d comes, failed %d, until %d; the model has %+v, until %d", d.Content.MessageID(), d.Message.Seq, d.Message.DeliveryCount, d.Message.LockedUntil, *m, h.until)
+	}
+	m.locked, m.token = true, d.Token().String()
+	x.tokens = append(x.tokens, m.token)
+}
+
+// --- turns ---
+
+// turn ends a turn as a broker does, or takes it back.
+func (x *sessionWalk) turn() {
+	if x.sweeping {
+		x.sweep()
+	}
+	for _, l := range x.w.links { // without a sweeper somebody has to ask
+		if !x.sweeping {
+			_ = x.ns.Credit(x.now(), engine.LinkID(l.id), 0) //nolint:errcheck // it is known to be there
+		}
+	}
+	x.ns.Match(x.now())
+	for again := 0; again < 3 && x.ns.NextDue() == 1; again++ {
+		x.ns.Match(x.now())
+	}
+	if err := x.ns.Check(); err != nil {
+		x.failf("INVARIANT %v", err)
+	}
+	if x.sealed != nil && x.chance(15) {
+		x.logf("taken back")
+		x.ns.Flush(x.now(), true)
+		x.ns.Rollback()
+		now := x.w.now
+		x.w = x.sealed.clone()
+		x.w.advance(now)
+		if x.sweeping {
+			x.sweep()
+		}
+	} else {
+		fx := x.ns.Flush(x.now(), true)
+		if err := x.store.apply(fx.Batch); err != nil {
+			x.failf("batch: %v", err)
+		}
+		x.effects(fx)
+		x.ns.Seal(true)
+		for _, d := range fx.Deliveries {
+			x.ns.Taken(d.Pin)
+		}
+		if x.chance(4) {
+			x.restart()
+		}
+		x.sealed = x.w.clone()
+	}
+	if err := x.ns.Check(); err != nil {
+		x.failf("INVARIANT %v", err)
+	}
+	if x.sweeping {
+		x.compare()
+	}
+	clear(x.named)
+}
+
+func (x *sessionWalk) effects(fx engine.Effects) {
+	for _, a := range fx.Accepted {
+		if x.named[uint64(a.Link)] == a.ID {
+			continue
+		}
+		l := x.w.link(uint64(a.Link))
+		i := slices.IndexFunc(x.w.links, func(o *sessionLink) bool { return o.session == "" })
+		if l == nil || i < 0 || x.w.links[i] != l || !x.w.available(a.ID) {
+			x.failf("link %d is given %q, which is available: %v", a.Link, a.ID, x.w.available(a.ID))
+		}
+		x.logf("link %d is given %q", l.id, a.ID)
+		x.w.accept(l, a.ID)
+		if int64(a.LockedUntil) != x.w.held[a.ID].until {
+			x.failf("until %d", a.LockedUntil)
+		}
+	}
+	for _, d := range fx.Deliveries {
+		l := x.w.link(uint64(d.Link))
+		if l == nil || l.credit == 0 || l.session == "" {
+			x.failf("link %d gets %q", d.Link, d.Content.MessageID())
+		}
+		m := x.w.first(l.session)
+		if m == nil {
+			x.failf("link %d gets %q, the model has nothing for it", d.Link, d.Content.MessageID())
+		}
+		x.logf("link %d gets %s", l.id, m.tag)
+		x.delivered(d, m)
+		l.credit--
+	}
+	for _, e := range fx.Ended {
+		l := x.w.link(uint64(e.ID))
+		switch {
+		case l != nil && l.noWait && l.session == "" && !x.w.anyAvailable():
+			x.expect(e.Err, "timeout")
+			x.w.unlink(l.id)
+		default:
+			if _, ok := x.w.told[uint64(e.ID)]; !ok {
+				x.failf("link %d ended: %v", e.ID, e.Err)
+			}
+			x.expect(e.Err, "session lost")
+			delete(x.w.told, uint64(e.ID))
+		}
+	}
+	for _, l := range x.w.links {
+		switch {
+		case l.session == "" && x.w.anyAvailable():
+			x.failf("link %d waits, and a session is available", l.id)
+		case l.session == "" && l.noWait:
+			x.failf("link %d waits", l.id)
+		case l.session != "" && l.credit > 0 && x.w.first(l.session) != nil:
+			x.failf("link %d waits, and %+v is ready", l.id, *x.w.first(l.session))
+		}
+	}
+	for id, must := range x.w.told {
+		if x.sweeping && must {
+			x.failf("link %d should have been told of its end", id)
+		}
+	}
+}
+
+// restart loads everything again: nobody is there, and of session locks only
+// what locked messages say is known.
+func (x *sessionWalk) restart() {
+	x.logf("restart")
+	ns, err := x.store.load(x.now(), x.options())
+	if err != nil {
+		x.failf("%v", err)
+	}
+	x.ns, x.w.links, x.w.told = ns, nil, map[uint64]bool{}
+	for id, h := range x.w.held {
+		h.link = 0
+		if !slices.ContainsFunc(x.w.of(id), func(m *said) bool { return m.locked }) {
+			delete(x.w.held, id)
+		}
+	}
+}
+
+// compare wants everything to be the same.
+func (x *sessionWalk) compare() {
+	rows, err := x.ns.Browse(engine.Browse{Path: "q", Limit: 1 << 20})
+	if err != nil || len(rows) != len(x.w.messages) {
+		x.failf("%d messages, the model has %d: %v", len(rows), len(x.w.messages), err)
+	}
+	var have, want []string
+	for _, r := range rows {
+		m := r.Message
+		have = append(have, fmt.Sprint(m.Seq, r.Content.MessageID(), m.State, m.Locked(), m.DeliveryCount, r.Message.LockedUntil))
+	}
+	all := slices.Clone(x.w.messages)
+	slices.SortFunc(all, func(a, b *said) int { return int(a.seq - b.seq) })
+	for _, m := range all {
+		state, until := engine.Active, int64(0)
+		if m.due != 0 {
+			state = engine.Scheduled
+		} else if m.set {
+			state = engine.Deferred
+		}
+		if m.locked {
+			until = x.w.held[m.session].until
+		}
+		want = append(want, fmt.Sprint(engine.Seq(m.seq), m.tag, state, m.locked, uint32(m.count), engine.Instant(until)))
+	}
+	if !slices.Equal(have, want) {
+		x.failf("there is\n%s\nand the model has\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
+	}
+	dead, err := x.ns.Browse(engine.Browse{Path: "q/$DeadLetterQueue", Limit: 1 << 20})
+	have, want = nil, slices.Sorted(slices.Values(x.w.dead))
+	for _, r := range dead {
+		have = append(have, r.Content.MessageID()+" "+r.Message.Extra.Reason)
+	}
+	slices.Sort(have)
+	if err != nil || !slices.Equal(have, want) {
+		x.failf("dead are %v, the model has %v: %v", have, want, err)
+	}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		x.compareSession(id)
+	}
+}
+
+func (x *sessionWalk) compareSession(id string) {
+	r, known, err := x.ns.SessionRow("q", id)
+	text, set := x.w.states[id]
+	want := engine.SessionRow{ID: id, StateSet: set, StateSize: len(text), ChangedAt: r.ChangedAt}
+	for i, m := range x.w.of(id) {
+		if i == 0 {
+			want.OldestAt = engine.Instant(m.at)
+		}
+		switch {
+		case m.locked:
+			want.Locked++
+		case m.set:
+			want.Deferred++
+		case m.due != 0:
+			want.Scheduled++
+		default:
+			want.Active++
+		}
+	}
+	if m := x.w.first(id); m != nil {
+		want.NextSeq = engine.Seq(m.seq)
+	}
+	if h := x.w.held[id]; h != nil {
+		want.LockedUntil, want.Attached, want.Holder = engine.Instant(h.until), h.link != 0, r.Holder
+	}
+	if want == (engine.SessionRow{ID: id}) && known || want != (engine.SessionRow{ID: id}) && r != want || err != nil {
+		x.failf("session %s is %+v, known %v, the model has %+v: %v", id, r, known, want, err)
+	}
+}

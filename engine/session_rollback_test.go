@@ -1,0 +1,110 @@
+package engine_test
+
+import (
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+)
+
+// What the store refused never happened: who waited for a session waits, and in
+// its order; who held one holds it.
+func TestSessionRollback(t *testing.T) {
+	undone := func(c *clocked, do func()) {
+		before := c.picture()
+		do()
+		c.ns.Match(c.now)
+		c.ns.Flush(c.now, true)
+		c.ns.Rollback()
+		c.must(c.ns.Check())
+		if diff := gocmp.Diff(before, c.picture()); diff != "" {
+			c.Fatal(diff)
+		}
+		c.step()
+	}
+	run(t, rules{
+		"granted": func(c *clocked) { // SES-2
+			c.queue("q", sessionful)
+			for _, id := range []string{"a", "b", "c"} {
+				c.say("q", id, id)
+			}
+			undone(c, func() {
+				for i := range engine.LinkID(2) {
+					c.must(c.ns.Attach(c.now, engine.Link{ID: 90 + i, Path: "q", Session: next}))
+				}
+			})
+			for _, want := range []string{"a", "b", "c", ""} {
+				_, id := c.next("q")
+				c.equal(id, want)
+			}
+		},
+		"waiting": func(c *clocked) { // and the one who has waited longest is still the first
+			c.queue("q", sessionful)
+			v, w := c.wait("q"), c.wait("q")
+			undone(c, func() {
+				_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{SessionID: "s"}), "")
+				c.must(err)
+			})
+			c.equal(c.state("q").Sessions, engine.SessionCounts{})
+			c.say("q", "s", "m")
+			_, ok := c.granted(v)
+			c.equal(ok, true)
+			_, ok = c.granted(w)
+			c.equal(ok, false)
+		},
+		"given back": func(c *clocked) { // SES-7
+			c.queue("q", sessionful)
+			c.say("q", "s", "m1", "m2")
+			l := c.hold("q", "s")
+			d := c.take(l)
+			c.must(c.setState(l, "kept"))
+			before := c.about("q", "s")
+			undone(c, func() {
+				c.ns.Detach(c.now, l, engine.ByClient)
+				c.must(c.ns.SetStateFor(c.now, "q", "s", nil, ""))
+				c.must(c.ns.SetStateFor(c.now, "q", "t", new("new"), ""))
+			})
+			c.equal(c.about("q", "s"), before)
+			c.equal(c.about("q", "t"), engine.SessionRow{})
+			c.wantState(l, "kept", true)
+			c.complete(d)
+			c.equal(c.take(l).Content.MessageID(), "m2")
+			c.restart()
+			c.wantIDs("q", "m2")
+			text, _, err := c.ns.StateOf("q", "s")
+			c.must(err)
+			c.equal(text, "kept")
+		},
+		"lost": func(c *clocked) { // SES-6
+			c.queue("q", sessionful)
+			c.say("q", "s", "m1")
+			l := c.hold("q", "s")
+			c.take(l)
+			before := c.about("q", "s")
+			undone(c, func() {
+				c.must(c.ns.BreakSession(c.now, "q", "s", ""))
+				c.must(c.ns.Attach(c.now, engine.Link{ID: 90, Path: "q", Session: named("s")}))
+				_, err := c.ns.RenewSession(c.now+1, 90)
+				c.must(err)
+			})
+			c.equal(c.about("q", "s"), before)
+			_, ended := c.end(l)
+			c.equal(ended, false)
+			until, err := c.ns.RenewSession(c.now, l)
+			c.must(err)
+			c.equal(until, c.now.Add(minute))
+		},
+		"deleted": func(c *clocked) {
+			c.queue("q", sessionful)
+			c.say("q", "s", "m1")
+			l := c.hold("q", "s")
+			w := c.wait("q")
+			undone(c, func() { c.must(c.ns.Delete(c.now, "q", "")) })
+			c.equal(c.take(l).Content.MessageID(), "m1")
+			c.say("q", "t", "m2")
+			a, _ := c.granted(w)
+			c.equal(a.ID, "t")
+		},
+	}, asked)
+}
