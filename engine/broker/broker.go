@@ -71,6 +71,7 @@ type Broker struct {
 	// Owned by run.
 	ns        *engine.Namespace
 	receivers map[engine.LinkID]*receiver
+	sessions  map[engine.LinkID]*Session
 	softSince engine.Instant // when the oldest soft change was made; zero: there is none
 	askedAt   engine.Instant // when somebody last asked for something
 	probeAt   engine.Instant // when to try writing again, while read-only
@@ -104,7 +105,7 @@ func Open(ctx context.Context, open func(context.Context) (engine.Store, error),
 		done:      make(chan struct{}),
 		events:    newLog(cmp.Or(o.Events, 16384), cmp.Or(o.EventBytes, 32<<20)),
 		bodies:    newCache(cmp.Or(o.CacheBytes, 32<<20)),
-		receivers: map[engine.LinkID]*receiver{},
+		receivers: map[engine.LinkID]*receiver{}, sessions: map[engine.LinkID]*Session{},
 	}
 	b.health.Store(&Health{})
 	if err := b.load(ctx); err != nil {

@@ -72,11 +72,19 @@ func (b *Broker) leave(why error) {
 
 // refuseRest answers whoever waits.
 func (b *Broker) refuseRest(why error) {
+	b.endReceivers(why)
+	b.refuseOps(why)
+}
+
+// endReceivers tells everybody who receives that it is over.
+func (b *Broker) endReceivers(why error) {
 	for id, r := range b.receivers {
 		delete(b.receivers, id)
 		r.end(why)
 	}
-	b.refuseOps(why)
+	for _, s := range b.sessions {
+		s.end(why)
+	}
 }
 
 // refuseOps answers what is in line. Anybody may call it when the owner has
@@ -98,10 +106,7 @@ func (b *Broker) refuseOps(why error) {
 func (b *Broker) reopen(ctx context.Context, why error) error {
 	b.log.Error("the store failed; loading everything again", "err", why)
 	b.update(func(h *Health) { h.Reopening, h.ReadOnly = why.Error(), "" })
-	for id, r := range b.receivers {
-		delete(b.receivers, id)
-		r.end(failing(why, "The store failed and is being opened again."))
-	}
+	b.endReceivers(failing(why, "The store failed and is being opened again."))
 	if err := b.store.Load().Close(); err != nil {
 		b.log.Warn("closing the failed store", "err", err)
 	}

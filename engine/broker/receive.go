@@ -42,12 +42,29 @@ func (r *receiver) end(err error) {
 
 // deliver hands effects to those they concern.
 func (b *Broker) deliver(fx engine.Effects) {
+	for _, a := range fx.Accepted {
+		if s := b.sessions[a.Link]; s != nil {
+			s.id = a.ID
+			s.until.Store(int64(a.LockedUntil))
+			close(s.taken)
+		}
+	}
 	for _, d := range fx.Deliveries {
 		if r := b.receivers[d.Link]; r != nil {
 			r.got = append(r.got, d)
 		}
+		if s := b.sessions[d.Link]; s != nil {
+			s.got = append(s.got, d)
+			select {
+			case s.arrived <- struct{}{}:
+			default: // it knows
+			}
+		}
 	}
 	for _, e := range fx.Ended {
+		if s := b.sessions[e.ID]; s != nil {
+			s.end(e.Err)
+		}
 		if r := b.receivers[e.ID]; r != nil {
 			delete(b.receivers, e.ID)
 			r.end(e.Err)

@@ -43,11 +43,11 @@ type flaky struct {
 
 func (f *flaky) Commit(ctx context.Context, b *engine.Batch) error {
 	f.mu.Lock()
-	err, applied := f.err, f.applied
+	err, applied, hold := f.err, f.applied, f.hold
 	f.commits = append(f.commits, *b)
 	f.mu.Unlock()
-	if f.hold != nil {
-		<-f.hold
+	if hold != nil {
+		<-hold
 	}
 	if err == nil {
 		err = ctx.Err()
@@ -109,6 +109,13 @@ func (f *flaky) batches() []engine.Batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]engine.Batch(nil), f.commits...)
+}
+
+// holds has commits from now on end when until is closed.
+func (f *flaky) holds(until chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hold = until
 }
 
 // goes says whether it can be opened from now on, and why not.

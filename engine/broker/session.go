@@ -1,0 +1,315 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"mayfly/engine"
+)
+
+// ErrSessionEnded says that a Session was closed or left by its receiver.
+var ErrSessionEnded = errors.New("the session was closed by its receiver")
+
+// An Accept asks for a session.
+type Accept struct {
+	Path    engine.Path
+	Session *string // its id; nil: the next one that has messages (SES-2)
+	Mode    engine.Mode
+	Wait    time.Duration // for the next one; zero: only what is there now
+	Client  string
+}
+
+// A Session is held by one receiver. Its methods are safe for concurrent use;
+// one Receive waits for another. It is over when its lock runs out, when its
+// entity goes or refuses receivers, or when its receiver closes or leaves it,
+// which whoever has one must do.
+type Session struct {
+	b    *Broker
+	link engine.LinkID
+
+	id    string       // read after taken
+	until atomic.Int64 // an engine.Instant
+
+	taken   chan struct{} // closed when there is a session
+	done    chan struct{} // closed when it is over
+	err     error         // why; read after done
+	turn    chan struct{} // has an element while somebody receives
+	arrived chan struct{} // has an element when something came
+
+	got []engine.Delivery // owned by run
+}
+
+// AcceptSession takes a session for a receiver. One that another holds is
+// engine.ErrSessionLocked, at once (SES-4); no next one in time is
+// engine.ErrTimeout (SES-3). When ctx ends while a session is on its way, the
+// session wins.
+func (b *Broker) AcceptSession(ctx context.Context, in Accept) (*Session, error) {
+	s := &Session{
+		b: b, link: engine.LinkID(b.link.Add(1)), taken: make(chan struct{}), done: make(chan struct{}),
+		turn: make(chan struct{}, 1), arrived: make(chan struct{}, 1),
+	}
+	want := engine.SessionRequest{Want: engine.NextSession}
+	if in.Session != nil {
+		want = engine.SessionRequest{Want: engine.NamedSession, ID: *in.Session}
+	}
+	err := b.ask(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
+		return ns.Attach(now, engine.Link{ID: s.link, Path: in.Path, Mode: in.Mode, Client: in.Client, NoWait: in.Wait <= 0, Session: want})
+	}}, func() { b.sessions[s.link] = s }) // what this turn gives it comes next
+	if err != nil {
+		return nil, err
+	}
+	return s.await(ctx, in.Wait)
+}
+
+// await waits for a session, and gives up when the time is up.
+func (s *Session) await(ctx context.Context, wait time.Duration) (*Session, error) {
+	up, stop := after(wait)
+	defer stop()
+	select {
+	case <-s.taken:
+		return s, nil
+	case <-s.done:
+	case <-s.b.done:
+	case <-up:
+		return s.giveUp(ctx)
+	case <-ctx.Done():
+		return s.giveUp(ctx)
+	}
+	select {
+	case <-s.taken: // and over already, which it will say itself
+		return s, nil
+	case <-s.done:
+		return nil, s.err
+	default:
+		return nil, s.b.closed()
+	}
+}
+
+func (s *Session) giveUp(ctx context.Context) (*Session, error) {
+	gone := false
+	err := s.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
+		if _, holds := ns.Holds(s.link); !holds {
+			ns.Detach(now, s.link, engine.ByClient)
+			gone = true
+		}
+		return nil
+	}}, func() {
+		if gone {
+			delete(s.b.sessions, s.link)
+		}
+	})
+	select {
+	case <-s.taken: // meanwhile
+		return s, nil
+	default:
+	}
+	select {
+	case <-s.done:
+		return nil, s.err
+	default:
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	default:
+		return nil, &engine.Refusal{Kind: engine.ErrTimeout, Text: engine.NoSessionText}
+	}
+}
+
+// after is when the time is up; never for a wait of zero, which the engine ends.
+func after(wait time.Duration) (up <-chan time.Time, stop func()) {
+	if wait <= 0 {
+		return nil, func() {}
+	}
+	t := time.NewTimer(wait)
+	return t.C, func() { t.Stop() }
+}
+
+// ask is act for operations after whose success the owner has something to do.
+func (b *Broker) ask(ctx context.Context, o *op, then func()) error {
+	answered := make(chan error, 1)
+	o.done = func(err error) {
+		if err == nil {
+			then()
+		}
+		answered <- err
+	}
+	if err := b.submit(ctx, o); err != nil {
+		return err
+	}
+	return <-answered
+}
+
+// ID is the session's.
+func (s *Session) ID() string { return s.id }
+
+// LockedUntil is when its lock ends, as far as known here.
+func (s *Session) LockedUntil() engine.Instant { return engine.Instant(s.until.Load()) }
+
+// Done is closed when it is over.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Err is why it is over, nil as long as it is not: engine.ErrSessionLockLost,
+// ErrSessionEnded, or what became of its entity or of the broker.
+func (s *Session) Err() error {
+	select {
+	case <-s.done:
+		return s.err
+	default:
+		return nil
+	}
+}
+
+// end says that it is over. Only the owner calls it.
+func (s *Session) end(why error) {
+	delete(s.b.sessions, s.link)
+	select {
+	case <-s.done:
+	default:
+		s.err = why
+		close(s.done)
+	}
+}
+
+// lost is err, or why the session is over if that is known better.
+func (s *Session) lost(err error) error {
+	if over := s.Err(); err != nil && over != nil {
+		return over
+	}
+	return err
+}
+
+// Receive takes up to limit messages of the session and waits for the first of
+// them. None in time is an empty result, not an error. When ctx ends while a
+// delivery is on its way, the delivery wins.
+func (s *Session) Receive(ctx context.Context, limit int, wait time.Duration) ([]Received, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-s.done:
+		return nil, s.err
+	}
+	select {
+	case <-s.arrived: // of another Receive
+	default:
+	}
+	err := s.b.ask(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
+		return ns.Credit(now, s.link, max(1, limit))
+	}}, func() {})
+	if err != nil {
+		return nil, s.lost(err)
+	}
+	if wait > 0 {
+		up, stop := after(wait)
+		defer stop()
+		select {
+		case <-s.arrived:
+		case <-s.done:
+		case <-s.b.done:
+		case <-up:
+		case <-ctx.Done():
+		}
+	}
+	got, err := s.collect(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, s.lost(err)
+	}
+	out, err := s.b.withBodies(ctx, got)
+	switch {
+	case len(out) > 0 || err != nil:
+		return out, err
+	case s.Err() != nil:
+		return nil, s.err
+	case ctx.Err() != nil && wait > 0:
+		return nil, context.Cause(ctx)
+	default:
+		return nil, nil
+	}
+}
+
+// collect takes the credit back that is left, and what has come.
+func (s *Session) collect(ctx context.Context) (got []engine.Delivery, err error) {
+	for drained := false; !drained && err == nil; {
+		err = s.b.ask(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
+			drained = ns.Drain(now, s.link)
+			return nil
+		}}, func() {
+			if drained {
+				got, s.got = s.got, nil
+			}
+		})
+	}
+	if s.Err() == nil {
+		return got, err
+	}
+	kept := got[:0] // what it had locked is not its own any more
+	for _, d := range got {
+		if d.Deleted {
+			kept = append(kept, d)
+		} else {
+			s.b.taken.add(d.Pin)
+		}
+	}
+	return kept, err
+}
+
+// Fetch takes deferred messages of the session by number, all or none (DEF-14).
+func (s *Session) Fetch(ctx context.Context, seqs []engine.Seq, mode engine.Mode) ([]Received, error) {
+	got, err := do(ctx, s.b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Delivery, error) {
+		return ns.FetchSession(now, s.link, seqs, mode)
+	})
+	if err != nil {
+		return nil, s.lost(err)
+	}
+	return s.b.withBodies(ctx, got)
+}
+
+// Renew sets the end of the session's lock, and of its messages', to a full
+// period from now and returns it (SES-5).
+func (s *Session) Renew(ctx context.Context) (engine.Instant, error) {
+	until, err := do(ctx, s.b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Instant, error) {
+		return ns.RenewSession(now, s.link)
+	})
+	if err != nil {
+		return 0, s.lost(err)
+	}
+	s.until.Store(int64(until))
+	return until, nil
+}
+
+// State is the session's; not set if it was never set or was cleared (SES-11).
+func (s *Session) State(ctx context.Context) (state string, set bool, err error) {
+	err = act(ctx, s.b, func(ns *engine.Namespace, now engine.Instant) (err error) {
+		state, set, err = ns.SessionState(now, s.link)
+		return err
+	})
+	return state, set, s.lost(err)
+}
+
+// SetState sets the session's state, nil to clear it (SES-11).
+func (s *Session) SetState(ctx context.Context, state *string) error {
+	return s.lost(act(ctx, s.b, func(ns *engine.Namespace, now engine.Instant) error {
+		return ns.SetSessionState(now, s.link, state)
+	}))
+}
+
+// Close gives the session back: others can have it at once, and what was not
+// settled has not failed (SES-7).
+func (s *Session) Close(ctx context.Context) error { return s.detach(ctx, engine.ByClient) }
+
+// Leave ends the session as a lost connection does: its lock stays until it runs
+// out (DEC-5).
+func (s *Session) Leave(ctx context.Context) error { return s.detach(ctx, engine.Lost) }
+
+func (s *Session) detach(ctx context.Context, how engine.Closed) error {
+	return s.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
+		ns.Detach(now, s.link, how)
+		return nil
+	}}, func() { s.end(ErrSessionEnded) })
+}

@@ -1,0 +1,470 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// say sends messages to a session.
+func (w *world) say(to engine.Path, session string, texts ...string) {
+	w.Helper()
+	for _, s := range texts {
+		if _, err := w.Send(w.Context(), to, []broker.Outgoing{{Content: engine.Content{SessionID: session}, Body: []byte(s)}}, "test"); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *world) accept(in broker.Accept) *broker.Session {
+	w.Helper()
+	in.Path = "q"
+	s, err := w.AcceptSession(w.Context(), in)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// texts is what a session's receiver gets.
+func (w *world) texts(s *broker.Session, limit int, wait time.Duration) string {
+	w.Helper()
+	got, err := s.Receive(w.Context(), limit, wait)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var all []string
+	for _, r := range got {
+		all = append(all, text(w.T, r))
+	}
+	return fmt.Sprint(all)
+}
+
+func (w *world) session(id string) engine.SessionRow {
+	w.Helper()
+	var row engine.SessionRow
+	err := w.Read(w.Context(), func(r broker.Reader) (err error) {
+		row, _, err = r.SessionRow("q", id)
+		return err
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return row
+}
+
+func in(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
+		test(w)
+	})
+}
+
+// SES-2, SES-8: two receivers, each with a session of its own and its messages.
+func TestSessionReceivers(t *testing.T) {
+	in(t, func(w *world) {
+		w.say("q", "a", "a1")
+		w.say("q", "b", "b1")
+		w.say("q", "a", "a2")
+		a := w.accept(broker.Accept{Client: "first"})
+		b := w.accept(broker.Accept{Client: "second"})
+		if a.ID() != "a" || b.ID() != "b" || a.LockedUntil() != w.Clock().Add(time.Minute) {
+			t.Fatalf("they have %q until %v and %q", a.ID(), a.LockedUntil(), b.ID())
+		}
+		if got := w.texts(a, 10, 0) + w.texts(b, 10, 0); got != "[a1 a2][b1]" {
+			t.Fatalf("got %s", got)
+		}
+		if got := w.texts(b, 1, 0); got != "[]" {
+			t.Fatalf("got %s", got)
+		}
+		if r := w.session("a"); r.Holder != "first" || r.Locked != 2 || !r.Attached {
+			t.Fatalf("session a is %+v", r)
+		}
+		// What comes while a receiver waits is handed out at once; the rest of
+		// what it asked for is taken back.
+		served := make(chan string)
+		began := time.Now()
+		go func() { served <- w.texts(b, 5, time.Hour) }()
+		time.Sleep(20 * time.Second)
+		w.say("q", "b", "b2")
+		if got := <-served; got != "[b2]" || time.Since(began) != 20*time.Second {
+			t.Fatalf("got %s after %v", got, time.Since(began))
+		}
+		w.say("q", "b", "b3")
+		if r := w.session("b"); r.Active != 1 || r.Locked != 2 {
+			t.Fatalf("session b is %+v", r)
+		}
+		if got := w.texts(b, 1, time.Second); got != "[b3]" {
+			t.Fatalf("got %s", got)
+		}
+		if got := w.texts(b, 1, time.Second); got != "[]" || time.Since(began) != 21*time.Second {
+			t.Fatalf("got %s after %v", got, time.Since(began))
+		}
+	})
+}
+
+// SES-3, SES-4, SES-17: who waits in vain is told when the time is up, and who
+// names a session that is taken, at once.
+func TestSessionTimeouts(t *testing.T) {
+	in(t, func(w *world) {
+		began := time.Now()
+		_, err := w.AcceptSession(w.Context(), broker.Accept{Path: "q"})
+		if !errors.Is(err, engine.ErrTimeout) || time.Since(began) != 0 {
+			t.Fatalf("got %v after %v", err, time.Since(began))
+		}
+		_, err = w.AcceptSession(w.Context(), broker.Accept{Path: "q", Wait: 3 * time.Second})
+		if !errors.Is(err, engine.ErrTimeout) || time.Since(began) != 3*time.Second {
+			t.Fatalf("got %v after %v", err, time.Since(began))
+		}
+		w.say("q", "s", "m") // nobody holds on to it
+		s := w.accept(broker.Accept{Session: new("s")})
+		_, err = w.AcceptSession(w.Context(), broker.Accept{Path: "q", Session: new("s"), Wait: time.Hour})
+		if !errors.Is(err, engine.ErrSessionLocked) || !strings.Contains(err.Error(), "'s'") || time.Since(began) != 3*time.Second {
+			t.Fatalf("got %v after %v", err, time.Since(began))
+		}
+		waiting := make(chan *broker.Session)
+		go func() { waiting <- w.accept(broker.Accept{Wait: time.Hour}) }()
+		time.Sleep(time.Second)
+		if err := s.Close(w.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if next := <-waiting; next.ID() != "s" || w.texts(next, 1, 0) != "[m]" || time.Since(began) != 4*time.Second {
+			t.Fatalf("got %q after %v", next.ID(), time.Since(began))
+		}
+		if _, err := w.AcceptSession(w.Context(), broker.Accept{Path: "nowhere"}); !errors.Is(err, engine.ErrNotFound) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+// SES-5, SES-6: the lock runs out at its time unless it is renewed; then
+// everything says so, and the messages have failed once.
+func TestSessionLost(t *testing.T) {
+	in(t, func(w *world) {
+		w.say("q", "s", "m")
+		s := w.accept(broker.Accept{})
+		w.texts(s, 1, 0)
+		time.Sleep(59 * time.Second)
+		until, err := s.Renew(w.Context())
+		if err != nil || until != w.Clock().Add(time.Minute) || s.LockedUntil() != until {
+			t.Fatalf("renewed until %v: %v", until, err)
+		}
+		failed := make(chan error)
+		go func() {
+			_, err := s.Receive(w.Context(), 1, time.Hour)
+			failed <- err
+		}()
+		time.Sleep(time.Minute - time.Millisecond)
+		if s.Err() != nil {
+			t.Fatalf("a millisecond early: %v", s.Err())
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		select {
+		case <-s.Done():
+		default:
+			t.Fatal("it is not told")
+		}
+		_, again := s.Receive(w.Context(), 1, time.Hour)
+		_, renewed := s.Renew(w.Context())
+		_, _, read := s.State(w.Context())
+		_, fetched := s.Fetch(w.Context(), []engine.Seq{1}, engine.PeekLock)
+		for what, err := range map[string]error{
+			"waiting": <-failed, "receiving": again, "renewing": renewed, "reading": read, "fetching": fetched,
+			"writing": s.SetState(w.Context(), new("x")), "it": s.Err(),
+		} {
+			if !errors.Is(err, engine.ErrSessionLockLost) || err.Error() != engine.SessionLockLostText {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		got, err := w.accept(broker.Accept{}).Receive(w.Context(), 1, 0)
+		if err != nil || got[0].Message.DeliveryCount != 1 {
+			t.Fatalf("got %+v: %v", got, err)
+		}
+		if err := s.Close(w.Context()); err != nil || w.session("s").Locked != 1 {
+			t.Fatal("what ended is closed, and took another's session along")
+		}
+	})
+}
+
+// SES-7, DEC-5: closing gives everything back at once, leaving at the end of the
+// lock.
+func TestSessionClosed(t *testing.T) {
+	in(t, func(w *world) {
+		w.say("q", "s", "m1", "m2")
+		s := w.accept(broker.Accept{})
+		w.texts(s, 1, 0)
+		if err := s.Close(w.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Receive(w.Context(), 1, time.Hour); !errors.Is(err, broker.ErrSessionEnded) || !errors.Is(s.Err(), broker.ErrSessionEnded) {
+			t.Fatalf("got %v", err)
+		}
+		s = w.accept(broker.Accept{})
+		if got := w.texts(s, 2, 0); got != "[m1 m2]" || w.session("s").Locked != 2 {
+			t.Fatalf("got %s", got)
+		}
+		if err := s.Leave(w.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r := w.session("s"); r.Attached || r.Locked != 2 {
+			t.Fatalf("it is %+v", r)
+		}
+		began := time.Now()
+		got, err := w.accept(broker.Accept{Wait: time.Hour}).Receive(w.Context(), 2, 0)
+		if err != nil || len(got) != 2 || got[0].Message.DeliveryCount != 1 || time.Since(began) != time.Minute {
+			t.Fatalf("got %+v after %v: %v", got, time.Since(began), err)
+		}
+	})
+}
+
+// Closing while receiving ends the waiting, and takes no message along.
+func TestSessionClosedWhileReceiving(t *testing.T) {
+	in(t, func(w *world) {
+		s := w.accept(broker.Accept{Session: new("s")})
+		failed := make(chan error)
+		for range 2 { // the second waits for the first
+			go func() {
+				_, err := s.Receive(w.Context(), 1, time.Hour)
+				failed <- err
+			}()
+		}
+		synctest.Wait()
+		if err := s.Close(w.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := <-failed; !errors.Is(err, broker.ErrSessionEnded) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		w.say("q", "s", "m")
+		if r := w.session("s"); r.Active != 1 || r.LockedUntil != 0 {
+			t.Fatalf("it is %+v", r)
+		}
+	})
+}
+
+// When a caller leaves while waiting, nothing is held for it; what is on its way
+// already wins.
+func TestSessionCancelled(t *testing.T) {
+	in(t, func(w *world) {
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(w.Context())
+		failed := make(chan error)
+		go func() {
+			_, err := w.AcceptSession(ctx, broker.Accept{Path: "q", Wait: time.Hour})
+			failed <- err
+		}()
+		synctest.Wait()
+		cancel(gone)
+		if err := <-failed; !errors.Is(err, gone) {
+			t.Fatalf("got %v", err)
+		}
+		w.say("q", "s", "m1")
+		s := w.accept(broker.Accept{})
+		w.texts(s, 1, 0)
+		ctx, cancel = context.WithCancelCause(w.Context())
+		go func() {
+			_, err := s.Receive(ctx, 1, time.Hour)
+			failed <- err
+		}()
+		synctest.Wait()
+		cancel(gone)
+		if err := <-failed; !errors.Is(err, gone) {
+			t.Fatalf("got %v", err)
+		}
+		w.say("q", "s", "m2")
+		if r := w.session("s"); r.Active != 1 || r.Locked != 1 {
+			t.Fatalf("it is %+v", r)
+		}
+
+		// The commit that hands it out is under way when the caller leaves.
+		w.say("q", "d", "m3")
+		s = w.accept(broker.Accept{Session: new("d"), Mode: engine.ReceiveAndDelete})
+		held := make(chan struct{})
+		w.store.holds(held)
+		ctx, cancel = context.WithCancelCause(w.Context())
+		won := make(chan string)
+		go func() {
+			got, err := s.Receive(ctx, 1, time.Hour)
+			if err != nil {
+				won <- err.Error()
+				return
+			}
+			won <- text(t, got[0])
+		}()
+		synctest.Wait()
+		cancel(gone)
+		synctest.Wait()
+		w.store.holds(nil)
+		close(held)
+		if got := <-won; got != "m3" {
+			t.Fatalf("got %q", got)
+		}
+	})
+}
+
+// A session that is granted while its caller leaves is the caller's.
+func TestSessionGrantedWhileLeaving(t *testing.T) {
+	in(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		won := make(chan *broker.Session)
+		go func() {
+			s, err := w.AcceptSession(ctx, broker.Accept{Path: "q", Wait: time.Hour})
+			if err != nil {
+				t.Errorf("got %v", err)
+			}
+			won <- s
+		}()
+		synctest.Wait()
+		held := make(chan struct{})
+		w.store.holds(held)
+		go func() { // its commit grants the session
+			out := []broker.Outgoing{{Content: engine.Content{SessionID: "s"}, Body: []byte("m")}}
+			if _, err := w.Send(w.Context(), "q", out, ""); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		w.store.holds(nil)
+		close(held)
+		if s := <-won; s == nil || s.ID() != "s" || w.texts(s, 1, 0) != "[m]" {
+			t.Fatalf("got %+v", s)
+		}
+	})
+}
+
+// SES-11, SES-12, DEF-14, PEEK-5, OPS-6 through the broker.
+func TestSessionSteps(t *testing.T) {
+	in(t, func(w *world) {
+		ctx := w.Context()
+		w.say("q", "s", "m1", "m2")
+		w.say("q", "t", "m3")
+		s := w.accept(broker.Accept{Session: new("s"), Mode: engine.PeekLock})
+		if err := s.SetState(ctx, new("half way")); err != nil {
+			t.Fatal(err)
+		}
+		if state, set, err := s.State(ctx); state != "half way" || !set || err != nil {
+			t.Fatalf("the state is %q, %v: %v", state, set, err)
+		}
+		got, err := s.Receive(ctx, 1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errs, err := w.Settle(ctx, engine.Settlement{Token: got[0].Token(), Outcome: engine.Defer, Path: "q"}); err != nil || errs[0] != nil {
+			t.Fatal(errs, err)
+		}
+		fetched, err := s.Fetch(ctx, []engine.Seq{1}, engine.PeekLock)
+		if err != nil || text(t, fetched[0]) != "m1" {
+			t.Fatalf("fetched %v: %v", fetched, err)
+		}
+		if ids, err := w.Sessions(ctx, "q", 0, 1, 5); err != nil || fmt.Sprint(ids) != "[t]" {
+			t.Fatalf("listed %v: %v", ids, err)
+		}
+		if rows, err := w.PeekSession(ctx, "q", "t", 0, 5, ""); err != nil || len(rows) != 1 || rows[0].Message.Seq != 3 {
+			t.Fatalf("peeked %v: %v", rows, err)
+		}
+		if err := w.SetStateFor(ctx, "q", "t", new("by hand"), "operator"); err != nil {
+			t.Fatal(err)
+		}
+		err = w.Read(ctx, func(r broker.Reader) error {
+			rows, err := r.SessionRows("q", "t", 5)
+			state, set, err2 := r.StateOf("q", "t")
+			if len(rows) != 1 || rows[0].ID != "t" || state != "by hand" || !set {
+				t.Errorf("there is %+v, %q", rows, state)
+			}
+			return errors.Join(err, err2)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.BreakSession(ctx, "q", "s", "operator"); err != nil {
+			t.Fatal(err)
+		}
+		if !errors.Is(s.Err(), engine.ErrSessionLockLost) {
+			t.Fatalf("it is %v", s.Err())
+		}
+		if errs, err := w.Settle(ctx, engine.Settlement{Token: fetched[0].Token(), Path: "q"}); err != nil || !errors.Is(errs[0], engine.ErrSessionLockLost) {
+			t.Fatal(errs, err)
+		}
+	})
+}
+
+// A message that is received and deleted is handed out, though its session
+// ended meanwhile.
+func TestSessionDeletes(t *testing.T) {
+	in(t, func(w *world) {
+		w.say("q", "s", "m1", "m2")
+		s := w.accept(broker.Accept{Mode: engine.ReceiveAndDelete})
+		held := make(chan struct{})
+		w.store.holds(held)
+		won := make(chan string)
+		go func() { won <- w.texts(s, 1, time.Hour) }()
+		synctest.Wait()
+		go func() {
+			if err := s.Close(w.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		w.store.holds(nil)
+		close(held)
+		if got := <-won; got != "[m1]" {
+			t.Fatalf("got %s", got)
+		}
+		if c := w.counts("q"); c != (engine.Counts{Active: 1}) {
+			t.Fatalf("there is %+v", c)
+		}
+	})
+}
+
+// Whoever holds a session when the store fails, or the broker ends, is told.
+func TestSessionsEndWithTheBroker(t *testing.T) {
+	in(t, func(w *world) {
+		s := w.accept(broker.Accept{Session: new("s")})
+		waits := make(chan error)
+		go func() {
+			_, err := w.AcceptSession(w.Context(), broker.Accept{Path: "q", Wait: time.Hour})
+			waits <- err
+		}()
+		synctest.Wait()
+		w.store.breaks(errors.New("the cable was pulled"), false)
+		if _, err := w.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{SessionID: "s"}}}, ""); err == nil {
+			t.Fatal("it was sent")
+		}
+		w.store.breaks(nil, false)
+		synctest.Wait()
+		<-s.Done()
+		if err := <-waits; !errors.Is(s.Err(), engine.ErrBusy) || !errors.Is(err, engine.ErrBusy) {
+			t.Fatalf("it is %v, who waits is told %v", s.Err(), err)
+		}
+		s = w.accept(broker.Accept{Session: new("s")}) // free again
+		receives := make(chan error)
+		go func() {
+			_, err := s.Receive(w.Context(), 1, time.Hour)
+			receives <- err
+		}()
+		synctest.Wait()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-receives; !errors.Is(err, engine.ErrClosed) || !errors.Is(s.Err(), engine.ErrClosed) {
+			t.Fatalf("got %v", err)
+		}
+		if err := s.Close(w.Context()); !errors.Is(err, engine.ErrClosed) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}

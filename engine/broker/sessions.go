@@ -1,0 +1,49 @@
+package broker
+
+import (
+	"context"
+
+	"mayfly/engine"
+)
+
+// Sessions lists ids as clients do (SES-12); changedSince zero means those with
+// messages.
+func (b *Broker) Sessions(ctx context.Context, p engine.Path, changedSince engine.Instant, skip, top int) ([]string, error) {
+	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]string, error) {
+		return ns.Sessions(now, p, changedSince, skip, top)
+	})
+}
+
+// PeekSession browses one session as a client does (PEEK-5).
+func (b *Broker) PeekSession(ctx context.Context, p engine.Path, id string, from engine.Seq, count int, client string) ([]engine.Row, error) {
+	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Row, error) {
+		return ns.PeekSession(now, p, id, from, count, client)
+	})
+}
+
+// BreakSession ends a session's lock as if it had run out now (OPS-6).
+func (b *Broker) BreakSession(ctx context.Context, p engine.Path, id, actor string) error {
+	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.BreakSession(now, p, id, actor) })
+}
+
+// SetStateFor sets a session's state whoever holds it; nil clears it.
+func (b *Broker) SetStateFor(ctx context.Context, p engine.Path, id string, state *string, actor string) error {
+	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
+		return ns.SetStateFor(now, p, id, state, actor)
+	})
+}
+
+// SessionRows lists sessions by their ids, from one on.
+func (r Reader) SessionRows(p engine.Path, from string, limit int) ([]engine.SessionRow, error) {
+	return r.ns.SessionRows(p, from, limit)
+}
+
+// SessionRow is one session's; not ok if nothing is known of it.
+func (r Reader) SessionRow(p engine.Path, id string) (row engine.SessionRow, ok bool, err error) {
+	return r.ns.SessionRow(p, id)
+}
+
+// StateOf is a session's state; not set if it has none.
+func (r Reader) StateOf(p engine.Path, id string) (state string, set bool, err error) {
+	return r.ns.StateOf(p, id)
+}
