@@ -222,7 +222,7 @@ func TestDeadLetters(t *testing.T) {
 			key := c.key(dead)
 			c.queue("closed", engine.Config{Status: engine.StatusSendDisabled})
 			c.queue("later", engine.Config{RequiresSession: true})
-			for to, kind := range map[engine.Path]error{"nowhere": engine.ErrNotFound, "closed": engine.ErrDisabled, "later": engine.ErrNotImplemented, dead: engine.ErrNotAllowed} {
+			for to, kind := range map[engine.Path]error{"nowhere": engine.ErrNotFound, "closed": engine.ErrDisabled, "later": engine.ErrNotAllowed, dead: engine.ErrNotAllowed} {
 				c.refused(kind, func() error { _, err := c.ns.Move(c.now, engine.Move{Key: key, To: to}, ""); return err })
 			}
 			d := c.receive(dead)

@@ -2,68 +2,11 @@ package engine_test
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"mayfly/engine"
 )
-
-// What is configured but not built answers "not implemented" (501), and says
-// what it is.
-func TestNotActiveYet(t *testing.T) {
-	receive := func(c *clocked, p engine.Path) error {
-		return c.ns.Attach(c.now, engine.Link{ID: 1, Path: p})
-	}
-	send := func(c *clocked, p engine.Path) error {
-		_, err := c.ns.Send(c.now, p, c.submissions(engine.Content{}), "")
-		return err
-	}
-	for _, tc := range []struct {
-		name                string
-		cfg                 engine.Config
-		sends, takes, deads bool
-	}{
-		{"RequiresSession", engine.Config{RequiresSession: true}, false, false, true},
-	} {
-		run(t, rules{tc.name: func(c *clocked) {
-			c.queue("other", engine.Config{})
-			c.queue("q", tc.cfg)
-			for _, step := range []struct {
-				ok bool
-				do func() error
-			}{
-				{tc.sends, func() error { return send(c, "q") }},
-				{tc.takes, func() error { return receive(c, "q") }},
-				{tc.deads, func() error { return receive(c, "q/$DeadLetterQueue") }},
-			} {
-				if step.ok {
-					c.must(step.do())
-					c.ns.Detach(c.now, 1, engine.ByClient)
-					c.step()
-					continue
-				}
-				c.refused(engine.ErrNotImplemented, func() error {
-					err := step.do()
-					if err == nil || !strings.Contains(err.Error(), tc.name) || !strings.Contains(err.Error(), "not active yet") {
-						c.Errorf("it says %v", err)
-					}
-					return err
-				})
-			}
-			c.equal(fmt.Sprint(c.state("q").NotActiveYet), "["+tc.name+"]")
-		}})
-	}
-	run(t, rules{"a subscription with sessions": func(c *clocked) {
-		c.topic("t", engine.Config{})
-		s := c.sub("t", "s", engine.Config{RequiresSession: true})
-		c.refused(engine.ErrNotImplemented, func() error { return send(c, "t") })
-		if err := receive(c, s); !errors.Is(err, engine.ErrNotImplemented) {
-			c.Errorf("receiving: %v", err)
-		}
-	}})
-}
 
 func TestAccessedTimes(t *testing.T) {
 	run(t, rules{

@@ -30,6 +30,8 @@ type Engine struct {
 	bodies    map[engine.Key]string
 	delivered map[string]engine.Delivery // by body, the latest
 	receivers map[string]engine.LinkID
+	granted   map[engine.LinkID]string // sessions
+	ended     map[engine.LinkID]error
 	open      map[engine.LinkID]bool
 	begun     map[string]engine.TxID // transactions that are open, by name
 	got       map[engine.LinkID][]engine.Delivery
@@ -43,7 +45,7 @@ func NewEngine() *Engine {
 	x := &Engine{
 		limits: engine.DefaultLimits(), now: engine.At(time.Date(2026, 7, 14, 12, 0, 0, 0, time.UTC)),
 		bodies: map[engine.Key]string{}, delivered: map[string]engine.Delivery{},
-		receivers: map[string]engine.LinkID{}, got: map[engine.LinkID][]engine.Delivery{},
+		receivers: map[string]engine.LinkID{}, granted: map[engine.LinkID]string{}, ended: map[engine.LinkID]error{}, got: map[engine.LinkID][]engine.Delivery{},
 	}
 	x.begin(1)
 	return x
@@ -78,6 +80,12 @@ func (x *Engine) Do(c Command) ([]string, error) {
 	case "got":
 		id := x.receivers[c.Arg(0)]
 		lines = x.received(id)
+	case "accept":
+		lines, err = x.accepted(err)
+	case "take":
+		if err == nil {
+			lines = x.taken(c)
+		}
 	}
 	return lines, word(err)
 }
@@ -96,8 +104,12 @@ func (x *Engine) turn() {
 		x.take(d)
 		x.got[d.Link] = append(x.got[d.Link], d)
 	}
+	for _, a := range fx.Accepted {
+		x.granted[a.Link] = a.ID
+	}
 	for _, l := range fx.Ended {
 		delete(x.open, l.ID)
+		x.ended[l.ID] = l.Err
 	}
 }
 
@@ -167,6 +179,8 @@ func (x *Engine) step(c Command) ([]string, error) {
 		return nil, x.pass(c.Arg(0))
 	case "operate":
 		return x.operate(c)
+	case "accept", "take", "leave", "renew-session", "state", "sessions", "break-session":
+		return x.session(c)
 	case "purge", "batch-delete":
 		return x.removeMany(c)
 	case "touch":
@@ -188,7 +202,7 @@ func (x *Engine) look(c Command) (lines []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		rows, err := x.ns.Peek(x.now, c.path(0), from, 250, actor)
+		rows, err := x.peek(c, from)
 		for _, r := range rows {
 			state := strings.ToLower(r.Message.State.String())
 			if r.Message.Locked() {
@@ -246,6 +260,9 @@ func (x *Engine) event(e engine.Event) string {
 	line := e.Kind.String() + " " + string(e.Path)
 	if e.Message.Key != 0 {
 		line += fmt.Sprintf(" #%d %s", e.Message.Seq, x.bodies[e.Message.Content])
+	}
+	if e.Session != "" {
+		line += " " + e.Session
 	}
 	if e.Count != 0 {
 		line += fmt.Sprintf(", %d messages", e.Count)
@@ -339,6 +356,8 @@ func (x *Engine) send(c Command) ([]string, error) {
 			case !never: // never is how a client says nothing (TTL-2)
 				content.TTL = d
 			}
+		case "session":
+			content.SessionID = text
 		case "size":
 			n, err := strconv.Atoi(text)
 			if err != nil {
@@ -420,7 +439,7 @@ func (x *Engine) fetch(c Command) (lines []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ds, err := x.ns.Fetch(x.now, c.path(0), seqs, mode, actor)
+	ds, err := x.fetched(c, seqs, mode)
 	for _, d := range ds {
 		x.take(d)
 		lines = append(lines, x.delivery(d))
@@ -437,7 +456,7 @@ func (x *Engine) settle(c Command) error {
 		_, err := x.ns.Renew(x.now, d.Token(), "", actor)
 		return err
 	}
-	s := engine.Settlement{Token: d.Token(), Client: actor, Reason: c.Options["reason"], Description: c.Options["description"]}
+	s := engine.Settlement{Token: d.Token(), Path: d.Path, Client: actor, Reason: c.Options["reason"], Description: c.Options["description"]}
 	for _, o := range []engine.Outcome{engine.Complete, engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release} {
 		if o.String() == c.Name {
 			s.Outcome = o
@@ -515,6 +534,7 @@ func word(err error) error {
 	}{
 		{engine.ErrNotFound, "not found"}, {engine.ErrExists, "exists"}, {engine.ErrDisabled, "disabled"}, {engine.ErrLockLost, "lock lost"},
 		{engine.ErrMessageNotFound, "message not found"}, {engine.ErrTooLarge, "too large"}, {engine.ErrQuota, "quota exceeded"}, {engine.ErrBusy, "busy"},
+		{engine.ErrSessionLockLost, "session lock lost"}, {engine.ErrSessionLocked, "session locked"}, {engine.ErrTimeout, "timeout"},
 		{engine.ErrDuplicate, "duplicate"}, {engine.ErrNotAllowed, "not allowed"}, {engine.ErrArgument, "wrong argument"}, {engine.ErrOutOfRange, "out of range"}, {engine.ErrNotImplemented, "not implemented"},
 		{engine.ErrTransaction, "no transaction"},
 	} {

@@ -29,21 +29,30 @@ import (
 //	update PATH PROPERTY=VALUE …          nothing; other properties stay
 //	delete PATH                           nothing
 //	rules PATH +NAME -NAME …              nothing; adds true rules, removes rules
-//	send PATH BODY … [ttl=10s] [in=5m] [id=ID] [size=1000] [via=PATH] [NAME=VALUE …]
+//	send PATH BODY … [ttl=10s] [in=5m] [id=ID] [session=ID] [size=1000] [via=PATH] [NAME=VALUE …]
 //	                                      the numbers; one batch; in schedules, id is the MessageId of
 //	                                      all of it, size makes bodies so many bytes long, other names
 //	                                      are properties
 //	receive PATH [n=3] [delete]           the messages, or "nothing"
-//	fetch PATH #NUMBER … [delete]         the messages
+//	fetch PATH #NUMBER … [delete] [by=NAME]
+//	                                      the messages; by the receiver of a session
 //	complete|abandon|defer|release|renew|dead-letter BODY [reason=…] [description=…] [NAME=VALUE …]
 //	                                      nothing; settles the latest delivery with this body
 //	transaction NAME                      nothing; send and the settlements take within=NAME
 //	commit|rollback NAME                  the numbers of what was sent in it, or nothing
-//	peek PATH [from=#NUMBER]              the messages
+//	peek PATH [from=#NUMBER] [session=ID] the messages
 //	cancel PATH #NUMBER …                 nothing
 //	open PATH as=NAME [credit=3]          nothing; a receiver that stays
 //	close NAME                            nothing
 //	got NAME                              the messages that it got since asked last
+//	accept PATH [ID] as=NAME [delete]     the session that the receiver has from now on; without an
+//	                                      ID the next one that there is
+//	take NAME [n=3]                       the messages that its receiver gets, or "nothing"
+//	leave NAME                            nothing; as a lost connection does, where close gives a session back
+//	renew-session NAME                    nothing
+//	state NAME [clear] [set=TEXT]         the state, or "none"
+//	sessions PATH [skip=1] [top=2]        the ids of those that have messages
+//	break-session PATH ID                 nothing
 //	counts PATH                           how many are in which state
 //	entities                              the paths there are
 //	events                                what happened since asked last
@@ -195,7 +204,7 @@ func (s *Scenario) Needs(what string) bool {
 // lags names the commands that show what has not been settled yet where there
 // is no sweeper (TTL-30): without one their answers are not compared.
 func lags(name string) bool {
-	return slices.Contains([]string{"counts", "peek", "events", "entities", "got"}, name)
+	return slices.Contains([]string{"counts", "peek", "events", "entities", "got", "sessions"}, name)
 }
 
 // Run takes the scenario through x and returns its text with what was shown in

@@ -1,0 +1,137 @@
+package enginetest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"mayfly/engine"
+)
+
+// session runs the commands about sessions.
+func (x *Engine) session(c Command) ([]string, error) {
+	id := x.receivers[c.Arg(0)]
+	switch c.Name {
+	case "accept":
+		return nil, x.accept(c)
+	case "take":
+		n := 1
+		if text := c.Options["n"]; text != "" {
+			var err error
+			if n, err = strconv.Atoi(text); err != nil {
+				return nil, fmt.Errorf("n: %w", err)
+			}
+		}
+		return nil, x.over(id, x.ns.Credit(x.now, id, n))
+	case "leave":
+		x.ns.Detach(x.now, id, engine.Lost)
+		delete(x.open, id)
+		return nil, nil
+	case "renew-session":
+		_, err := x.ns.RenewSession(x.now, id)
+		return nil, err
+	case "state":
+		return x.state(c, id)
+	case "break-session":
+		return nil, x.ns.BreakSession(x.now, c.path(0), c.Arg(1), actor)
+	default:
+		return x.list(c)
+	}
+}
+
+func (x *Engine) accept(c Command) error {
+	x.links++
+	l := engine.Link{ID: engine.LinkID(x.links), Path: c.path(0), Client: actor, NoWait: true, Session: engine.SessionRequest{Want: engine.NextSession}}
+	args := slices.DeleteFunc(slices.Clone(c.Args), func(a string) bool { return a == "delete" })
+	if len(args) < len(c.Args) {
+		l.Mode = engine.ReceiveAndDelete
+	}
+	if len(args) > 1 {
+		l.Session = engine.SessionRequest{Want: engine.NamedSession, ID: args[1]}
+	}
+	if err := x.ns.Attach(x.now, l); err != nil {
+		return err
+	}
+	x.open[l.ID] = true
+	x.receivers[c.Options["as"]] = l.ID
+	return nil
+}
+
+// accepted is what came of the accept just done. A place that had much to settle
+// first is come to in a later turn.
+func (x *Engine) accepted(err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	id := engine.LinkID(x.links)
+	for x.granted[id] == "" && x.open[id] && x.broken == nil {
+		x.turn()
+	}
+	if x.granted[id] != "" {
+		return []string{x.granted[id]}, nil
+	}
+	return nil, x.ended[id]
+}
+
+// taken is what the receiver of a session got; it wants no more after that.
+func (x *Engine) taken(c Command) []string {
+	id := x.receivers[c.Arg(0)]
+	for !x.ns.Drain(x.now, id) && x.broken == nil {
+		x.turn()
+	}
+	return x.received(id)
+}
+
+// over is err, or why the link of that id ended, which is known better.
+func (x *Engine) over(id engine.LinkID, err error) error {
+	if why := x.ended[id]; err != nil && why != nil {
+		return why
+	}
+	return err
+}
+
+func (x *Engine) state(c Command, id engine.LinkID) ([]string, error) {
+	text, sets := c.Options["set"]
+	switch {
+	case sets:
+		return nil, x.ns.SetSessionState(x.now, id, &text)
+	case c.Arg(1) == "clear":
+		return nil, x.ns.SetSessionState(x.now, id, nil)
+	}
+	text, set, err := x.ns.SessionState(x.now, id)
+	if err == nil && !set {
+		text = "none"
+	}
+	return []string{text}, err
+}
+
+func (x *Engine) list(c Command) ([]string, error) {
+	skip, top := 0, 100
+	for name, n := range map[string]*int{"skip": &skip, "top": &top} {
+		if text := c.Options[name]; text != "" {
+			var err error
+			if *n, err = strconv.Atoi(text); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	ids, err := x.ns.Sessions(x.now, c.path(0), 0, skip, top)
+	if err == nil && ids == nil {
+		ids = []string{"nothing"}
+	}
+	return ids, err
+}
+
+func (x *Engine) peek(c Command, from engine.Seq) ([]engine.Row, error) {
+	if id := c.Options["session"]; id != "" {
+		return x.ns.PeekSession(x.now, c.path(0), id, from, 250, actor)
+	}
+	return x.ns.Peek(x.now, c.path(0), from, 250, actor)
+}
+
+func (x *Engine) fetched(c Command, seqs []engine.Seq, mode engine.Mode) ([]engine.Delivery, error) {
+	if by := c.Options["by"]; by != "" {
+		return x.ns.FetchSession(x.now, x.receivers[by], seqs, mode)
+	}
+	return x.ns.Fetch(x.now, c.path(0), seqs, mode, actor)
+}
