@@ -9,14 +9,14 @@
 //	selector, Rulebook, Plan                 which rules select a message, found out beforehand where that is possible
 //	insert, put, drop                        the mutators that every step uses, with before-images
 //	Attach, Credit, Match                    receivers are state, because the rules ask for them
+//	session, SessionRequest                  messages that one receiver has at a time, under one lock (§12)
 //	Seen, saw, remember                      which MessageIds an entity has accepted lately
 //	Declare, SendIn, SettleIn, Discharge     several steps that are one, or none
 //	Sweep, NextDue                           what is due and nobody asks for; no rule but forwarding needs it
 //	forward, SendVia                         messages on their way from one entity to another
 //	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
 //
-// Rules carry the ids of the specification (TTL-5, DEF-9). Not here: sessions
-// (§12). What asks for them is refused with ErrNotImplemented and never ignored.
+// Rules carry the ids of the specification (TTL-5, DEF-9).
 //
 // # Invariants
 //
@@ -35,6 +35,13 @@
 //
 // INVARIANT: order, ready bits, lists apart, counts and bytes of a place are a
 // function of its messages; bytes are summed at the root entity.
+//
+// INVARIANT: where sessions are required, they are a function of the messages,
+// of locks and of states; one that has none of these is not there. A message that
+// is locked is so until the end of its session's lock.
+//
+// INVARIANT: available sessions stand in line, locked ones in a heap by their
+// ends, and all of them in the order of their ids.
 //
 // INVARIANT: a message has one alarm, where its terms want it, in the set of its
 // kind; after a change of terms, those not yet gone over may be elsewhere.
@@ -68,6 +75,10 @@
 // entity, those with credit at their entity and its topic.
 //
 // INVARIANT: a place with a ready message and a link with credit is hungry.
+//
+// INVARIANT: a link has the session that has it; one that waits for a session
+// stands in line once; and where a link could get a session or a message, the
+// place is hungry and the session is to be fed.
 //
 // INVARIANT: a place with something due, or to be forwarded, is in turn, or in the heap where its next
 // alarm wants it; an entity's idle alarm is never late.

@@ -108,7 +108,7 @@ func TestRefusals(t *testing.T) {
 		"send: too many":          {"POST", "/send/q", "[{}" + strings.Repeat(",{}", maxBatch) + "]", 400, "ArgumentOutOfRange", "at most 5000"},
 		"send: full":              {"POST", "/send/full", `{"body":"` + strings.Repeat("x", 800) + `"}`, 403, "QuotaExceeded", "The maximum entity size"},
 		"send: disabled":          {"POST", "/send/closed", `{}`, 403, "MessagingEntityDisabled", "disabled for Send"},
-		"send: not active yet":    {"POST", "/send/sessions", `{}`, 501, "NotSupported", "RequiresSession"},
+		"send: no session":        {"POST", "/send/sessions", `{}`, 400, "InvalidOperation", "The SessionId was not set on a message"},
 		"send: to dead letters":   {"POST", "/send/q/$DeadLetterQueue", `{}`, 400, "InvalidOperation", "cannot be sent to a dead-letter queue"},
 		"send: create what":       {"POST", "/send/q?create=topic", `{}`, 400, "Argument", "not 'topic'"},
 		"send: create badly":      {"POST", "/send/new?create=queue", `{"text":"x"}`, 400, "Argument", "Unknown field"},
@@ -185,7 +185,7 @@ func TestRefusedPropertyIsNamed(t *testing.T) {
 
 func TestProblemKnowsEveryKind(t *testing.T) {
 	for _, kind := range []error{
-		engine.ErrNotFound, engine.ErrExists, engine.ErrDisabled, engine.ErrLockLost, engine.ErrMessageNotFound, engine.ErrTooLarge, engine.ErrQuota,
+		engine.ErrNotFound, engine.ErrExists, engine.ErrDisabled, engine.ErrLockLost, engine.ErrSessionLockLost, engine.ErrSessionLocked, engine.ErrTimeout, engine.ErrMessageNotFound, engine.ErrTooLarge, engine.ErrQuota,
 		engine.ErrBusy, engine.ErrNotAllowed, engine.ErrArgument, engine.ErrOutOfRange, engine.ErrNotImplemented, engine.ErrClosed, engine.ErrChanged,
 	} {
 		if p := problem(kind); p.Status == http.StatusInternalServerError {

@@ -133,7 +133,7 @@ func FuzzTarget(f *testing.F) {
 
 func TestStatusKnowsEveryKind(t *testing.T) {
 	for _, kind := range []error{
-		engine.ErrNotFound, engine.ErrExists, engine.ErrDisabled, engine.ErrLockLost, engine.ErrMessageNotFound, engine.ErrTooLarge, engine.ErrQuota,
+		engine.ErrNotFound, engine.ErrExists, engine.ErrDisabled, engine.ErrLockLost, engine.ErrSessionLockLost, engine.ErrSessionLocked, engine.ErrTimeout, engine.ErrMessageNotFound, engine.ErrTooLarge, engine.ErrQuota,
 		engine.ErrBusy, engine.ErrNotAllowed, engine.ErrArgument, engine.ErrOutOfRange, engine.ErrNotImplemented, engine.ErrClosed, engine.ErrChanged,
 	} {
 		if code, _ := status(kind); code == http.StatusInternalServerError {

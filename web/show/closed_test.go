@@ -9,17 +9,17 @@ import (
 
 func TestTopicSaysWhatItsSubscriptionsWaitFor(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{RequiresSession: true})
-		w.create(engine.Topic, "fine", engine.Config{})
 		w.create(engine.Queue, "dead", engine.Config{})
+		w.create(engine.Topic, "prices", engine.Config{})
+		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{ForwardTo: "dead"})
+		w.create(engine.Topic, "fine", engine.Config{})
 		w.create(engine.Subscription, "fine/Subscriptions/eu", engine.Config{ForwardDeadLetteredMessagesTo: "dead"})
 		for url, want := range map[string]bool{
 			"/n/default/t/prices": true, "/n/default/topics": true, "/n/default/t/fine": false, "/n/default/topics?q=fine": false,
 		} {
 			doc := w.read(url)
 			badges := doc.Find("[data-slot=status], tr[data-key=prices] td:first-child, tr[data-key=prices] th").Text()
-			if got := strings.Contains(badges, "not active yet: RequiresSession"); got != want {
+			if got := strings.Contains(badges, "not active yet: ForwardTo"); got != want {
 				t.Errorf("%s: got %q", url, badges)
 			}
 		}
@@ -34,7 +34,7 @@ func TestNobodyIsAskedToSendInVain(t *testing.T) {
 		w.create(engine.Topic, "prices", engine.Config{Status: engine.StatusSendDisabled})
 		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		for url, closed := range map[string]bool{
-			"/n/default/q/open": false, "/n/default/q/sessions": true, "/n/default/q/off": true, "/n/default/t/prices/s/eu": true,
+			"/n/default/q/open": false, "/n/default/q/sessions": false, "/n/default/q/off": true, "/n/default/t/prices/s/eu": true,
 		} {
 			text := w.read(url).Find("[data-slot=empty]").Text()
 			if refused := strings.Contains(text, "sends are refused"); refused != closed || closed && strings.Contains(text, "Send") {

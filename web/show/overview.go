@@ -148,10 +148,11 @@ func (p *Pages) mostOfThem(ctx context.Context, next []engine.Row, of int, now e
 // StarterQueue is what a first start can be given to look at.
 const StarterQueue = "starter"
 
-// TakesSends tells whether e is a queue that a line for the shell may send to.
+// TakesSends tells whether e is a queue that a line for the shell may send to; it
+// names no session.
 func TakesSends(e engine.EntityState) bool {
 	s := e.Config.Status
-	return e.Kind == engine.Queue && len(e.NotActiveYet) == 0 && (s == engine.StatusActive || s == engine.StatusReceiveDisabled)
+	return e.Kind == engine.Queue && !e.Config.RequiresSession && len(e.NotActiveYet) == 0 && (s == engine.StatusActive || s == engine.StatusReceiveDisabled)
 }
 
 // connect is how to talk to the broker, with a line that sends to a queue; the

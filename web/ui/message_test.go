@@ -315,7 +315,7 @@ func TestBadMessages(t *testing.T) {
 			"property too long":       {"q/orders", property("string", strings.Repeat("a", 33<<10)), 422, 0},
 			"too large":               {"q/orders", []string{"body", strings.Repeat("a", 257<<10)}, 413, 0},
 			"sending is closed":       {"q/closed", []string{"body", "x"}, 409, 0},
-			"not active yet":          {"q/sessions", []string{"body", "x"}, 501, 0},
+			"no session":              {"q/sessions", []string{"body", "x"}, 409, 0},
 			"to a subscription":       {"t/prices/s/eu", []string{"body", "x"}, 409, 0},
 		} {
 			a := w.post("/n/default/"+tc.to+"/send", tc.pairs...)
