@@ -58,6 +58,8 @@ func boundaries() map[string]boundary {
 		"min-kilobytes":            {"2000", map[string]string{"max-kilobytes": "4096"}, setting("MaxMessageSizeInKilobytes", "2000"), setting("MaxMessageSizeInKilobytes", "1999"), outOfRange, 40000},
 		"max-kilobytes":            {"2000", nil, setting("MaxMessageSizeInKilobytes", "2000"), setting("MaxMessageSizeInKilobytes", "2001"), outOfRange, 40000},
 		"duplicate-ids":            {"3", nil, remembering(3), remembering(4), engine.ErrBusy, 50004},
+		"session-states":           {"2", nil, stating("a", "b"), stating("a", "b", "c"), quota, 40300},
+		"session-state-size":       {"10", nil, stating(xs(10)), stating(xs(11)), engine.ErrTooLarge, 40300},
 		"transaction-messages":     {"3", nil, transacting(3, 0), transacting(4, 0), quota, 40300},
 		"transaction-time":         {"10s", nil, transacting(1, 10*second-1*ms), transacting(1, 10*second), engine.ErrTransaction, 0},
 		"forward-hops":             {"2", nil, forwarding("a1", "a2", "a3"), forwarding("b1", "b2", "b3", "b4"), engine.ErrMessageNotFound, 0},
@@ -69,8 +71,6 @@ func boundaries() map[string]boundary {
 func elsewhere() map[string]string {
 	return map[string]string{
 		"peek-count": "it refuses nothing, PEEK-7",
-		// What these bound is not there.
-		"session-states": "SES", "session-state-size": "SES",
 	}
 }
 
@@ -149,6 +149,18 @@ func remembering(n int) func(*clocked) error {
 			batch = append(batch, engine.Content{MessageID: xs(i + 1)}, engine.Content{MessageID: xs(i + 1)})
 		}
 		_, err := c.trySend("seen", batch...)
+		return err
+	}
+}
+
+// stating has as many sessions have state as there are texts.
+func stating(texts ...string) func(*clocked) error {
+	return func(c *clocked) (err error) {
+		c.queue("stateful", sessionful)
+		for i, text := range texts {
+			c.must(err)
+			err = c.setState(c.hold("stateful", xs(i+1)), text)
+		}
 		return err
 	}
 }

@@ -126,7 +126,7 @@ func (ns *Namespace) admitMove(now Instant, m *message, from *holder, mv Move) (
 	case !to.Config.Status.sends():
 		return nil, refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Send operations.", to.Path)
 	case to.sessionful() && m.sessionID() == "": // MSG-9
-		return nil, refuse(ErrNotAllowed, "%s", NoSessionIDText)
+		return nil, refuseCode(ErrNotAllowed, 40301, "%s", NoSessionIDText)
 	}
 	if err := to.unready(); err != nil {
 		return nil, err

@@ -65,9 +65,9 @@ func withoutSession() *Extra {
 func (ns *Namespace) admitSession(now Instant, h *holder, want SessionRequest) error {
 	switch {
 	case h.sessions == nil && want.Want != NoSession:
-		return refuse(ErrNotAllowed, "%s", SessionReceiverText)
+		return refuseCode(ErrNotAllowed, 40301, "%s", SessionReceiverText)
 	case h.sessions != nil && want.Want == NoSession:
-		return refuse(ErrNotAllowed, "%s", PlainReceiverText)
+		return refuseCode(ErrNotAllowed, 40301, "%s", PlainReceiverText)
 	case want.Want != NamedSession:
 		return nil
 	}

@@ -71,10 +71,10 @@ func (c *clocked) next(p engine.Path) (l engine.LinkID, id string) {
 		if a, ok := c.granted(l); ok {
 			return l, a.ID
 		}
-		if err, ok := c.end(l); ok {
+		if e := c.end(l); e != nil {
 			c.open--
-			if !errors.Is(err, engine.ErrTimeout) || err.Error() != engine.NoSessionText {
-				c.Fatalf("asked for the next session, link %d ended with %v", l, err)
+			if !errors.Is(e.Err, engine.ErrTimeout) || e.Err.Error() != engine.NoSessionText {
+				c.Fatalf("asked for the next session, link %d ended with %v", l, e.Err)
 			}
 			return l, ""
 		}
@@ -90,13 +90,23 @@ func (c *clocked) granted(l engine.LinkID) (engine.SessionAccepted, bool) {
 	return c.given[i], true
 }
 
-// end is how a link was ended by the engine, if it was.
-func (c *clocked) end(l engine.LinkID) (error, bool) {
+// end is how a link was ended by the engine, nil if it was not.
+func (c *clocked) end(l engine.LinkID) *engine.LinkEnded {
 	i := slices.IndexFunc(c.ended, func(e engine.LinkEnded) bool { return e.ID == l })
 	if i < 0 {
-		return nil, false
+		return nil
 	}
-	return c.ended[i].Err, true
+	return &c.ended[i]
+}
+
+// wantEnded wants a link to have been ended because its session was lost.
+func (c *clocked) wantEnded(l engine.LinkID) {
+	c.Helper()
+	e := c.end(l)
+	if e == nil {
+		c.Fatalf("link %d goes on", l)
+	}
+	c.wantSessionLost(e.Err)
 }
 
 // take wants one message in a session.

@@ -44,7 +44,7 @@ func (ns *Namespace) admitState(h *holder, id string, state *string) error {
 		return refuseCode(ErrQuota, 40300, "'%s' has %d sessions with state, which is the most it may have.", h.path, n)
 	}
 	if n := int64(len(*state)); n > ns.limits.SessionStateSize {
-		return refuse(ErrTooLarge, "The state of the session has %d bytes; %d are allowed.", n, ns.limits.SessionStateSize)
+		return refuseCode(ErrTooLarge, 40300, "The state of the session has %d bytes; %d are allowed.", n, ns.limits.SessionStateSize)
 	}
 	return ns.full(h.entity, int64(len(*state))-had)
 }

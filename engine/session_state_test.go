@@ -168,8 +168,7 @@ func TestSessionOperators(t *testing.T) {
 			c.take(l)
 			c.must(c.ns.BreakSession(c.now, "q", "s", "operator"))
 			c.step()
-			err, _ := c.end(l)
-			c.wantSessionLost(err)
+			c.wantEnded(l)
 			c.equal(c.count("q", "m1"), uint32(1))
 			c.equal(c.count("q", "m2"), uint32(0))
 			last := c.events[len(c.events)-1]

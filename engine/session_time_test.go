@@ -69,9 +69,7 @@ func TestSessionLocks(t *testing.T) {
 			}
 			again, id := c.next("q")
 			c.equal(id, "s")
-			err, ended := c.end(l) // its receiver was told, by now
-			c.equal(ended, true)
-			c.wantSessionLost(err)
+			c.wantEnded(l)
 			c.equal(c.take(again).Message.DeliveryCount, uint32(1))
 			c.equal(c.take(again).Message.DeliveryCount, uint32(1))
 			c.equal(c.take(again).Message.DeliveryCount, uint32(0)) // nobody had it
@@ -86,12 +84,10 @@ func TestSessionLocks(t *testing.T) {
 			c.must(err)
 			c.at(2*minute - 2*ms)
 			c.sweep()
-			_, ended := c.end(l)
-			c.equal(ended, false)
+			c.equal(c.end(l) == nil, true)
 			c.at(2*minute - ms)
 			c.sweep()
-			err, _ = c.end(l)
-			c.wantSessionLost(err)
+			c.wantEnded(l)
 			c.equal(c.state("q").Sessions, engine.SessionCounts{}) // and nothing is left of it
 		},
 		"SES-6 credit": func(c *clocked) { // who waits in a session when it is lost
@@ -101,8 +97,7 @@ func TestSessionLocks(t *testing.T) {
 			c.at(minute)
 			c.say("q", "s", "m")
 			c.equal(len(c.delivered(l)), 0)
-			err, _ := c.end(l)
-			c.wantSessionLost(err)
+			c.wantEnded(l)
 			c.equal(c.about("q", "s"), engine.SessionRow{ID: "s", Active: 1, OldestAt: c.now, NextSeq: 1})
 		},
 		"SES-7": func(c *clocked) { // DC-3
@@ -117,8 +112,7 @@ func TestSessionLocks(t *testing.T) {
 				c.wantCounts("q", engine.Counts{Active: 2})
 				c.equal(c.count("q", "m1")+c.count("q", "m2"), uint32(0))
 				c.wantSessionLost(c.settle(d, engine.Complete))
-				_, ended := c.end(l)
-				c.equal(ended, false)
+				c.equal(c.end(l) == nil, true)
 			}
 			c.equal(fmt.Sprint(c.happened()[:2]), "[session-taken s receiver session-closed s receiver]")
 		},
@@ -279,8 +273,8 @@ func TestSessionLocks(t *testing.T) {
 			d := c.take(l)
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusReceiveDisabled })
 			for _, id := range []engine.LinkID{l, w} {
-				if err, ended := c.end(id); !ended || err == nil {
-					c.Errorf("link %d goes on: %v", id, err)
+				if e := c.end(id); e == nil || e.Err == nil {
+					c.Errorf("link %d goes on: %v", id, e)
 				}
 			}
 			c.refused(engine.ErrDisabled, func() error { return c.settle(d, engine.Complete) })
@@ -297,7 +291,7 @@ func TestSessionLocks(t *testing.T) {
 			c.must(c.setState(l, "kept"))
 			c.remove("q")
 			for _, id := range []engine.LinkID{l, w} {
-				if _, ended := c.end(id); !ended {
+				if c.end(id) == nil {
 					c.Errorf("link %d goes on", id)
 				}
 			}
