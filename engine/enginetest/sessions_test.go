@@ -22,7 +22,7 @@ func TestSessionsAreTheModel(t *testing.T) {
 		seed = time.Now().UnixNano()
 	}
 	if walks == 0 {
-		walks = 30
+		walks = 12
 	}
 	for i := range walks {
 		for _, sweeping := range []bool{true, false} {
