@@ -7,25 +7,6 @@ import (
 	"mayfly/engine"
 )
 
-func TestTopicSaysWhatItsSubscriptionsWaitFor(t *testing.T) {
-	within(t, func(w *world) {
-		w.create(engine.Queue, "dead", engine.Config{})
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{ForwardTo: "dead"})
-		w.create(engine.Topic, "fine", engine.Config{})
-		w.create(engine.Subscription, "fine/Subscriptions/eu", engine.Config{ForwardDeadLetteredMessagesTo: "dead"})
-		for url, want := range map[string]bool{
-			"/n/default/t/prices": true, "/n/default/topics": true, "/n/default/t/fine": false, "/n/default/topics?q=fine": false,
-		} {
-			doc := w.read(url)
-			badges := doc.Find("[data-slot=status], tr[data-key=prices] td:first-child, tr[data-key=prices] th").Text()
-			if got := strings.Contains(badges, "not active yet: ForwardTo"); got != want {
-				t.Errorf("%s: got %q", url, badges)
-			}
-		}
-	})
-}
-
 func TestNobodyIsAskedToSendInVain(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "open", engine.Config{})
