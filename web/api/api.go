@@ -80,13 +80,14 @@ import (
 type door struct {
 	broker *broker.Broker
 	room   *access.Room
+	holds  *holds
 	log    *slog.Logger
 }
 
 // Mount adds the API of b to g and returns what presents its errors. Large
 // requests wait for room. What went wrong inside is told to log.
 func Mount(g *echo.Group, b *broker.Broker, room *access.Room, log *slog.Logger) echo.HTTPErrorHandler {
-	d := &door{broker: b, room: room, log: log}
+	d := &door{broker: b, room: room, holds: &holds{}, log: log}
 	g.GET("/health", d.health)
 	g.GET("/entities", d.list)
 	g.POST("/entities", d.create)
@@ -98,6 +99,12 @@ func Mount(g *echo.Group, b *broker.Broker, room *access.Room, log *slog.Logger)
 	g.PUT("/rules/*", d.replaceRule)
 	g.DELETE("/rules/*", d.removeRule)
 	g.POST("/try/*", d.try)
+	g.GET("/sessions/*", d.sessions)
+	g.GET("/session/*", d.session)
+	g.PUT("/session/*", d.setState)
+	g.DELETE("/session/*", d.breakSession)
+	g.POST("/accept/*", d.accept)
+	g.DELETE("/accept/*", d.giveUp)
 	g.POST("/send/*", d.send)
 	g.GET("/peek/*", d.peek)
 	g.POST("/receive/*", d.receive)

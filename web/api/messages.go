@@ -45,6 +45,7 @@ type Receive struct {
 	Max             *int    `json:"max,omitempty"`  // 1 if absent
 	Wait            string  `json:"wait,omitempty"` // a duration; none if absent
 	SequenceNumbers []int64 `json:"sequenceNumbers,omitempty"`
+	Hold            string  `json:"hold,omitempty"` // of a session, see Hold; it has a mode of its own
 }
 
 // Settle is what POST /settle takes.
@@ -56,9 +57,10 @@ type Settle struct {
 	Properties  value.Properties `json:"properties,omitempty"`  // written over the message's own
 }
 
-// Renew is what POST /renew takes.
+// Renew is what POST /renew takes, one of the two.
 type Renew struct {
-	LockToken string `json:"lockToken"`
+	LockToken string `json:"lockToken,omitempty"`
+	Hold      string `json:"hold,omitempty"` // of a session: its lock and all its messages'
 }
 
 // Renewed is the answer of POST /renew.
@@ -244,12 +246,7 @@ func (d *door) receive(c echo.Context) error {
 		return err
 	}
 	in.Path, in.Client = p, client(r)
-	var got []broker.Received
-	if len(in.numbers) > 0 {
-		got, err = d.broker.Fetch(ctx, p, in.numbers, in.Mode, in.Client)
-	} else {
-		got, err = d.broker.Receive(ctx, in.Receive)
-	}
+	got, err := d.receiveFrom(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -269,7 +266,21 @@ func (d *door) receive(c echo.Context) error {
 
 type receiving struct {
 	broker.Receive
-	numbers []engine.Seq // of deferred messages, instead of the next ones
+	numbers []engine.Seq    // of deferred messages, instead of the next ones
+	session *broker.Session // to receive from; nil: from no session
+}
+
+func (d *door) receiveFrom(ctx context.Context, in receiving) ([]broker.Received, error) {
+	switch s := in.session; {
+	case s != nil && len(in.numbers) > 0:
+		return s.Fetch(ctx, in.numbers, in.Mode)
+	case s != nil:
+		return s.Receive(ctx, max(1, in.Max), in.Wait)
+	case len(in.numbers) > 0:
+		return d.broker.Fetch(ctx, in.Path, in.numbers, in.Mode, in.Client)
+	default:
+		return d.broker.Receive(ctx, in.Receive)
+	}
 }
 
 func (d *door) readReceive(r *http.Request) (out receiving, err error) {
@@ -281,12 +292,13 @@ func (d *door) readReceive(r *http.Request) (out receiving, err error) {
 	if err := decode(raw, &in); err != nil {
 		return out, err
 	}
-	switch in.Mode {
-	case "", "peek-lock":
-	case "receive-and-delete":
-		out.Mode = engine.ReceiveAndDelete
-	default:
-		return out, argument("The value for 'mode' is peek-lock or receive-and-delete, not '%s'.", cut(in.Mode))
+	if out.Mode, err = parseMode(in.Mode); err != nil {
+		return out, err
+	}
+	if in.Hold != "" {
+		if out.session, err = d.holds.session(in.Hold); err != nil {
+			return out, err
+		}
 	}
 	if in.Max != nil {
 		out.Max = *in.Max
@@ -297,17 +309,33 @@ func (d *door) readReceive(r *http.Request) (out receiving, err error) {
 	for _, n := range in.SequenceNumbers {
 		out.numbers = append(out.numbers, engine.Seq(n))
 	}
-	if in.Wait != "" {
-		wait, never, err := engine.ParseDuration(in.Wait)
-		if err != nil {
-			return out, argument("The value for 'wait' is not a duration: %v.", err)
-		}
-		if never || wait > longestWait {
-			return out, outOfRange("The value for 'wait' is at most %v, not '%s'.", longestWait, cut(in.Wait))
-		}
-		out.Wait = wait
+	out.Wait, err = parseWait(in.Wait)
+	return out, err
+}
+
+func parseMode(text string) (engine.Mode, error) {
+	switch text {
+	case "", "peek-lock":
+		return engine.PeekLock, nil
+	case "receive-and-delete":
+		return engine.ReceiveAndDelete, nil
+	default:
+		return 0, argument("The value for 'mode' is peek-lock or receive-and-delete, not '%s'.", cut(text))
 	}
-	return out, nil
+}
+
+func parseWait(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	wait, never, err := engine.ParseDuration(text)
+	if err != nil {
+		return 0, argument("The value for 'wait' is not a duration: %v.", err)
+	}
+	if never || wait > longestWait {
+		return 0, outOfRange("The value for 'wait' is at most %v, not '%s'.", longestWait, cut(text))
+	}
+	return wait, nil
 }
 
 // presentReceived returns once everything has left for the client, as far as

@@ -68,11 +68,14 @@ func (d *door) renew(c echo.Context) error {
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
+	r := c.Request()
+	if in.Hold != "" {
+		return d.renewSession(c, in)
+	}
 	token, err := engine.ParseLockToken(in.LockToken)
 	if err != nil {
 		return err
 	}
-	r := c.Request()
 	until, err := d.broker.Renew(r.Context(), token, "", client(r))
 	if err != nil {
 		return err

@@ -1,0 +1,301 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// Sessions is the answer of GET /sessions.
+type Sessions struct {
+	Sessions []Session `json:"sessions"`       // by id
+	Next     string    `json:"next,omitempty"` // the value for 'from' that goes on
+}
+
+// A Session is one of an entity's. State and StateBase64 are told by GET
+// /session alone; both are missing where no state is set.
+type Session struct {
+	ID             string     `json:"id"`
+	Active         int64      `json:"active"`
+	Locked         int64      `json:"locked"`
+	Deferred       int64      `json:"deferred"`
+	Holder         string     `json:"holder,omitempty"`      // who holds it, as far as known
+	LockedUntil    *time.Time `json:"lockedUntil,omitempty"` // missing: nobody holds it
+	StateSize      *int       `json:"stateSize,omitempty"`   // bytes; missing: no state is set
+	StateChangedAt *time.Time `json:"stateChangedAt,omitempty"`
+	SessionState
+}
+
+// A SessionState is what PUT /session takes: one of the two, or neither to clear
+// the state.
+type SessionState struct {
+	State       *string `json:"state,omitempty"`       // as text
+	StateBase64 *string `json:"stateBase64,omitempty"` // instead of State
+}
+
+// Accept is what POST /accept takes.
+type Accept struct {
+	Session *string `json:"session,omitempty"` // its id; missing: the next one that has messages
+	Mode    string  `json:"mode,omitempty"`    // as Receive's, for all that is received from it
+	Wait    string  `json:"wait,omitempty"`    // for the next one: a duration; none if absent
+}
+
+// A Hold is a session taken by POST /accept. It ends with DELETE /accept or when
+// its lock runs out; POST /renew puts that off.
+type Hold struct {
+	Hold        string    `json:"hold"` // for /receive, /renew and DELETE /accept
+	Session     string    `json:"session"`
+	LockedUntil time.Time `json:"lockedUntil"`
+}
+
+// holds are the sessions taken for clients that come and go. Safe for concurrent
+// use.
+type holds struct {
+	mu   sync.Mutex
+	held map[string]*broker.Session
+}
+
+// keep gives a session a name that nobody guesses, until it is over.
+func (h *holds) keep(s *broker.Session) string {
+	name := rand.Text()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.held == nil {
+		h.held = map[string]*broker.Session{}
+	}
+	h.held[name] = s
+	go func() { // ends with the session, which ends with its lock or with the broker
+		<-s.Done()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.held, name)
+	}()
+	return name
+}
+
+func (h *holds) session(name string) (*broker.Session, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := h.held[name]; s != nil {
+		return s, nil
+	}
+	return nil, &engine.Refusal{Kind: engine.ErrSessionLockLost, Text: "Nobody holds a session by that name: its lock has run out, or it was given back."}
+}
+
+func (d *door) sessions(c echo.Context) error {
+	p, err := d.path(c)
+	if err != nil {
+		return err
+	}
+	q, err := query(c, "from", "count")
+	if err != nil {
+		return err
+	}
+	count := 100
+	if q.Has("count") {
+		if count, err = strconv.Atoi(q.Get("count")); err != nil || count < 1 || count > maxSessions {
+			return outOfRange("The value for 'count' is a whole number from 1 to %d, not '%s'.", maxSessions, cut(q.Get("count")))
+		}
+	}
+	var rows []engine.SessionRow
+	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) (err error) {
+		rows, err = r.SessionRows(p, q.Get("from"), count+1)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	out := Sessions{Sessions: []Session{}}
+	for i, r := range rows {
+		if i == count {
+			out.Next = r.ID
+			break
+		}
+		out.Sessions = append(out.Sessions, presentSession(r))
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// maxSessions is how many are listed at once.
+const maxSessions = 1000
+
+func presentSession(r engine.SessionRow) Session {
+	out := Session{
+		ID: r.ID, Active: r.Active, Locked: r.Locked, Deferred: r.Deferred, Holder: r.Holder,
+		LockedUntil: moment(r.LockedUntil), StateChangedAt: moment(r.ChangedAt),
+	}
+	if r.StateSet {
+		out.StateSize = &r.StateSize
+	}
+	return out
+}
+
+// session is one, with its state. It is there for whoever asks (SES-1).
+func (d *door) session(c echo.Context) error {
+	p, id, err := d.sessionAsked(c)
+	if err != nil {
+		return err
+	}
+	return d.answerSession(c, p, id)
+}
+
+func (d *door) answerSession(c echo.Context, p engine.Path, id string) error {
+	out := Session{ID: id}
+	err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
+		row, ok, err := r.SessionRow(p, id)
+		if err != nil {
+			return err
+		}
+		if ok {
+			out = presentSession(row)
+		}
+		state, set, err := r.StateOf(p, id)
+		if err == nil && set {
+			out.SessionState = presentState(state)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+func presentState(state string) SessionState {
+	if utf8.ValidString(state) {
+		return SessionState{State: &state}
+	}
+	b := base64.StdEncoding.EncodeToString([]byte(state))
+	return SessionState{StateBase64: &b}
+}
+
+func (d *door) sessionAsked(c echo.Context) (engine.Path, string, error) {
+	p, err := d.path(c)
+	if err != nil {
+		return "", "", err
+	}
+	q, err := query(c, "id")
+	if err == nil && !q.Has("id") {
+		err = argument("Which session? Name it as in ?id=…")
+	}
+	return p, q.Get("id"), err
+}
+
+// setState sets or clears the state of a session, whoever holds it (OPS-11).
+func (d *door) setState(c echo.Context) error {
+	r := c.Request()
+	p, id, err := d.sessionAsked(c)
+	if err != nil {
+		return err
+	}
+	raw, err := readBody(r, 2*d.broker.Limits().SessionStateSize+smallBody)
+	if err != nil {
+		return err
+	}
+	var in SessionState
+	if err := decode(raw, &in); err != nil {
+		return err
+	}
+	state := in.State
+	if in.StateBase64 != nil {
+		b, err := base64.StdEncoding.DecodeString(*in.StateBase64)
+		if err != nil || state != nil {
+			return argument("A state is given as 'state' or as base64 in 'stateBase64', one of the two.")
+		}
+		text := string(b)
+		state = &text
+	}
+	if err := d.broker.SetStateFor(r.Context(), p, id, state, client(r)); err != nil {
+		return err
+	}
+	return d.answerSession(c, p, id)
+}
+
+// breakSession ends a session's lock as if it had run out.
+func (d *door) breakSession(c echo.Context) error {
+	p, id, err := d.sessionAsked(c)
+	if err != nil {
+		return err
+	}
+	if err := d.broker.BreakSession(c.Request().Context(), p, id, client(c.Request())); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// accept takes a session and keeps it for the client.
+func (d *door) accept(c echo.Context) error {
+	r := c.Request()
+	p, err := d.path(c)
+	if err == nil {
+		_, err = query(c)
+	}
+	if err != nil {
+		return err
+	}
+	raw, err := readBody(r, smallBody)
+	if err != nil {
+		return err
+	}
+	var in Accept
+	if err := decode(raw, &in); err != nil {
+		return err
+	}
+	mode, err := parseMode(in.Mode)
+	if err != nil {
+		return err
+	}
+	wait, err := parseWait(in.Wait)
+	if err != nil {
+		return err
+	}
+	s, err := d.broker.AcceptSession(r.Context(), broker.Accept{Path: p, Session: in.Session, Mode: mode, Wait: wait, Client: client(r)})
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusCreated, Hold{Hold: d.holds.keep(s), Session: s.ID(), LockedUntil: s.LockedUntil().Time()})
+}
+
+// giveUp gives a session back: what was not settled is free at once (SES-7).
+func (d *door) giveUp(c echo.Context) error {
+	_, err := d.path(c)
+	if err != nil {
+		return err
+	}
+	q, err := query(c, "hold")
+	if err != nil {
+		return err
+	}
+	s, err := d.holds.session(q.Get("hold"))
+	if err != nil {
+		return err
+	}
+	if err := s.Close(c.Request().Context()); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (d *door) renewSession(c echo.Context, in Renew) error {
+	if in.LockToken != "" {
+		return argument("What is renewed is 'lockToken' or 'hold', not both.")
+	}
+	s, err := d.holds.session(in.Hold)
+	if err != nil {
+		return err
+	}
+	until, err := s.Renew(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, Renewed{LockedUntil: until.Time()})
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+func TestSessions(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":true}}`, nil)
+	w.want(201, "POST", "/send/q", `[{"sessionId":"a","messageId":"a1"},{"sessionId":"b","messageId":"b1"},{"sessionId":"a","messageId":"a2"}]`, nil)
+	w.want(400, "POST", "/send/q", `{}`, nil)    // MSG-9
+	w.want(400, "POST", "/receive/q", `{}`, nil) // SES-13
+	var first, second Hold
+	w.want(201, "POST", "/accept/q", ``, &first)
+	w.want(409, "POST", "/accept/q", `{"session":"a"}`, nil)
+	w.want(201, "POST", "/accept/q", `{"wait":"1s"}`, &second)
+	w.want(408, "POST", "/accept/q", `{}`, nil)
+	if first.Session != "a" || second.Session != "b" || first.Hold == second.Hold {
+		t.Fatalf("got %+v and %+v", first, second)
+	}
+	var got Messages
+	w.want(200, "POST", "/receive/q", `{"hold":"`+first.Hold+`","max":10}`, &got)
+	if len(got.Messages) != 2 || got.Messages[0].MessageID != "a1" || got.Messages[1].SessionID != "a" {
+		t.Fatalf("got %+v", got)
+	}
+	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[0].LockToken+`","outcome":"complete"}`, nil)
+	var renewed Renewed
+	w.want(200, "POST", "/renew", `{"hold":"`+first.Hold+`"}`, &renewed)
+	w.want(400, "POST", "/renew", `{"hold":"`+first.Hold+`","lockToken":"x"}`, nil)
+
+	var all Sessions
+	w.want(200, "GET", "/sessions/q?count=1", "", &all)
+	if len(all.Sessions) != 1 || all.Sessions[0].ID != "a" || all.Sessions[0].Locked != 1 || all.Sessions[0].LockedUntil == nil || all.Next != "b" {
+		t.Errorf("got %+v", all)
+	}
+	w.want(200, "GET", "/sessions/q?from=b", "", &all)
+	if len(all.Sessions) != 1 || all.Sessions[0].ID != "b" || all.Sessions[0].Active != 1 {
+		t.Errorf("got %+v", all)
+	}
+
+	// Given back, what was not settled is there again, uncounted (SES-7).
+	w.want(204, "DELETE", "/accept/q?hold="+first.Hold, "", nil)
+	w.want(410, "DELETE", "/accept/q?hold="+first.Hold, "", nil)
+	w.want(410, "POST", "/receive/q", `{"hold":"`+first.Hold+`"}`, nil)
+	w.want(201, "POST", "/accept/q", `{"session":"a","mode":"receive-and-delete"}`, &first)
+	got = Messages{}
+	w.want(200, "POST", "/receive/q", `{"hold":"`+first.Hold+`"}`, &got)
+	if len(got.Messages) != 1 || got.Messages[0].MessageID != "a2" || got.Messages[0].DeliveryCount != 0 || got.Messages[0].LockToken != "" {
+		t.Errorf("got %+v", got)
+	}
+
+	// A lock broken by hand counts for what was held under it.
+	w.want(200, "POST", "/receive/q", `{"hold":"`+second.Hold+`"}`, nil)
+	w.want(204, "DELETE", "/session/q?id=b", "", nil)
+	w.eventually("the hold is over", func() bool {
+		a, _ := w.ask("POST", "/renew", `{"hold":"`+second.Hold+`"}`)
+		return a.StatusCode == 410
+	})
+	w.want(201, "POST", "/accept/q", `{"session":"b"}`, &second)
+	w.want(200, "POST", "/receive/q", `{"hold":"`+second.Hold+`"}`, &got)
+	if len(got.Messages) != 1 || got.Messages[0].DeliveryCount != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestSessionState(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":true}}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"plain"}`, nil)
+	const at = "/session/q?id=a%2Fb"
+	state := func() (s Session) {
+		w.Helper()
+		w.want(200, "GET", at, "", &s)
+		return s
+	}
+	if s := state(); s.ID != "a/b" || s.State != nil || s.StateSize != nil {
+		t.Errorf("got %+v", s)
+	}
+	w.want(200, "PUT", at, `{"state":"step 3"}`, nil)
+	if s := state(); *s.State != "step 3" || *s.StateSize != 6 || s.StateChangedAt == nil {
+		t.Errorf("got %+v", s)
+	}
+	w.want(200, "PUT", at, `{"stateBase64":"/wA="}`, nil)
+	if s := state(); s.State != nil || *s.StateBase64 != "/wA=" || *s.StateSize != 2 {
+		t.Errorf("got %+v", s)
+	}
+	w.want(200, "PUT", at, `{"state":""}`, nil) // empty is a state, too
+	if s := state(); s.State == nil || *s.StateSize != 0 {
+		t.Errorf("got %+v", s)
+	}
+	for body, want := range map[string]int{
+		`{"state":"x","stateBase64":"eA=="}`: 400, `{"stateBase64":"?"}`: 400, `{"stat":"x"}`: 400,
+		`{"state":"` + strings.Repeat("x", int(engine.DefaultLimits().SessionStateSize)+1) + `"}`: 413,
+	} {
+		w.want(want, "PUT", at, body, nil)
+	}
+	if s := state(); s.State == nil || *s.StateSize != 0 {
+		t.Errorf("a refused state was set: %+v", s)
+	}
+	w.want(200, "PUT", at, `{}`, nil)
+	if s := state(); s.State != nil || s.StateSize != nil {
+		t.Errorf("got %+v", s)
+	}
+	w.want(400, "GET", "/session/q", "", nil)
+	w.want(400, "GET", "/session/plain?id=x", "", nil)
+	w.want(400, "GET", "/sessions/plain", "", nil)
+	w.want(404, "GET", "/sessions/none", "", nil)
+	w.want(400, "GET", "/sessions/q?count=0", "", nil)
+}
