@@ -12,6 +12,17 @@
 //	POST   /receive/{path}                 take messages: {"mode":"peek-lock","max":1,"wait":"10s"}
 //	POST   /settle                         end a delivery: {"lockToken":"…","outcome":"complete"}; 204
 //	POST   /renew                          start a lock anew: {"lockToken":"…"}
+//	GET    /rules/{subscription}           its rules
+//	POST   /rules/{subscription}           one more: {"name":"dear","filter":"price > 10","action":"SET dear = TRUE"}; 201
+//	PUT    /rules/{subscription}           give a rule another filter and action
+//	DELETE /rules/{subscription}?name=N    204
+//	POST   /try/{topic or subscription}    what the rules make of a message that is not sent: {"message":{…}}
+//	GET    /sessions/{path}[?from=ID]      sessions, by id
+//	GET    /session/{path}?id=ID           one, with its state
+//	PUT    /session/{path}?id=ID           set its state: {"state":"…"}; {} clears it
+//	DELETE /session/{path}?id=ID           end its lock as if it had run out; 204
+//	POST   /accept/{path}                  take a session: {"session":"ID"}, or the next one: {"wait":"10s"}; 201
+//	DELETE /accept/{path}?hold=H           give it back; 204
 //	POST   /purge/{path}                   remove messages: {"states":["active"],"count":N}
 //	GET    /activity[?scope=all&count=100] what was done and what happened, newest first
 //
@@ -35,6 +46,10 @@
 //
 // With ?create=queue a missing queue is made before the message is sent, so
 // that a first try needs nothing else.
+//
+// A session is received from by what /accept answered: {"hold":"…"} given to
+// /receive and /renew. It is over when it is given back or when its lock has run
+// out (410).
 //
 // count, where it may be given, is the number of messages that whoever asks has
 // seen: if there is more than a tenth more by now, nothing happens (409).
