@@ -30,6 +30,14 @@ type Entity struct {
 	DeletesAt     *time.Time     `json:"deletesAt,omitempty"`    // if nobody uses it until then
 	NotActiveYet  []string       `json:"notActiveYet,omitempty"` // configured, but nothing this broker does yet
 	Rules         []Rule         `json:"rules,omitempty"`
+	Duplicates    *Duplicates    `json:"duplicates,omitempty"` // missing: they are not looked for
+	Sessions      *int           `json:"sessions,omitempty"`   // known ones; missing: there are none to be had
+}
+
+// Duplicates say what became of messages whose MessageId had been seen.
+type Duplicates struct {
+	Dropped    uint64 `json:"dropped"`    // since the entity was created
+	Remembered int    `json:"remembered"` // MessageIds that would be known again
 }
 
 // Counts are exact. Locked ones are in no other number.
@@ -70,6 +78,12 @@ func presentEntity(s engine.EntityState, l engine.Limits) Entity {
 	}
 	for _, p := range engine.Properties(s.Kind) {
 		out.Properties[p.Name] = presentProperty(p, s.Config)
+	}
+	if s.Config.RequiresDuplicateDetection {
+		out.Duplicates = &Duplicates{Dropped: s.Duplicates, Remembered: s.Seen}
+	}
+	if s.Config.RequiresSession {
+		out.Sessions = &s.Sessions.Known
 	}
 	for _, r := range s.Rules {
 		out.Rules = append(out.Rules, presentRule(r, l))

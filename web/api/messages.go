@@ -30,7 +30,7 @@ const (
 
 // Sent is the answer of POST /send.
 type Sent struct {
-	SequenceNumbers []int64 `json:"sequenceNumbers"` // in the order sent; of a scheduled one, to cancel it by
+	SequenceNumbers []int64 `json:"sequenceNumbers"` // in the order sent; of a scheduled one, to cancel it by; 0 for a duplicate, which was dropped
 }
 
 // Messages is the answer of GET /peek and POST /receive.

@@ -111,3 +111,21 @@ func TestSessionState(t *testing.T) {
 	w.want(404, "GET", "/sessions/none", "", nil)
 	w.want(400, "GET", "/sessions/q?count=0", "", nil)
 }
+
+func TestDuplicatesTold(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresDuplicateDetection":true}}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"s","properties":{"RequiresSession":true}}`, nil)
+	w.want(201, "POST", "/send/s", `{"sessionId":"a"}`, nil)
+	var sent Sent
+	w.want(201, "POST", "/send/q", `[{"messageId":"a"},{"messageId":"b"},{"messageId":"a"}]`, &sent)
+	if len(sent.SequenceNumbers) != 3 || sent.SequenceNumbers[2] != 0 {
+		t.Errorf("the numbers are %v; a duplicate has none", sent.SequenceNumbers)
+	}
+	if e := w.entity("q"); e.Duplicates == nil || *e.Duplicates != (Duplicates{Dropped: 1, Remembered: 2}) || e.Sessions != nil {
+		t.Errorf("got %+v", e.Duplicates)
+	}
+	if e := w.entity("s"); e.Duplicates != nil || e.Sessions == nil || *e.Sessions != 1 {
+		t.Errorf("got %+v", e)
+	}
+}
