@@ -21,6 +21,11 @@ func TestParse(t *testing.T) {
 		"/n/default/t/s/s/s":                 {Kind: show.Entity, Entity: engine.Subscription, Path: "s/Subscriptions/s"},
 		"/n/default/t/p/new":                 {Kind: show.Entity, Entity: engine.Topic, Path: "p", Do: "new"},
 		"/n/default/t/p/s/eu/rules/add":      {Kind: show.Entity, Entity: engine.Subscription, Path: "p/Subscriptions/eu", Do: "rules/add"},
+		"/n/default/t/p/s/eu/rules/new":      {Kind: show.Entity, Entity: engine.Subscription, Path: "p/Subscriptions/eu", Do: "rules/new"},
+		"/n/default/t/p/s/eu/rules/edit":     {Kind: show.Entity, Entity: engine.Subscription, Path: "p/Subscriptions/eu", Do: "rules/edit"},
+		"/n/default/t/p/s/eu/rules/try":      {Kind: show.Entity, Entity: engine.Subscription, Path: "p/Subscriptions/eu", Do: "rules/try"},
+		"/n/default/lab?topic=p&from=7":      {Kind: show.Lab},
+		"/n/default/lab/new?key=1&key=2":     {Kind: show.Lab, Do: "new"},
 		"/n/default/q/a/bulk/dead-letter":    {Kind: show.Entity, Entity: engine.Queue, Path: "a", Do: "bulk/dead-letter"},
 		"/n/default/m/1099511627777":         {Kind: show.Message, Key: 1099511627777},
 		"/n/default/m/7/resubmit-copy":       {Kind: show.Message, Key: 7, Do: "resubmit-copy"},
@@ -40,7 +45,7 @@ func TestParse(t *testing.T) {
 		"", "/", "/n", "/n/", "/x/default", "/n/default/", "/n/default//q", "/n/default/q", "/n/default/q/", "/n/default/q/a b%", "/n/default/q/%2Fa",
 		"/n/default/q/a/b", "/n/default/q/a/s/b", "/n/default/t/a/s", "/n/default/t/a/s/b%2Fc", "/n/default/q/a%2FSubscriptions%2Fb",
 		"/n/default/q/a%2F$DeadLetterQueue", "/n/default/m", "/n/default/m/0", "/n/default/m/-1", "/n/default/m/007", "/n/default/m/18446744073709551616",
-		"/n/default/tombstones/1-1", "/n/default/tombstones/42/restore", "/n/default/tombstones/0-42/restore", "/n/default/tombstones/7-042/restore", "/n/default/tombstones/7-42-1/restore", "/n/default/activity/import", "/n/default/expirations/new", "http://evil.example/n/default", "//evil.example/n/default", "n/default",
+		"/n/default/tombstones/1-1", "/n/default/tombstones/42/restore", "/n/default/tombstones/0-42/restore", "/n/default/tombstones/7-042/restore", "/n/default/tombstones/7-42-1/restore", "/n/default/activity/import", "/n/default/lab/old", "/n/default/lab/new/new", "/n/default/t/p/s/eu/rules", "/n/default/t/p/s/eu/rules/", "/n/default/expirations/new", "http://evil.example/n/default", "//evil.example/n/default", "n/default",
 	} {
 		if p, err := show.Parse(raw, limits); !errors.Is(err, show.ErrNoPage) {
 			t.Errorf("%q is read as %+v, %v", raw, p, err)
@@ -56,6 +61,8 @@ func FuzzParse(f *testing.F) {
 	f.Add("/n/d%2Ff/m/7/extend?by=1m&by=2m&lock=%00")
 	f.Add("/n/default/tombstones/7-42/restore")
 	f.Add("/n/default/activity/export?format=csv&scope=all&before=1-2-3")
+	f.Add("/n/default/lab/new?key=1&key=1&key=x&topic=%00")
+	f.Add("/n/default/t/a%2Fb/s/c/rules/try?rule=%24Default&from=7")
 	f.Add("/n/%C3%A9/q/a~b.c?tab=dead-letter&reason=%22")
 	limits := engine.DefaultLimits()
 	f.Fuzz(func(t *testing.T, raw string) {

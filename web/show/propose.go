@@ -108,7 +108,7 @@ func shared(all []engine.Content) *filter.Correlation {
 	for _, q := range seen[0].Properties {
 		_, twice := c.Properties.LookupFold(q.Name)
 		one := filter.Correlation{Properties: value.Properties{q}}
-		if !twice && q.Name != "" && q.Value.Kind() != value.Null && oneLine(q.Name) && oneLine(q.Value.Text()) && len(c.Properties) < MostRows-len(page.Correlated()) && holds(one) {
+		if !twice && q.Name != "" && oneLine(q.Name) && oneLine(q.Value.Text()) && len(c.Properties) < MostRows-len(page.Correlated()) && holds(one) {
 			c.Properties = append(c.Properties, q)
 		}
 	}

@@ -108,3 +108,32 @@ func TestPills(t *testing.T) {
 		}
 	}
 }
+
+func TestStraysAreBounded(t *testing.T) {
+	var s strays
+	at := func(k int, size int) stray {
+		return stray{key: engine.Key(k), content: engine.Packed(make([]byte, size))}
+	}
+	for i := range 3 * straysMost {
+		s.add(at(i+1, 1))
+		s.add(at(i+1, 1)) // told twice
+	}
+	if len(s.kept) != straysMost || s.bytes != straysMost || s.all != 6*straysMost || s.kept[0].key != 2*straysMost+1 {
+		t.Errorf("%d messages of %d bytes are kept, from %d on", len(s.kept), s.bytes, s.kept[0].key)
+	}
+	for i := range 50 {
+		s.add(at(1000+i, 60<<10))
+	}
+	if s.bytes > straysBytes || s.kept[len(s.kept)-1].key != 1049 {
+		t.Errorf("%d messages of %d bytes are kept", len(s.kept), s.bytes)
+	}
+	s.add(stray{key: 7})
+	if n := s.all; s.of(7) != nil || n != 6*straysMost+51 {
+		t.Errorf("a message of which nothing is known is kept, or not counted: %d", n)
+	}
+	kept := len(s.kept)
+	s.older([]engine.PastEvent{{Event: engine.Event{Message: engine.Message{Key: 5}, Content: "x"}}, {Event: engine.Event{Message: engine.Message{Key: 6}}}})
+	if s.kept[0].key != 5 || len(s.kept) != kept+1 || s.all != 6*straysMost+53 {
+		t.Errorf("with older ones, there are %d of %d, from %d on", len(s.kept), s.all, s.kept[0].key)
+	}
+}

@@ -21,7 +21,7 @@ type stray struct {
 	key     engine.Key
 	at      engine.Instant
 	topic   engine.Path
-	content engine.Packed // without a body
+	content engine.Packed // without a body; of a message that the history told of, what fitted there
 }
 
 func strayOf(e engine.Event) stray {
@@ -38,7 +38,7 @@ type strays struct {
 
 func (s *strays) add(one stray) {
 	s.all++
-	if one.content == "" || s.of(one.key) != nil { // its headers were too large to be remembered, or it is told twice
+	if one.content == "" || s.of(one.key) != nil { // nothing of it was remembered, or it is told twice
 		return
 	}
 	s.kept, s.bytes = append(s.kept, one), s.bytes+len(one.content)

@@ -211,3 +211,12 @@ func (w *world) rowsOf(path engine.Path) (rows []engine.Row) {
 	}))
 	return rows
 }
+
+func (w *world) stateOf(path engine.Path) (e engine.EntityState) {
+	w.Helper()
+	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
+		e, err = r.State(path)
+		return err
+	}))
+	return e
+}

@@ -1,0 +1,113 @@
+package show_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+	"mayfly/storage/memory"
+	"mayfly/views/component"
+	"mayfly/views/page"
+)
+
+// A rule that the broker would refuse now, since an older version stored it, is
+// marked, with what is wrong; one that it still keeps to only says so.
+func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
+	w := &world{}
+	spoil := engine.HolderID(0)
+	w.wrap = func(s *memory.Store) engine.Store {
+		if spoil != 0 {
+			at := engine.Instant(1_700_000_000_000)
+			if err := s.Commit(t.Context(), &engine.Batch{Rules: []engine.Rule{
+				{Subscription: spoil, Name: "broken", Filter: engine.Filter{Kind: engine.SQLFilter, Text: "amount >> 1"}, CreatedAt: at},
+				{Subscription: spoil, Name: "empty", Filter: engine.Filter{Kind: engine.CorrelationFilter, Text: "{}"}, CreatedAt: at},
+				{Subscription: spoil, Name: "long", Filter: engine.Filter{Kind: engine.SQLFilter, Text: strings.Repeat(" ", 1024) + "a = 1"}, CreatedAt: at},
+				{Subscription: spoil, Name: "odd", Filter: engine.Filter{Kind: 99, Text: "?"}, CreatedAt: at},
+				{Subscription: spoil, Name: "lines", Filter: engine.Filter{Kind: engine.CorrelationFilter, Text: `{"Label":"a\nb"}`}, CreatedAt: at},
+			}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	inside(t, w, func(w *world) {
+		w.create(engine.Topic, "prices", engine.Config{})
+		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+		e := w.stateOf("prices/Subscriptions/eu")
+		spoil = e.ID
+		w.restart()
+		got := map[string]string{}
+		m := as[page.Entity](w, "/n/default/t/prices/s/eu?tab=rules")
+		for _, r := range m.Rules {
+			got[r.Name] = r.Wrong
+			if (r.Name == "$Default") == (r.Wrong != "") && r.Name != "lines" {
+				w.Errorf("%s is wrong: %q", r.Name, r.Wrong)
+			}
+		}
+		if len(m.Rules) != 6 || m.NewRule == "" || m.Lab == "" {
+			t.Errorf("the tab is %+v", m.Rules)
+		}
+		w.said("broken", got["broken"], "The filter of rule 'broken' is not valid: At character 9 stands >, where a value was expected. It selects nothing.")
+		w.said("long", got["long"], "The filter of rule 'long' is not valid: it has 1029 characters; 1024 are allowed.")
+		for _, name := range []string{"broken", "empty", "long", "odd", "lines"} {
+			w.sound("/n/default/t/prices/s/eu/rules/edit?rule=" + name)
+		}
+		w.sound("/n/default/t/prices/s/eu?tab=rules")
+		form := as[page.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=broken")
+		if want := (component.Fault{Text: "amount >> 1", At: 8, Found: ">", Want: "a value"}); form.Rule.SQLFault != want {
+			t.Errorf("the fault is %+v", form.Rule.SQLFault)
+		}
+		if c := as[page.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=lines").Rule.Conditions; len(c) != 1 || !strings.Contains(c[0].Error, "line breaks") {
+			t.Errorf("its conditions are %+v", c)
+		}
+		w.send("prices", engine.Content{Subject: "price"})
+		lab := as[page.Lab](w, "/n/default/lab?from="+as[page.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Key)
+		if o := lab.Outcome; o.Takers != 1 || o.Copies != 1 || len(o.Subscriptions[0].Rules) != 6 || o.Subscriptions[0].Rules[1].Result != component.Failed {
+			t.Errorf("in the lab it is %+v", o)
+		}
+	})
+}
+
+// A message that no subscription took has a page that says so, for as long as
+// it is remembered (FILT-6).
+func TestStoryOfAnUnmatchedMessage(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Topic, "prices", engine.Config{})
+		w.send("prices", engine.Content{Subject: "at once", MessageID: "m-1", Properties: value.Properties{{Name: "tier", Value: value.OfInt(3)}}},
+			engine.Content{Subject: "later", ScheduledFor: w.now().Add(time.Minute)})
+		w.pass(2 * time.Minute)
+		look := func() {
+			lab := as[page.Lab](w, "/n/default/lab")
+			if len(lab.Stray) != 2 || lab.StrayAll != 2 || lab.Stray[0].Subject != "later" || lab.Stray[1].Topic.Href != "/n/default/t/prices" {
+				w.Fatalf("the tray is %+v", lab.Stray)
+			}
+			for i, want := range []string{
+				"Matched no subscription (accepted by prices and discarded)",
+				"Matched no subscription (accepted by prices and discarded · by test)",
+			} {
+				m := as[page.Message](w, "/n/default/m/"+lab.Stray[i].Key)
+				var lines []string
+				for _, e := range m.Life {
+					lines = append(lines, e.Title+" ("+text(e.Detail)+")")
+				}
+				w.said("its life", strings.Join(lines, "; "), want)
+				w.said("its end", m.Ended.Title, "Matched no subscription")
+				if m.In != (page.Place{Kind: page.Topic, Name: "prices", Href: "/n/default/t/prices"}) || m.Bare || m.Lab != "/n/default/lab?from="+lab.Stray[i].Key {
+					w.Errorf("its page is %+v", m)
+				}
+				w.sound("/n/default/m/" + lab.Stray[i].Key)
+			}
+			m := as[page.Message](w, "/n/default/m/"+lab.Stray[1].Key)
+			if m.ID != "m-1" || len(m.Application) != 1 {
+				w.Errorf("its properties are %+v", m.Application)
+			}
+			w.sound("/n/default/lab?from=" + lab.Stray[1].Key)
+		}
+		look()
+		w.pass(2 * time.Second)
+		w.restart()
+		look()
+	})
+}
