@@ -18,6 +18,7 @@ func TestTextIsCutAtItsClauses(t *testing.T) {
 		"between, and at the end":    {[]Clause{{From: 8, To: 9}, {From: 13, To: 14}}, []string{"订=1 AND ", "1:b", " OR ", "2:c"}},
 		"in any order":               {[]Clause{{From: 8, To: 9}, {From: 0, To: 3}}, []string{"2:订=1", " AND ", "1:b", " OR c"}},
 		"one within another is left": {[]Clause{{From: 0, To: 9}, {From: 8, To: 9}}, []string{"1:订=1 AND b", " OR c"}},
+		"one across another is left": {[]Clause{{From: 0, To: 9}, {From: 8, To: 12}}, []string{"1:订=1 AND b", " OR c"}},
 		"beyond the end is left":     {[]Clause{{From: 8, To: 15}}, []string{text}},
 		"of no text":                 {[]Clause{{}, {Text: "sys.Label = 'a'"}}, []string{text}},
 		"turned round is left":       {[]Clause{{From: 9, To: 8}}, []string{text}},
