@@ -10,6 +10,14 @@ import (
 
 func (c *clocked) key(p engine.Path) engine.Key { c.Helper(); return c.row(p).Message.Key }
 
+// scheduled puts a message into p that waits for its time.
+func (c *clocked) scheduled(p engine.Path) engine.Key {
+	c.Helper()
+	c.send(p, engine.Content{ScheduledFor: c.now.Add(hour)})
+	rows := c.rows(p)
+	return rows[len(rows)-1].Message.Key
+}
+
 // move is an operator's move.
 func (c *clocked) move(m engine.Move) engine.Seq {
 	c.Helper()
@@ -38,6 +46,7 @@ func TestDeadLetters(t *testing.T) {
 				_, err := c.ns.Browse(engine.Browse{Path: p})
 				c.must(err)
 				c.refused(engine.ErrNotAllowed, func() error { return c.ns.Delete(c.now, p, "") })
+				c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.Update(c.now, p, engine.Config{MaxDeliveryCount: 1}, ""); return err })
 				c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.Create(c.now, engine.Queue, p, engine.Config{}, ""); return err })
 			}
 			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.Browse(engine.Browse{Path: "t/$DeadLetterQueue"}); return err })
@@ -122,7 +131,12 @@ func TestDeadLetters(t *testing.T) {
 		},
 		"DLQ-9": func(c *clocked) {
 			died(c, "m")
-			c.equal(c.row(dead).Message.Extra.Source, "")
+			c.equal(c.receive(dead).Message.Extra.Source, "")
+			c.topic("t", engine.Config{})
+			s := c.sub("t", "s", engine.Config{})
+			c.sends("t", "m")
+			c.kill(c.receive(s), "", "")
+			c.equal(c.receive(s.DeadLetter()).Message.Extra.Source, "")
 		},
 		"DLQ-10": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -155,22 +169,54 @@ func TestDeadLetters(t *testing.T) {
 			c.sends("q", "m")
 		},
 		"DLQ-12": func(c *clocked) {
-			died(c, "a", "b", "c")
+			died(c, "a", "b")
+			c.wantCounts("q", engine.Counts{DeadLetter: 2})
 			c.receive(dead)
+			c.wantCounts("q", engine.Counts{DeadLetter: 2, DeadLocked: 1})
 			c.setAside(c.receive(dead))
-			c.wantCounts("q", engine.Counts{DeadLetter: 3, DeadLocked: 1})
+			c.wantCounts("q", engine.Counts{DeadLetter: 2, DeadLocked: 1})
+		},
+		"DLQ-20 crash": func(c *clocked) { // an operator's is one step: before and after it there is exactly one
+			died(c, "m")
+			for _, stored := range []bool{false, true} {
+				_, err := c.ns.Move(c.now, engine.Move{Key: c.key(dead)}, "")
+				c.must(err)
+				if stored {
+					c.step()
+				} else {
+					c.ns.Flush(c.now, true) // on its way to the store, where it does not arrive
+				}
+				c.restart()
+				c.wantCounts("q", map[bool]engine.Counts{false: {DeadLetter: 1}, true: {Active: 1}}[stored])
+				c.equal(len(c.store.messages), 1)
+			}
 		},
 		"DLQ-20, DLQ-23": func(c *clocked) { // by hand: receive, send a copy, complete
 			died(c, "m")
 			d := c.receive(dead)
 			content, err := d.Content.Content()
 			c.must(err)
-			c.send("q", content)
+			c.equal(c.send("q", content), engine.Seq(2))
 			c.wantCounts("q", engine.Counts{Active: 1, DeadLetter: 1, DeadLocked: 1})
 			c.complete(d)
 			c.wantCounts("q", engine.Counts{Active: 1})
 		},
-		"DLQ-21": func(c *clocked) { // to the topic: to all its subscriptions
+		"DLQ-21 by hand": func(c *clocked) {
+			c.topic("t", engine.Config{})
+			s, u := c.sub("t", "s", engine.Config{}), c.sub("t", "u", engine.Config{})
+			c.sends("t", "m")
+			c.grab(u)
+			c.kill(c.receive(s), "", "")
+			d := c.receive(s.DeadLetter())
+			content, err := d.Content.Content()
+			c.must(err)
+			c.send("t", content)
+			c.complete(d)
+			c.wantIDs(s, "m")
+			c.wantIDs(u, "m")
+			c.wantCounts(s, engine.Counts{Active: 1})
+		},
+		"DLQ-21, OPS-1 to the topic": func(c *clocked) { // to all its subscriptions
 			c.topic("t", engine.Config{})
 			s, u := c.sub("t", "s", engine.Config{}), c.sub("t", "u", engine.Config{})
 			c.sends("t", "m")
@@ -204,8 +250,13 @@ func TestDeadLetters(t *testing.T) {
 			c.equal(content.MessageID, "m")
 			props := d.Message.Properties(content)
 			c.equal(len(props), 2)
-			if _, ok := props.Lookup("DeadLetterReason"); ok {
-				c.Error("it still has a reason")
+			for _, name := range []string{"DeadLetterReason", "DeadLetterErrorDescription"} {
+				if _, ok := props.Lookup(name); ok {
+					c.Errorf("it still has a %s", name)
+				}
+			}
+			if x := d.Message.Extra; x != nil && x.Source != "" {
+				c.Errorf("it still has the source %q", x.Source)
 			}
 		},
 		"OPS-1 subscription": func(c *clocked) { // back to that subscription alone
@@ -286,6 +337,9 @@ func TestDeadLetters(t *testing.T) {
 			d := c.receive("other")
 			c.equal(d.Content.MessageID(), "deferred")
 			c.equal(d.Message.DeliveryCount, uint32(0))
+			for _, key := range []engine.Key{d.Message.Key, c.scheduled("other")} { // it is locked now
+				c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.Move(c.now, engine.Move{Key: key, To: "q"}, ""); return err })
+			}
 		},
 	})
 	for _, p := range []string{"q", "t/Subscriptions/s"} {

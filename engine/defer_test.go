@@ -16,14 +16,20 @@ func TestDeferral(t *testing.T) {
 			c.wantLockLost(c.settle(d, engine.Defer))
 			c.setAside(c.receive("q"))
 			c.wantCounts("q", engine.Counts{Deferred: 1})
+			c.equal(c.row("q").Message.State, engine.Deferred)
+			c.equal(c.row("q").Message.Locked(), false)
 		},
 		"DEF-2": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
-			c.setAside(c.receive("q"))
+			link := c.attach("q", 1)
+			c.must(c.settle(c.inbox[0], engine.Defer))
+			c.must(c.ns.Credit(c.now, link, 1))
+			c.step()
 			c.nothing("q")
 			c.pass(hour)
 			c.nothing("q")
+			c.equal(len(c.delivered(link)), 1) // nor to one that waits
 		},
 		"DEF-3, DEF-4, DEF-15": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -33,6 +39,11 @@ func TestDeferral(t *testing.T) {
 			rows, err := c.ns.Peek(c.now, "q", 1, 10, "")
 			c.must(err)
 			c.equal(len(rows) == 2 && rows[0].Message.State == engine.Deferred && rows[0].Message.Seq == 1, true)
+			d := c.fetch("q", rows[0].Message.Seq) // the number that was lost
+			c.equal(d.Content.MessageID(), "a")
+			c.equal(d.Message.Seq, engine.Seq(1))
+			c.abandon(d)
+			c.equal(c.rows("q")[0].Message.Seq, engine.Seq(1))
 		},
 		"DEF-5": func(c *clocked) { // by whoever knows the number
 			c.queue("q", engine.Config{})
@@ -130,10 +141,16 @@ func TestDeferral(t *testing.T) {
 		"DEF-11": func(c *clocked) {
 			c.queue("q", keeping)
 			c.send("q", engine.Content{TTL: minute})
+			c.send("q", engine.Content{TTL: minute})
 			c.at(30 * second)
-			seq := c.setAside(c.receive("q"))
+			seq, other := c.setAside(c.receive("q")), c.setAside(c.receive("q"))
+			c.at(minute - ms)
+			c.release(c.fetch("q", other))
+			c.at(minute)
+			c.unfetchable("q", other)
 			c.at(61 * second)
 			c.unfetchable("q", seq)
+			c.wantCounts("q", engine.Counts{DeadLetter: 2})
 		},
 		"DEF-12": func(c *clocked) {
 			c.queue("q", engine.Config{MaxDeliveryCount: 2})
@@ -167,7 +184,13 @@ func TestDeferral(t *testing.T) {
 			c.must(err)
 			c.step()
 			c.equal(n, 1)
-			c.fetch("q", seq)
+			c.wantIDs("q", "deferred")
+			c.release(c.fetch("q", seq))
+			pg, err := c.ns.BeginPurge(c.now, "q", []engine.Class{engine.ClassDeferred}) // asked for, it goes
+			c.must(err)
+			c.must(c.ns.PurgeSlice(c.now, &pg, 10, ""))
+			c.step()
+			c.wantCounts("q", engine.Counts{})
 		},
 	})
 }

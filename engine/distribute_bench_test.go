@@ -9,7 +9,7 @@ import (
 
 // BenchmarkTopic sends to topics of different width, and to one where exactly
 // one of many correlation or SQL rules selects: the cost of a send follows the
-// copies it makes, of correlation rules hardly their number (FILT-18).
+// copies it makes, of correlation rules hardly their number.
 func BenchmarkTopic(b *testing.B) {
 	for _, n := range []int{1, 100, 2000} {
 		b.Run(fmt.Sprintf("subscriptions-%d", n), func(b *testing.B) {
@@ -17,7 +17,7 @@ func BenchmarkTopic(b *testing.B) {
 		})
 	}
 	for _, n := range []int{100, 1000, 10_000} {
-		b.Run(fmt.Sprintf("correlation-%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("FILT-18-correlation-%d", n), func(b *testing.B) {
 			benchTopic(b, 100, n, func(i int) engine.Rule {
 				return engine.Rule{Name: fmt.Sprint("r", i), Filter: conditions(fmt.Sprintf(`{"Label":"l","Properties":{"customer":"c%d"}}`, i))}
 			})

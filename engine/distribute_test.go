@@ -237,7 +237,7 @@ func TestDistribution(t *testing.T) {
 				})
 			}
 		},
-		"FILT-31": func(c *clocked) { // it cannot be evaluated: dead letter, unless nobody wants to know
+		"FILT-31, §6.2#6": func(c *clocked) { // it cannot be evaluated: dead letter, unless nobody wants to know
 			c.topic("t", engine.Config{})
 			bad := engine.Rule{Name: "bad", Filter: sql("1 / n > 0")}
 			s := c.ruled("t", "s", engine.Config{}, bad)
@@ -252,7 +252,7 @@ func TestDistribution(t *testing.T) {
 			c.wantCounts(quiet, engine.Counts{})
 			c.wantCounts(both, engine.Counts{Active: 1, DeadLetter: 1})
 		},
-		"FILT-31 of an action": func(c *clocked) {
+		"FILT-31, §6.2#6 of an action": func(c *clocked) {
 			c.topic("t", engine.Config{})
 			bad := engine.Rule{Name: "bad", Action: "SET x = 1 / n"}
 			s := c.ruled("t", "s", engine.Config{}, bad)
@@ -317,7 +317,7 @@ func TestDistribution(t *testing.T) {
 			c.equal(row.Message.Extra.Reason, "RuleActionException")
 			c.equal(row.Content.MessageID(), "m")
 		},
-		"too large after an action": func(c *clocked) { // §6.2, row 4
+		"§6.2#4 after an action": func(c *clocked) {
 			c.limit(func(l *engine.Limits) { l.HeaderSize = 100 })
 			c.topic("t", engine.Config{})
 			s := c.ruled("t", "s", engine.Config{}, engine.Rule{Name: "r", Action: "SET a = b + b"})

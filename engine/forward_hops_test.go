@@ -10,7 +10,7 @@ import (
 
 func TestForwardingHops(t *testing.T) {
 	run(t, rules{
-		"FWD-6, CONF-25": func(c *clocked) { // four hops; the fifth is not made
+		"FWD-6, §6.2#5, CONF-25": func(c *clocked) { // four hops; the fifth is not made
 			c.chain("q1", "q2", "q3", "q4", "q5", "q6")
 			c.update("q5", func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "q1" })
 			c.sends("q1", "m")

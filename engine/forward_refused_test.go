@@ -15,7 +15,7 @@ func TestForwardingRefused(t *testing.T) {
 		return c.receive(p)
 	}
 	run(t, rules{
-		"FWD-7 disabled, STAT-10, CONF-21": func(c *clocked) {
+		"FWD-7, §6.2#9 disabled, STAT-10, CONF-21": func(c *clocked) {
 			for i, status := range []engine.Status{engine.StatusDisabled, engine.StatusSendDisabled} {
 				from, to := engine.Path(fmt.Sprint("a", i)), engine.Path(fmt.Sprint("b", i))
 				c.queue(to, engine.Config{})
@@ -64,7 +64,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.wantFailed("a", "Destination 'b' takes messages of at most 1024 bytes; this one has 1025.")
 			c.wantCounts("b", engine.Counts{Active: 1})
 		},
-		"FWD-7 no session": func(c *clocked) { // row 3 of the reasons
+		"FWD-7, §6.2#3 no session": func(c *clocked) {
 			c.queue("b", engine.Config{RequiresSession: true})
 			c.queue("a", engine.Config{ForwardTo: "b"})
 			c.sends("a", "m")

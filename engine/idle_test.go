@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"mayfly/engine"
 )
 
@@ -41,7 +43,7 @@ func TestIdlenessMatrix(t *testing.T) {
 		do   func(c *clocked, p engine.Path, s stock) error
 	}
 	settle := func(o engine.Outcome) operation {
-		return operation{o.String(), func(c *clocked, _ engine.Path, s stock) error {
+		return operation{"IDLE-7 " + o.String(), func(c *clocked, _ engine.Path, s stock) error {
 			return c.ns.Settle(c.now, engine.Settlement{Token: s.locked.Token(), Outcome: o})
 		}}
 	}
@@ -52,33 +54,32 @@ func TestIdlenessMatrix(t *testing.T) {
 	key := func(name, of string, do func(c *clocked, k engine.Key) error) operation {
 		return operation{name, func(c *clocked, _ engine.Path, s stock) error { return do(c, s.keys[of]) }}
 	}
-	// Operations on the messages of a queue or subscription: IDLE-2, IDLE-4,
-	// IDLE-7, PEEK-10, BDEL-7, OPS-11.
+	// Operations on the messages of a queue or subscription.
 	inside := []operation{
 		take("receive", engine.PeekLock, here),
 		take("receive and delete", engine.ReceiveAndDelete, here),
 		take("receive a dead letter", engine.PeekLock, engine.Path.DeadLetter),
-		{"receive nothing", func(c *clocked, p engine.Path, _ stock) error {
+		{"IDLE-7 receive nothing", func(c *clocked, p engine.Path, _ stock) error {
 			c.nothing(p.DeadLetter()) // its one dead letter is locked
 			return nil
 		}},
 		settle(engine.Complete), settle(engine.Abandon), settle(engine.Defer), settle(engine.DeadLetter), settle(engine.Release),
-		{"settle a dead letter", func(c *clocked, _ engine.Path, s stock) error {
+		{"IDLE-7 settle a dead letter", func(c *clocked, _ engine.Path, s stock) error {
 			return c.ns.Settle(c.now, engine.Settlement{Token: s.dead.Token()})
 		}},
-		{"renew", func(c *clocked, _ engine.Path, s stock) error {
+		{"IDLE-7 renew", func(c *clocked, _ engine.Path, s stock) error {
 			_, err := c.ns.Renew(c.now, s.locked.Token(), "", "")
 			return err
 		}},
-		{"fetch", func(c *clocked, p engine.Path, s stock) error { _, err := c.tryFetch(p, s.deferred); return err }},
-		{"fetch nothing", func(c *clocked, p engine.Path, _ stock) error { c.unfetchable(p, 99); return nil }},
-		{"peek", func(c *clocked, p engine.Path, _ stock) error { _, err := c.ns.Peek(c.now, p, 1, 1, ""); return err }},
-		{"peek at dead letters", func(c *clocked, p engine.Path, _ stock) error {
+		{"IDLE-7 fetch", func(c *clocked, p engine.Path, s stock) error { _, err := c.tryFetch(p, s.deferred); return err }},
+		{"IDLE-7 fetch nothing", func(c *clocked, p engine.Path, _ stock) error { c.unfetchable(p, 99); return nil }},
+		{"PEEK-10 peek", func(c *clocked, p engine.Path, _ stock) error { _, err := c.ns.Peek(c.now, p, 1, 1, ""); return err }},
+		{"PEEK-10 peek at dead letters", func(c *clocked, p engine.Path, _ stock) error {
 			_, err := c.ns.Peek(c.now, p.DeadLetter(), 1, 1, "")
 			return err
 		}},
 		{"open a receiver", func(c *clocked, p engine.Path, _ stock) error { c.attach(p, 0); return nil }},
-		{"batch delete", func(c *clocked, p engine.Path, _ stock) error {
+		{"BDEL-7 batch delete", func(c *clocked, p engine.Path, _ stock) error {
 			_, err := c.ns.BatchDelete(c.now, p, 1, c.now, "")
 			return err
 		}},
@@ -112,8 +113,8 @@ func TestIdlenessMatrix(t *testing.T) {
 	removeRule := operation{"remove rule", func(c *clocked, p engine.Path, _ stock) error {
 		return c.ns.RemoveRule(c.now, p, engine.DefaultRule, "")
 	}}
-	looking := []operation{ // IDLE-7, DEC-6
-		{"look at it", func(c *clocked, p engine.Path, _ stock) error {
+	looking := []operation{
+		{"IDLE-7, DEC-6 look at it", func(c *clocked, p engine.Path, _ stock) error {
 			_, err := c.ns.State(p)
 			c.ns.States(0)
 			c.ns.Totals()
@@ -123,7 +124,7 @@ func TestIdlenessMatrix(t *testing.T) {
 			c.ns.Looked(c.now, p, "view", "somebody")
 			return err
 		}},
-		{"look at its messages", func(c *clocked, p engine.Path, _ stock) error {
+		{"IDLE-7, DEC-6 look at its messages", func(c *clocked, p engine.Path, _ stock) error {
 			_, err := c.ns.Browse(engine.Browse{Path: p, Limit: 10})
 			return err
 		}},
@@ -151,12 +152,12 @@ func TestIdlenessMatrix(t *testing.T) {
 		}
 		return s
 	}
-	check := func(target engine.Path, at engine.Path, op operation, resets bool) {
+	check := func(rule string, target, at engine.Path, op operation, resets bool) {
 		mark := " –"
 		if resets {
 			mark = " ●"
 		}
-		run(t, rules{target.Name() + " " + op.name + " at " + at.Name() + mark: func(c *clocked) {
+		run(t, rules{rule + " " + target.Name() + " " + op.name + " at " + at.Name() + mark: func(c *clocked) {
 			s := create(c)
 			for _, p := range []engine.Path{q, top, sub} {
 				c.update(p, func(cfg *engine.Config) {
@@ -187,27 +188,27 @@ func TestIdlenessMatrix(t *testing.T) {
 		_, err := c.ns.Move(c.now, engine.Move{Key: c.key("other"), To: p}, "")
 		return err
 	}}) {
-		check(q, q, op, true)
+		check("§10, IDLE-2", q, q, op, true)
 	}
 	for _, op := range append(inside, update, touch, addRule, removeRule) {
-		check(sub, sub, op, true)
-		check(top, sub, op, true) // IDLE-3: what happens at its subscriptions
+		check("§10, IDLE-4", sub, sub, op, true)
+		check("§10, IDLE-3", top, sub, op, true) // what happens at its subscriptions
 	}
 	for _, op := range []operation{send, update, touch,
 		{"create a subscription", func(c *clocked, _ engine.Path, _ stock) error { c.sub("t", "another", engine.Config{}); return nil }},
 		{"delete a subscription", func(c *clocked, _ engine.Path, _ stock) error { c.remove(sub); return nil }},
 		{"peek", func(c *clocked, p engine.Path, _ stock) error { _, err := c.ns.Peek(c.now, p, 1, 1, ""); return err }},
 	} {
-		check(top, top, op, true)
+		check("§10, IDLE-3", top, top, op, true)
 	}
 	for _, op := range looking {
 		for _, p := range []engine.Path{q, top, sub} {
-			check(p, p, op, false)
+			check("§10, IDLE-7", p, p, op, false)
 		}
-		check(top, sub, op, false)
+		check("§10, IDLE-7", top, sub, op, false)
 	}
-	check(sub, top, send, false) // IDLE-4: what arrives through the topic is no use
-	check(sub, top, update, false)
+	check("§10, IDLE-4", sub, top, send, false) // what arrives through the topic is no use
+	check("§10, IDLE-4", sub, top, update, false)
 }
 
 // wanted is for an operation that must be refused.
@@ -260,11 +261,21 @@ func TestIdleness(t *testing.T) {
 			c.gone(s, idle)
 			c.equal(c.exists("t"), true)
 		},
-		"IDLE-5, IDLE-6": func(c *clocked) { // set later
+		"IDLE-6": func(c *clocked) { // set at creation, and later
 			c.queue("q", engine.Config{})
+			c.queue("r", temporary)
+			c.gone("r", idle)
 			c.at(hour)
 			c.update("q", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = idle })
 			c.gone("q", hour+idle)
+		},
+		"IDLE-7 long poll": func(c *clocked) { // in use until it gives up
+			c.queue("q", temporary)
+			c.at(4 * minute)
+			link := c.attach("q", 1)
+			c.at(8*minute + 5*second)
+			c.detach(link, engine.ByClient)
+			c.gone("q", 13*minute+5*second)
 		},
 		"IDLE-8": func(c *clocked) { // an open receiver with credit
 			c.queue("q", temporary)
@@ -316,13 +327,19 @@ func TestIdleness(t *testing.T) {
 			c.gone("q", idle)
 		},
 		"IDLE-10": func(c *clocked) {
-			c.queue("q", temporary)
-			c.sends("q", "dead", "deferred", "locked", "active")
+			c.queue("q", engine.Config{AutoDeleteOnIdle: idle, LockDuration: idle, DeadLetteringOnMessageExpiration: true})
+			c.sends("q", "dead", "deferred", "locked", "active", "5", "6", "7", "8", "9", "10")
 			c.kill(c.receive("q"), "", "")
 			c.setAside(c.receive("q"))
 			c.receive("q")
+			died := len(c.events)
 			c.gone("q", idle)
-			c.equal(c.events[len(c.events)-1].Count, int64(4))
+			for _, e := range c.events[died:] {
+				if e.Kind == engine.EventDeadLettered {
+					c.Errorf("%s is dead-lettered", e.Path)
+				}
+			}
+			c.equal(c.events[len(c.events)-1].Count, int64(10))
 			c.sweep()
 			c.step()
 			c.equal(len(c.store.messages)+len(c.store.contents)+len(c.store.bodies), 0)
@@ -350,6 +367,14 @@ func TestIdleness(t *testing.T) {
 			c.equal(c.exists("q"), true)
 		},
 		"IDLE-15": func(c *clocked) {
+			c.queue("q", temporary)
+			c.at(4 * minute)
+			c.update("q", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = idle }) // the same again
+			c.at(6 * minute)
+			c.equal(c.exists("q"), true)
+			c.gone("q", 9*minute)
+		},
+		"IDLE-15 to another": func(c *clocked) {
 			c.queue("q", temporary)
 			c.at(4 * minute)
 			c.update("q", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = idle })
@@ -410,6 +435,35 @@ func TestIdleness(t *testing.T) {
 			c.equal(len(c.state("q").Uses), 20)
 		},
 	}, asked, swept)
+	run(t, rules{
+		"DEC-6": func(c *clocked) { // to look changes nothing, even where time has
+			c.queue("q", engine.Config{AutoDeleteOnIdle: 24 * hour, DeadLetteringOnMessageExpiration: true})
+			c.sends("q", "locked", "deferred")
+			c.send("q", engine.Content{MessageID: "expired", TTL: second})
+			c.send("q", engine.Content{MessageID: "scheduled", ScheduledFor: c.now.Add(second)})
+			c.receive("q")
+			c.setAside(c.receive("q"))
+			c.now = c.now.Add(hour)
+			before, used := c.picture(), c.state("q").LastUsed
+			c.ns.States(0)
+			c.ns.Totals()
+			c.ns.Horizon("", []engine.Instant{c.now})
+			c.ns.Expiring(10)
+			c.ns.Deferred(10)
+			for _, r := range c.rows("q") {
+				_, err := c.ns.Message(r.Message.Key)
+				c.must(err)
+			}
+			c.ns.Looked(c.now, "q", "page", "somebody")
+			hard, soft := c.ns.Pending()
+			c.equal(hard || soft, false)
+			c.must(c.ns.Check())
+			if d := gocmp.Diff(before, c.picture()); d != "" {
+				c.Errorf("looking has changed something:\n%s", d)
+			}
+			c.equal(c.state("q").LastUsed, used)
+		},
+	}, asked)
 	// The timer starts when an activation is noticed, so these need a sweeper.
 	run(t, rules{
 		"IDLE-3, IDLE-9 topic": func(c *clocked) {
@@ -438,53 +492,6 @@ func TestIdleness(t *testing.T) {
 			c.must(err)
 			c.step()
 			c.gone("q", hour+idle)
-		},
-	}, swept)
-}
-
-// IDLE-17, and IDLE-16 with a restart between: never earlier, at most half a
-// minute late.
-func TestIdlenessSurvives(t *testing.T) {
-	run(t, rules{
-		"IDLE-16, IDLE-17": func(c *clocked) {
-			c.queue("q", temporary)
-			for _, d := range []time.Duration{3 * second, 9 * second, 4 * minute, 4*minute + 9*second} { // the last one is not remembered
-				c.at(d)
-				_, err := c.ns.Peek(c.now, "q", 1, 1, "")
-				c.must(err)
-				c.step()
-			}
-			c.restart()
-			c.restart()
-			c.at(9*minute + 9*second - ms)
-			c.equal(c.exists("q"), true)
-			c.at(9*minute + 39*second)
-			c.equal(c.exists("q"), false)
-		},
-		"IDLE-17 down for long": func(c *clocked) {
-			c.queue("q", temporary)
-			c.at(hour)
-			c.restart()
-			c.equal(c.exists("q"), false)
-		},
-		"IDLE-17 pinned": func(c *clocked) {
-			c.queue("q", temporary)
-			c.must(c.ns.Pin(c.now, "q", ""))
-			c.step()
-			c.restart()
-			c.must(c.ns.Unpin(c.now, "q", ""))
-		},
-	})
-	run(t, rules{
-		"IDLE-17 open receiver": func(c *clocked) { // its use is remembered while it lasts
-			c.queue("q", temporary)
-			c.attach("q", 1)
-			c.at(hour)
-			c.restart()
-			c.at(hour + idle - 11*second)
-			c.equal(c.exists("q"), true)
-			c.at(hour + idle + 30*second)
-			c.equal(c.exists("q"), false)
 		},
 	}, swept)
 }

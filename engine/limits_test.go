@@ -79,7 +79,7 @@ func elsewhere() map[string]string {
 func TestLimits(t *testing.T) {
 	table := boundaries()
 	for limit, b := range table {
-		t.Run(limit, func(t *testing.T) {
+		t.Run("§1.5 "+limit, func(t *testing.T) {
 			world := func(to string) *clocked {
 				c := newClocked(t, asked)
 				c.queue("q", engine.Config{})

@@ -18,7 +18,11 @@ func TestLocks(t *testing.T) {
 			c.equal(a.Deleted, false)
 			c.equal(b.Deleted, true)
 			c.equal(a.Token() == engine.LockToken{}, false)
+			c.equal(a.Message.LockedUntil, morning.Add(minute))
+			c.equal(b.Message.LockedUntil, engine.Instant(0))
 			c.wantCounts("q", engine.Counts{Locked: 1})
+			c.complete(a)
+			c.wantCounts("q", engine.Counts{})
 		},
 		"LOCK-2": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -28,6 +32,20 @@ func TestLocks(t *testing.T) {
 			c.wantLockLost(c.settle(d, engine.Complete))
 			_, err := c.renew(d)
 			c.wantLockLost(err)
+		},
+		"LOCK-2 killed": func(c *clocked) { // what was on its way to a client that is gone is gone
+			c.queue("q", keeping)
+			c.links++
+			c.must(c.ns.Attach(c.now, engine.Link{ID: c.links, Path: "q", Mode: engine.ReceiveAndDelete}))
+			c.must(c.ns.Credit(c.now, c.links, 1))
+			c.sends("q", "m")
+			c.equal(len(c.inbox) == 1 && c.inbox[0].Deleted, true)
+			c.ns.Detach(c.now, c.links, engine.Lost)
+			c.step()
+			c.restart()
+			c.at(hour)
+			c.nothing("q")
+			c.wantCounts("q", engine.Counts{})
 		},
 		"LOCK-3": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -48,20 +66,36 @@ func TestLocks(t *testing.T) {
 			c.pass(5*second - ms)
 			c.complete(d)
 		},
+		"LOCK-4 prefetched": func(c *clocked) { // time in a client's buffer counts
+			c.queue("q", engine.Config{LockDuration: 5 * second})
+			link := c.attach("q", 2)
+			c.at(second)
+			c.sends("q", "a", "b")
+			c.equal(len(c.delivered(link)), 2)
+			c.at(6*second - ms)
+			c.complete(c.inbox[0])
+			c.at(6 * second)
+			c.wantLockLost(c.settle(c.inbox[1], engine.Complete))
+		},
 		"LOCK-5": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
 			d := c.receive("q")
-			for i := range 3 {
+			for range 100 {
 				c.pass(50 * second)
 				until, err := c.renew(d)
 				c.must(err)
 				c.equal(until, c.now.Add(minute))
+				c.equal(c.row("q").Message.LockedUntil, until)
 				c.equal(c.row("q").Message.DeliveryCount, uint32(0))
-				_ = i
 			}
 			c.pass(minute - ms)
-			c.complete(d)
+			c.nothing("q")
+			_, err := c.renew(d)
+			c.must(err)
+			c.pass(minute)
+			_, err = c.renew(d)
+			c.wantLockLost(err)
 		},
 		"LOCK-6": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -142,15 +176,23 @@ func TestLocks(t *testing.T) {
 		},
 		"LOCK-13": func(c *clocked) {
 			c.queue("q", engine.Config{})
-			c.sends("q", "a", "b", "c")
-			link := c.attach("q", 3)
+			c.sends("q", "a", "b", "c", "d", "e", "f")
+			link := c.attach("q", 5)
 			c.complete(c.inbox[0])
 			c.detach(link, engine.ByClient)
-			c.wantCounts("q", engine.Counts{Locked: 2})
+			c.wantCounts("q", engine.Counts{Active: 1, Locked: 4})
+			c.at(minute - ms)
+			f := c.receive("q")
+			c.equal(f.Content.MessageID(), "f")
+			c.nothing("q")
 			c.at(minute)
-			b, d := c.receive("q"), c.receive("q")
-			c.equal(b.Content.MessageID()+d.Content.MessageID(), "bc")
-			c.equal(b.Message.DeliveryCount+d.Message.DeliveryCount, uint32(2))
+			for _, id := range []string{"b", "c", "d", "e"} {
+				d := c.receive("q")
+				c.equal(d.Content.MessageID(), id)
+				c.equal(d.Message.DeliveryCount, uint32(1))
+			}
+			c.nothing("q")
+			c.complete(f)
 		},
 		"DEC-12": func(c *clocked) { // a lock that was made durable lives on
 			c.queue("q", engine.Config{})
@@ -217,12 +259,12 @@ func TestOutcomes(t *testing.T) {
 		want     engine.Counts
 		count    uint32
 	}{
-		{"complete", settle(engine.Complete), false, engine.Counts{}, 0},
-		{"DC-2 abandon", settle(engine.Abandon), false, engine.Counts{Active: 1}, 1},
-		{"DC-2 defer", settle(engine.Defer), false, engine.Counts{Deferred: 1}, 1},
-		{"DC-3 dead-letter", settle(engine.DeadLetter), false, engine.Counts{DeadLetter: 1}, 0},
-		{"DC-3, SETL-4 release", settle(engine.Release), false, engine.Counts{Active: 1}, 0},
-		{"DC-2 lock expiry", over, false, engine.Counts{Active: 1}, 1},
+		{"§5.2, DC-3 complete", settle(engine.Complete), false, engine.Counts{}, 0},
+		{"§5.2, DC-2 abandon", settle(engine.Abandon), false, engine.Counts{Active: 1}, 1},
+		{"§5.2, DC-2 defer", settle(engine.Defer), false, engine.Counts{Deferred: 1}, 1},
+		{"§5.2, DC-3 dead-letter", settle(engine.DeadLetter), false, engine.Counts{DeadLetter: 1}, 0},
+		{"§5.2, DC-3, SETL-4 release", settle(engine.Release), false, engine.Counts{Active: 1}, 0},
+		{"§5.2, DC-2 lock expiry", over, false, engine.Counts{Active: 1}, 1},
 		{"DC-3 renew", func(c *clocked, d engine.Delivery) { _, err := c.renew(d); c.must(err) }, false, engine.Counts{Locked: 1}, 0},
 		{"DC-3 peek", func(c *clocked, _ engine.Delivery) { _, err := c.ns.Peek(c.now, "q", 1, 1, ""); c.must(err) }, false, engine.Counts{Locked: 1}, 0},
 		{"DC-3 receive", func(*clocked, engine.Delivery) {}, false, engine.Counts{Locked: 1}, 0},
@@ -234,7 +276,7 @@ func TestOutcomes(t *testing.T) {
 		{"DEF-8 lock expiry", over, true, engine.Counts{Deferred: 1}, 2},
 		{"DEF-8 renew", func(c *clocked, d engine.Delivery) { _, err := c.renew(d); c.must(err) }, true, engine.Counts{Locked: 1}, 1},
 	} {
-		run(t, rules{tc.name: func(c *clocked) {
+		run(t, rules{tc.name + ", SEQ-3": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			seq := c.send("q", engine.Content{MessageID: "m", Properties: value.Properties{{Name: "mine", Value: value.OfInt(1)}}})
 			d := c.receive("q")
@@ -246,7 +288,7 @@ func TestOutcomes(t *testing.T) {
 			for _, p := range []engine.Path{"q", "q/$DeadLetterQueue"} {
 				for _, r := range c.rows(p) {
 					c.equal(r.Message.DeliveryCount, tc.count)
-					c.equal(r.Message.Seq, seq) // SEQ-3
+					c.equal(r.Message.Seq, seq)
 					c.equal(r.Message.EnqueuedSeq, seq)
 					c.equal(r.Message.EnqueuedAt, morning)
 				}
@@ -286,7 +328,7 @@ func TestSettlements(t *testing.T) {
 			}
 			c.kill(d, strings.Repeat("é", 4096), strings.Repeat("é", 4096))
 		},
-		"HeaderSizeExceeded": func(c *clocked) { // §6.2, 4: properties that outgrow their quota
+		"§6.2#4 HeaderSizeExceeded": func(c *clocked) { // properties that outgrow their quota
 			c.limit(func(l *engine.Limits) { l.HeaderSize, l.PropertySize = 100, 60 })
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
@@ -299,6 +341,15 @@ func TestSettlements(t *testing.T) {
 				c.step()
 			}
 			c.wantDead("q", "HeaderSizeExceeded", "The size quota for this stream has been exceeded.")
+		},
+		"§6.2#7, §6.2#8 as given": func(c *clocked) { // or nothing
+			for _, why := range [][2]string{{"amqp:not-found", "no such customer"}, {"Mine", ""}, {"", "because"}, {"", ""}} {
+				c.queue("q", engine.Config{})
+				c.sends("q", "m")
+				c.kill(c.receive("q"), why[0], why[1])
+				c.wantDead("q", why[0], why[1])
+				c.remove("q")
+			}
 		},
 		"too long a property": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -352,10 +403,11 @@ func TestDeliveryCount(t *testing.T) {
 			c.abandon(d)
 			c.equal(c.receive("q").Message.DeliveryCount, uint32(1))
 		},
-		"DC-4": func(c *clocked) {
+		"DC-4, §6.2#2": func(c *clocked) {
 			c.queue("q", engine.Config{MaxDeliveryCount: 2})
 			c.sends("q", "m")
 			c.abandon(c.receive("q"))
+			c.pass(ms)
 			c.wantCounts("q", engine.Counts{Active: 1})
 			c.abandon(c.receive("q"))
 			r := c.wantDead("q", "MaxDeliveryCountExceeded", text(2))
@@ -411,6 +463,7 @@ func TestDeliveryCount(t *testing.T) {
 			for range 20 {
 				c.abandon(c.receive("q/$DeadLetterQueue"))
 			}
+			c.wantCounts("q", engine.Counts{DeadLetter: 1})
 			c.receive("q/$DeadLetterQueue")
 			c.pass(minute)
 			d := c.receive("q/$DeadLetterQueue")
@@ -429,19 +482,30 @@ func TestDeliveryCount(t *testing.T) {
 			c.abandon(d)
 			c.wantDead("q", "MaxDeliveryCountExceeded", text(3))
 		},
+		"DC-7 receive and delete": func(c *clocked) {
+			c.queue("q", engine.Config{MaxDeliveryCount: 1})
+			c.sends("q", "m")
+			c.equal(c.grab("q").Message.DeliveryCount, uint32(0))
+			c.wantCounts("q", engine.Counts{})
+		},
 		"DC-8": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b")
-			c.abandon(c.receive("q"))
-			c.equal(c.receive("q").Content.MessageID(), "a")
+			for range 5 { // at the same instant
+				d := c.receive("q")
+				c.equal(d.Content.MessageID(), "a")
+				c.abandon(d)
+			}
 		},
 		"SETL-4": func(c *clocked) {
 			c.queue("q", engine.Config{MaxDeliveryCount: 2})
 			c.sends("q", "m")
 			for range 20 {
 				c.release(c.receive("q"))
+				c.pass(ms)
 			}
 			c.wantCounts("q", engine.Counts{Active: 1})
+			c.equal(c.receive("q").Message.DeliveryCount, uint32(0))
 		},
 	})
 }

@@ -47,7 +47,13 @@ func TestBatchDelete(t *testing.T) {
 				c.refused(engine.ErrOutOfRange, func() error { _, err := c.ns.BatchDelete(c.now, "q", n, c.now, ""); return err })
 			}
 			c.equal(c.batchDelete("q", 3, c.now), 1)
-			c.equal(engine.DefaultLimits().BatchDelete, int64(500)) // CONF-22
+		},
+		"BDEL-3 by default": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.sends("q", "a")
+			c.refused(engine.ErrOutOfRange, func() error { _, err := c.ns.BatchDelete(c.now, "q", 501, c.now, ""); return err })
+			c.equal(c.batchDelete("q", 500, c.now), 1)
+			c.equal(profile(c.T, "premium").BatchDelete, int64(4000))
 		},
 		"BDEL-4, DEF-16": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -100,9 +106,11 @@ func TestBatchDelete(t *testing.T) {
 		"BDEL-7": func(c *clocked) {
 			c.queue("q", temporary)
 			c.at(4 * minute)
-			c.batchDelete("q", 1, c.now)
+			c.equal(c.batchDelete("q", 1, c.now), 0) // even where there is nothing
 			c.at(9*minute - ms)
 			c.equal(c.exists("q"), true)
+			c.at(9*minute + 10*second)
+			c.equal(c.exists("q"), false)
 		},
 	})
 }

@@ -22,6 +22,7 @@ func TestNames(t *testing.T) {
 		{"NAME-1 longest", q, long("q", 260), true},
 		{"NAME-1 longest topic", top, long("t", 260), true},
 		{"NAME-1 one more", q, long("q", 261), false},
+		{"NAME-1 one more topic", top, long("t", 261), false},
 		{"NAME-1 counts characters", q, long("é", 260), true},
 		{"NAME-2 longest", sub, long("s", 50), true},
 		{"NAME-2 one more", sub, long("s", 51), false},
@@ -33,10 +34,6 @@ func TestNames(t *testing.T) {
 		{"NAME-3 backslash", q, `a\b`, false},
 		{"NAME-3 subscription", sub, "a/b", false},
 		{"NAME-3 subscription backslash", sub, `a\b`, false},
-		{"NAME-4 @", q, "a@b", false},
-		{"NAME-4 ?", q, "a?b", false},
-		{"NAME-4 #", top, "a#b", false},
-		{"NAME-4 *", sub, "a*b", false},
 		{"NAME-5 all of them", q, "A.b-c_d~0", true},
 		{"NAME-5 tilde", q, "a~b", true},
 		{"NAME-5 begins with a dot", q, ".a", false},
@@ -49,6 +46,11 @@ func TestNames(t *testing.T) {
 		{"NAME-8 subscription", q, "a/Subscriptions/b", false},
 		{"NAME-8 subscription in any case", q, "a/sUBSCRIPTIONS/b", false},
 		{"NAME-8 management", q, "$management", false},
+		{"NAME-8 management in any case", top, "$Management", false},
+		{"NAME-8 tokens", q, "$cbs", false},
+		{"NAME-8 lists", q, "$Resources/queues", false},
+		{"NAME-8 transfers", q, "a/$Transfer/$DeadLetterQueue", false},
+		{"NAME-8 rule", q, "t/Subscriptions/s/Rules/r", false},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
 			err := engine.CheckName(tc.kind, tc.name, engine.DefaultLimits())
@@ -57,17 +59,44 @@ func TestNames(t *testing.T) {
 			}
 		})
 	}
+	for _, kind := range []engine.EntityKind{q, top, sub} {
+		for _, sign := range []string{"@", "?", "#", "*"} {
+			t.Run("NAME-4 "+sign+" in a "+kind.String(), func(t *testing.T) {
+				for _, name := range []string{"a" + sign + "b", sign + "b", "a" + sign} {
+					if err := engine.CheckName(kind, name, engine.DefaultLimits()); !errors.Is(err, engine.ErrArgument) {
+						t.Errorf("%q: %v", name, err)
+					}
+				}
+			})
+		}
+	}
 }
 
-// NAME-2, NAME-3: rules are named as subscriptions are; $Default is one.
+// Rules are named as subscriptions are; $Default is one.
 func TestRuleNames(t *testing.T) {
-	for name, ok := range map[string]bool{
-		"$Default": true, "eu": true, "a~b": true, strings.Repeat("r", 50): true, "$" + strings.Repeat("r", 49): true,
-		"": false, "$": false, "a/b": false, "$$a": false, "a$": false, strings.Repeat("r", 51): false, "$" + strings.Repeat("r", 50): false,
+	for _, tc := range []struct {
+		rule, text string
+		ok         bool
+	}{
+		{"NAME-2 the default rule", engine.DefaultRule, true},
+		{"NAME-2 shortest", "r", true},
+		{"NAME-2 longest", strings.Repeat("r", 50), true},
+		{"NAME-2 longest with a dollar", "$" + strings.Repeat("r", 49), true},
+		{"NAME-2 empty", "", false},
+		{"NAME-2 nothing but a dollar", "$", false},
+		{"NAME-2 one more", strings.Repeat("r", 51), false},
+		{"NAME-2 one more with a dollar", "$" + strings.Repeat("r", 50), false},
+		{"NAME-3 slash", "a/b", false},
+		{"NAME-3 backslash", `a\b`, false},
+		{"NAME-5 tilde", "a~b", true},
+		{"NAME-5 two dollars", "$$a", false},
+		{"NAME-5 a dollar at the end", "a$", false},
 	} {
-		if err := engine.CheckRuleName(name, engine.DefaultLimits()); (err == nil) != ok {
-			t.Errorf("%q: %v", name, err)
-		}
+		t.Run(tc.rule, func(t *testing.T) {
+			if err := engine.CheckRuleName(tc.text, engine.DefaultLimits()); (err == nil) != tc.ok || err != nil && !errors.Is(err, engine.ErrArgument) {
+				t.Errorf("%q: %v", tc.text, err)
+			}
+		})
 	}
 }
 
@@ -174,6 +203,13 @@ func TestNamesInUse(t *testing.T) {
 			})
 			c.equal(len(c.ns.States(engine.Topic)), 0)
 			c.equal(len(c.ns.States(engine.Queue)), 1)
+			c.topic("b", engine.Config{})
+			c.refused(engine.ErrExists, func() error {
+				_, err := c.ns.Create(c.now, engine.Queue, "B", engine.Config{}, "")
+				return err
+			})
+			c.equal(c.state("b").Kind, engine.Topic)
+			c.equal(len(c.ns.States(engine.Queue)), 1)     // asked for queues, there is no b
 			c.refused(engine.ErrNotAllowed, func() error { // and a queue has no subscriptions
 				_, err := c.ns.Create(c.now, engine.Subscription, "a/Subscriptions/s", engine.Config{}, "")
 				return err
@@ -183,11 +219,15 @@ func TestNamesInUse(t *testing.T) {
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
 			c.kill(c.receive("q"), "", "")
-			p, err := engine.ParsePath("Q/$deadletterqueue", c.limits)
-			c.must(err)
-			c.equal(c.receive(p).Content.MessageID(), "m")
+			for _, text := range []string{"Q/$deadletterqueue", "q/$DEADLETTERQUEUE"} {
+				p, err := engine.ParsePath(text, c.limits)
+				c.must(err)
+				d := c.receive(p)
+				c.equal(d.Content.MessageID(), "m")
+				c.release(d)
+			}
 		},
-		"NAME-9": func(c *clocked) { // a dead-letter queue has no description
+		"a dead-letter queue has no description": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			for _, step := range []func() error{
 				func() error { _, err := c.ns.Update(c.now, "q/$DeadLetterQueue", engine.Config{}, ""); return err },

@@ -132,8 +132,7 @@ func TestProfileRanges(t *testing.T) {
 	}
 }
 
-// TestProfileDefaults has what an entity is that says nothing (§1.2, §17.2,
-// TTL-3, CONF-23).
+// TestProfileDefaults has what an entity is that says nothing (§17.2, CONF-23).
 func TestProfileDefaults(t *testing.T) {
 	documented := map[string]string{
 		"DefaultMessageTimeToLive": never, "AutoDeleteOnIdle": never, "LockDuration": "PT1M", "MaxDeliveryCount": "10",
@@ -146,40 +145,42 @@ func TestProfileDefaults(t *testing.T) {
 			"DefaultMessageTimeToLive": "PT1H", "MaxDeliveryCount": "3", "DuplicateDetectionHistoryTimeWindow": "PT20S", "MaxSizeInMegabytes": "100",
 		},
 	} {
-		l := profile(t, name)
-		c := newClocked(t, asked)
-		c.limit(func(is *engine.Limits) { *is = l; is.Without = 0 })
-		c.queue("q", engine.Config{})
-		c.topic("t", engine.Config{})
-		c.sub("t", "s", engine.Config{})
-		for _, e := range c.ns.States(0) {
-			for _, p := range engine.Properties(e.Kind) {
-				want, ok := documented[p.Name]
-				if other := differs[p.Name]; other != "" {
-					want = other
-				} else if !ok {
-					want = p.Default
+		t.Run("§1.2, TTL-3, EMU-8 "+name, func(t *testing.T) {
+			l := profile(t, name)
+			c := newClocked(t, asked)
+			c.limit(func(is *engine.Limits) { *is = l; is.Without = 0 })
+			c.queue("q", engine.Config{})
+			c.topic("t", engine.Config{})
+			c.sub("t", "s", engine.Config{})
+			for _, e := range c.ns.States(0) {
+				for _, p := range engine.Properties(e.Kind) {
+					want, ok := documented[p.Name]
+					if other := differs[p.Name]; other != "" {
+						want = other
+					} else if !ok {
+						want = p.Default
+					}
+					if got := p.Text(e.Config); got != want || p.DefaultIn(l) != want {
+						t.Errorf("%s: %s of %s is %s, by default %s; want %s", name, p.Name, e.Path, got, p.DefaultIn(l), want)
+					}
+					// What is shown can be sent back, and means what it meant.
+					again := e.Config
+					if err := p.Set(&again, l, e.Kind, p.Text(e.Config)); err != nil || p.Text(again) != want {
+						t.Errorf("%s: %s of %s again: %s, %v", name, p.Name, e.Path, p.Text(again), err)
+					}
+					var fresh engine.Config
+					if err := p.Set(&fresh, l, e.Kind, p.DefaultIn(l)); err != nil || p.Text(l.Complete(e.Kind, fresh)) != want {
+						t.Errorf("%s: %s of a new %s: %s, %v", name, p.Name, e.Kind, p.Text(fresh), err)
+					}
 				}
-				if got := p.Text(e.Config); got != want || p.DefaultIn(l) != want {
-					t.Errorf("%s: %s of %s is %s, by default %s; want %s", name, p.Name, e.Path, got, p.DefaultIn(l), want)
-				}
-				// What is shown can be sent back, and means what it meant.
-				again := e.Config
-				if err := p.Set(&again, l, e.Kind, p.Text(e.Config)); err != nil || p.Text(again) != want {
-					t.Errorf("%s: %s of %s again: %s, %v", name, p.Name, e.Path, p.Text(again), err)
-				}
-				var fresh engine.Config
-				if err := p.Set(&fresh, l, e.Kind, p.DefaultIn(l)); err != nil || p.Text(l.Complete(e.Kind, fresh)) != want {
-					t.Errorf("%s: %s of a new %s: %s, %v", name, p.Name, e.Kind, p.Text(fresh), err)
-				}
+				c.update(e.Path, func(*engine.Config) {})
+				c.equal(c.state(e.Path).Config, e.Config)
 			}
-			c.update(e.Path, func(*engine.Config) {})
-			c.equal(c.state(e.Path).Config, e.Config)
-		}
-		// Only what an entity has is filled in.
-		c.equal(c.state("t").Config.MaxDeliveryCount, int32(0))
-		c.equal(c.state("t/Subscriptions/s").Config.MaxSizeInMegabytes, int64(0))
-		c.equal(c.state("t/Subscriptions/s").Config.DuplicateDetectionHistoryTimeWindow, time.Duration(0))
+			// Only what an entity has is filled in.
+			c.equal(c.state("t").Config.MaxDeliveryCount, int32(0))
+			c.equal(c.state("t/Subscriptions/s").Config.MaxSizeInMegabytes, int64(0))
+			c.equal(c.state("t/Subscriptions/s").Config.DuplicateDetectionHistoryTimeWindow, time.Duration(0))
+		})
 	}
 }
 

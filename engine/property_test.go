@@ -17,11 +17,11 @@ func TestPropertyDefaults(t *testing.T) {
 	all := []engine.EntityKind{q, top, sub}
 	type who = map[engine.EntityKind]string
 	want := map[string]who{
-		"DefaultMessageTimeToLive":                  {q: never, top: never, sub: never}, // TTL-3
+		"DefaultMessageTimeToLive":                  {q: never, top: never, sub: never},
 		"DeadLetteringOnMessageExpiration":          {q: "false", sub: "false"},
 		"LockDuration":                              {q: "PT1M", sub: "PT1M"},
 		"MaxDeliveryCount":                          {q: "10", sub: "10"},
-		"AutoDeleteOnIdle":                          {q: never, top: never, sub: never}, // IDLE-1
+		"AutoDeleteOnIdle":                          {q: never, top: never, sub: never},
 		"Status":                                    {q: "Active", top: "Active", sub: "Active"},
 		"RequiresSession":                           {q: "false", sub: "false"},
 		"RequiresDuplicateDetection":                {q: "false", top: "false"},
@@ -38,31 +38,35 @@ func TestPropertyDefaults(t *testing.T) {
 		"UserMetadata":                              {q: "", top: "", sub: ""},
 	}
 	for _, kind := range all {
-		seen := 0
-		for _, p := range engine.Properties(kind) {
-			def, ok := want[p.Name][kind]
-			if got := p.Text(engine.Config{}); !ok || got != def || p.Default != def {
-				t.Errorf("%s of a %s is %q, its default %q; want %q", p.Name, kind, got, p.Default, def)
-			}
-			seen++
-		}
-		for name, kinds := range want {
-			if _, ok := kinds[kind]; ok {
-				seen--
-				if p, ok := engine.LookupProperty(kind, strings.ToUpper(name)); !ok || p.Name != name {
-					t.Errorf("a %s has no %s", kind, name)
+		t.Run("§1.2, TTL-3, IDLE-1 what a "+kind.String()+" has", func(t *testing.T) {
+			seen := 0
+			for _, p := range engine.Properties(kind) {
+				def, ok := want[p.Name][kind]
+				if got := p.Text(engine.Config{}); !ok || got != def || p.Default != def {
+					t.Errorf("%s is %q, its default %q; want %q", p.Name, got, p.Default, def)
 				}
-			} else if _, ok := engine.LookupProperty(kind, name); ok {
-				t.Errorf("a %s has %s", kind, name)
+				seen++
 			}
-		}
-		if seen != 0 {
-			t.Errorf("a %s has %d properties too many", kind, seen)
-		}
+			for name, kinds := range want {
+				if _, ok := kinds[kind]; ok {
+					seen--
+					if p, ok := engine.LookupProperty(kind, strings.ToUpper(name)); !ok || p.Name != name {
+						t.Errorf("there is no %s", name)
+					}
+				} else if _, ok := engine.LookupProperty(kind, name); ok {
+					t.Errorf("there is %s", name)
+				}
+			}
+			if seen != 0 {
+				t.Errorf("there are %d properties too many", seen)
+			}
+		})
 	}
-	if p, ok := engine.LookupProperty(q, "EnableDeadLetteringOnMessageExpiration"); !ok || p.Name != "DeadLetteringOnMessageExpiration" {
-		t.Errorf("CONF-13: the older name gives %q", p.Name)
-	}
+	t.Run("CONF-13 the older name", func(t *testing.T) {
+		if p, ok := engine.LookupProperty(q, "EnableDeadLetteringOnMessageExpiration"); !ok || p.Name != "DeadLetteringOnMessageExpiration" {
+			t.Errorf("it gives %q", p.Name)
+		}
+	})
 }
 
 // TestPropertySet has every property at its limits and one past, and what it
@@ -77,8 +81,8 @@ func TestPropertySet(t *testing.T) {
 		err        error
 		text       string // that the error has
 	}{
-		{"PROP-3 shortest", "LockDuration", q, "PT5S", "PT5S", nil, ""},
-		{"PROP-3 shorter", "LockDuration", q, "PT4.999S", "", outOfRange, "between PT5S and PT5M"},
+		{"PROP-3, CONF-26 shortest", "LockDuration", q, "PT5S", "PT5S", nil, ""},
+		{"PROP-3, CONF-26 shorter", "LockDuration", q, "PT4.999S", "", outOfRange, "between PT5S and PT5M"},
 		{"PROP-3 longest", "LockDuration", sub, "PT5M", "PT5M", nil, ""},
 		{"PROP-3 longer", "LockDuration", sub, "PT5M1S", "", outOfRange, "The supplied lock time exceeds the allowed maximum of '5' minutes."},
 		{"PROP-3 longer by a moment", "LockDuration", q, "PT5M0.001S", "", outOfRange, "The supplied lock time exceeds the allowed maximum of '5' minutes."},
@@ -90,7 +94,8 @@ func TestPropertySet(t *testing.T) {
 		{"PROP-4 shorter by a moment", "DefaultMessageTimeToLive", sub, "PT0.999S", "", outOfRange, "at least PT1S"},
 		{"PROP-4 nothing", "DefaultMessageTimeToLive", sub, "0s", "", outOfRange, "at least PT1S"},
 		{"PROP-4 never", "DefaultMessageTimeToLive", q, "never", never, nil, ""},
-		{"TTL-10", "DefaultMessageTimeToLive", q, never, never, nil, ""},
+		{"TTL-10 never", "DefaultMessageTimeToLive", q, never, never, nil, ""},
+		{"TTL-10 without the element", "DefaultMessageTimeToLive", q, "", never, nil, ""},
 		{"PROP-5 shortest", "AutoDeleteOnIdle", q, "PT5M", "PT5M", nil, ""},
 		{"PROP-5 shorter", "AutoDeleteOnIdle", q, "PT4M59S", "", outOfRange, "at least PT5M, or never"},
 		{"PROP-5 by a moment", "AutoDeleteOnIdle", sub, "PT4M59.999S", "", outOfRange, ""},
@@ -114,11 +119,11 @@ func TestPropertySet(t *testing.T) {
 		{"PROP-8 longer", "UserMetadata", q, strings.Repeat("é", 1025), "", outOfRange, "1024"},
 		{"SEQ-2", "EnablePartitioning", q, "true", "", argument, "Partitioned entities are not offered"},
 		{"SEQ-2 off", "EnablePartitioning", top, "False", "false", nil, ""},
-		{"status", "Status", q, "receivedisabled", "ReceiveDisabled", nil, ""},
-		{"status of a topic", "Status", top, "SendDisabled", "SendDisabled", nil, ""},
-		{"status not of a topic", "Status", top, "ReceiveDisabled", "", argument, "A topic cannot be ReceiveDisabled."},
-		{"status not of a subscription", "Status", sub, "SendDisabled", "", argument, "A subscription cannot be SendDisabled."},
-		{"status unknown", "Status", q, "Restoring", "", argument, "one of Active, Disabled"},
+		{"§1.4 status", "Status", q, "receivedisabled", "ReceiveDisabled", nil, ""},
+		{"§1.4 status of a topic", "Status", top, "SendDisabled", "SendDisabled", nil, ""},
+		{"§1.4 status not of a topic", "Status", top, "ReceiveDisabled", "", argument, "A topic cannot be ReceiveDisabled."},
+		{"§1.4 status not of a subscription", "Status", sub, "SendDisabled", "", argument, "A subscription cannot be SendDisabled."},
+		{"§1.4 status unknown", "Status", q, "Restoring", "", argument, "one of Active, Disabled"},
 		{"switch", "RequiresSession", sub, "TRUE", "true", nil, ""},
 		{"switch by number", "RequiresSession", sub, "1", "true", nil, ""},
 		{"switch wrong", "RequiresSession", sub, "yes", "", argument, "true or false"},
@@ -294,6 +299,8 @@ func TestDescriptions(t *testing.T) {
 			c.pass(time.Second)
 			c.equal(c.state("q").Config, engine.Config{UserMetadata: "b"})
 			c.equal(c.state("q").Config.Deliveries(), int32(10))
+			c.sends("q", "m")
+			c.equal(c.receive("q").Message.LockedUntil, c.now.Add(minute))
 		},
 		"PROP-9": func(c *clocked) {
 			for _, cfg := range []engine.Config{{ForwardTo: "Q"}, {ForwardDeadLetteredMessagesTo: "q"}} {
@@ -306,7 +313,9 @@ func TestDescriptions(t *testing.T) {
 				})
 			}
 			c.queue("q", engine.Config{})
-			c.refused(engine.ErrArgument, func() error { _, err := c.ns.Update(c.now, "q", engine.Config{ForwardTo: "q"}, ""); return err })
+			for _, cfg := range []engine.Config{{ForwardTo: "q"}, {ForwardDeadLetteredMessagesTo: "Q"}} {
+				c.refused(engine.ErrArgument, func() error { _, err := c.ns.Update(c.now, "q", cfg, ""); return err })
+			}
 		},
 		"PROP-10": func(c *clocked) { // new terms are for new locks
 			c.queue("q", engine.Config{LockDuration: time.Minute})
@@ -322,11 +331,13 @@ func TestDescriptions(t *testing.T) {
 		"PROP-11": func(c *clocked) { // N below the count: at the next failure
 			c.queue("q", engine.Config{MaxDeliveryCount: 10})
 			c.sends("q", "m")
-			for range 2 {
+			for range 3 {
 				c.abandon(c.receive("q"))
 			}
 			d := c.receive("q")
+			c.equal(d.Message.DeliveryCount, uint32(3))
 			c.update("q", func(cfg *engine.Config) { cfg.MaxDeliveryCount = 2 })
+			c.pass(second)
 			c.wantCounts("q", engine.Counts{Locked: 1})
 			c.abandon(d)
 			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 2 delivery attempts.")
@@ -338,6 +349,7 @@ func TestDescriptions(t *testing.T) {
 				c.abandon(c.receive("q"))
 			}
 			c.update("q", func(cfg *engine.Config) { cfg.MaxDeliveryCount = 2 })
+			c.pass(hour)
 			c.wantCounts("q", engine.Counts{Active: 2})
 			c.equal(c.receive("q").Content.MessageID(), "new")
 			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 2 delivery attempts.")
@@ -358,11 +370,15 @@ func TestDescriptions(t *testing.T) {
 		"PROP-13": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.refused(engine.ErrExists, func() error { _, err := c.ns.Create(c.now, engine.Queue, "Q", engine.Config{}, ""); return err })
-			c.remove("q")
-			for _, p := range []engine.Path{"q", "t/Subscriptions/s", "q/$DeadLetterQueue"} {
-				if err := c.ns.Delete(c.now, p, ""); !errors.Is(err, engine.ErrNotFound) && !p.IsDeadLetter() {
-					c.Errorf("deleting %s: %v", p, err)
-				}
+			c.topic("t", engine.Config{})
+			s := c.sub("t", "s", engine.Config{})
+			c.refused(engine.ErrExists, func() error {
+				_, err := c.ns.Create(c.now, engine.Subscription, "t/Subscriptions/S", engine.Config{}, "")
+				return err
+			})
+			for _, p := range []engine.Path{"q", s, "t"} {
+				c.remove(p)
+				c.refused(engine.ErrNotFound, func() error { return c.ns.Delete(c.now, p, "") })
 			}
 			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.Update(c.now, "q", engine.Config{}, ""); return err })
 		},
@@ -375,11 +391,7 @@ func TestDescriptions(t *testing.T) {
 			held := c.receive("q")
 			open, dead := c.attach("q", 0), c.attach("q/$DeadLetterQueue", 0)
 			c.remove("q")
-			for _, id := range []engine.LinkID{open, dead} {
-				if i := len(c.ended) - 1; !errors.Is(c.ended[i].Err, engine.ErrNotFound) || c.ended[i].ID != open && c.ended[i].ID != dead {
-					c.Errorf("receiver %d: %+v", id, c.ended)
-				}
-			}
+			c.wantNotFound(open, dead)
 			c.wantLockLost(c.settle(held, engine.Complete))
 			ev := c.events[len(c.events)-1]
 			if ev.Kind != engine.EventEntityDeleted || ev.Count != 5 {
@@ -397,7 +409,10 @@ func TestDescriptions(t *testing.T) {
 			s := c.sub("t", "s", engine.Config{})
 			c.sends("t", "m")
 			c.send("t", engine.Content{ScheduledFor: c.now + 1000})
+			c.must(c.ns.AddRule(c.now, s, engine.Rule{Name: "r"}, ""))
+			open, dead := c.attach(s, 0), c.attach(s.DeadLetter(), 0)
 			c.remove("t")
+			c.wantNotFound(open, dead)
 			for _, p := range []engine.Path{"t", s, s.DeadLetter()} {
 				if _, err := c.ns.Browse(engine.Browse{Path: p}); !errors.Is(err, engine.ErrNotFound) {
 					c.Errorf("%s: %v", p, err)
@@ -414,4 +429,22 @@ func TestDescriptions(t *testing.T) {
 			})
 		},
 	})
+}
+
+// wantNotFound wants these receivers, and no others that stay, to be told that
+// their entity is gone.
+func (c *clocked) wantNotFound(ids ...engine.LinkID) {
+	c.Helper()
+	told := map[engine.LinkID]bool{}
+	for _, e := range c.ended {
+		if e.Err != nil {
+			told[e.ID] = errors.Is(e.Err, engine.ErrNotFound)
+		}
+	}
+	for _, id := range ids {
+		if !told[id] {
+			c.Errorf("receiver %d is not told that its entity is gone: %+v", id, c.ended)
+		}
+	}
+	c.equal(len(told), len(ids))
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 
 	"mayfly/engine"
@@ -22,15 +23,28 @@ func TestSchedules(t *testing.T) {
 			c.must(err)
 			c.equal(len(seqs) == 3 && seqs[0] == 1 && seqs[2] == 3, true)
 			c.wantIDs("q", "a", "b", "c")
+			for i, r := range c.rows("q") {
+				c.equal(r.Message.Seq, seqs[i])
+			}
 			c.must(cancel(c, "q", seqs[0], seqs[2]))
 			c.wantIDs("q", "b")
+		},
+		"SCH-8 all or none": func(c *clocked) {
+			c.limit(func(l *engine.Limits) { l.MessageSize = 1000 })
+			c.queue("q", engine.Config{})
+			large := later("b")
+			large.Subject = strings.Repeat("s", 1000)
+			batch := c.submissions(later("a"), large, later("c"))
+			c.refused(engine.ErrTooLarge, func() error { _, err := c.ns.Send(c.now, "q", batch, ""); return err })
+			c.equal(c.send("q", later("a")), engine.Seq(1))
 		},
 		"SCH-2": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.pass(hour)
-			c.send("q", engine.Content{MessageID: "past", ScheduledFor: c.now - 1})
+			c.equal(c.send("q", engine.Content{MessageID: "past", ScheduledFor: c.now - 1}), engine.Seq(1))
 			c.send("q", engine.Content{MessageID: "now", ScheduledFor: c.now})
 			c.wantCounts("q", engine.Counts{Active: 2})
+			c.equal(c.rows("q")[0].Message.Seq, engine.Seq(1)) // the first number is its only one
 			c.send("q", engine.Content{MessageID: "soon", ScheduledFor: c.now + 1})
 			c.wantCounts("q", engine.Counts{Active: 2, Scheduled: 1})
 			c.equal(c.rows("q")[0].Message.EnqueuedAt, c.now)
@@ -38,10 +52,14 @@ func TestSchedules(t *testing.T) {
 		"SCH-3": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.send("q", later("m"))
+			c.at(9 * second)
+			c.nothing("q")
 			c.at(10*second - ms)
 			c.nothing("q")
 			c.at(10 * second)
-			c.receive("q")
+			c.release(c.receive("q"))
+			c.at(11 * second)
+			c.equal(c.receive("q").Message.State, engine.Active)
 		},
 		"SCH-3 topic": func(c *clocked) {
 			c.topic("t", engine.Config{})
@@ -67,16 +85,21 @@ func TestSchedules(t *testing.T) {
 			c.at(10 * second)
 			c.sweep()
 			c.equal(c.rows("q")[1].Message.Seq, engine.Seq(3))
-			if err := cancel(c, "q", seq); err == nil {
-				c.Error("the old number is good")
-			}
+			c.equal(c.rows("q")[1].Message.EnqueuedAt, morning.Add(10*second))
+			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.Cancel(c.now, "q", []engine.Seq{seq}, "") })
+			c.unfetchable("q", seq)
+			rows, err := c.ns.Peek(c.now, "q", seq, 1, "")
+			c.must(err)
+			c.equal(rows[0].Message.Seq, engine.Seq(2))
 		},
 		"SCH-6": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.pass(second)
 			c.send("q", later("m"))
 			c.pass(second)
-			r := c.row("q")
+			rows, err := c.ns.Peek(c.now, "q", 1, 1, "")
+			c.must(err)
+			r := rows[0]
 			c.equal(r.Message.EnqueuedAt, morning.Add(second))
 			c.equal(r.Message.ScheduledFor, morning.Add(10*second))
 			c.equal(r.Message.State, engine.Scheduled)
@@ -87,6 +110,8 @@ func TestSchedules(t *testing.T) {
 			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.Cancel(c.now, "q", []engine.Seq{seq, 99}, "") })
 			c.must(cancel(c, "q", seq))
 			c.wantCounts("q", engine.Counts{})
+			c.wantPeek("q")
+			c.wantPeek("q/$DeadLetterQueue")
 			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.Cancel(c.now, "q", []engine.Seq{seq}, "") })
 			c.sends("q", "active")
 			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.Cancel(c.now, "q", []engine.Seq{2}, "") })
@@ -115,10 +140,15 @@ func TestSchedules(t *testing.T) {
 			before := c.sub("t", "before", engine.Config{})
 			gone := c.sub("t", "gone", engine.Config{})
 			c.must(c.ns.RemoveRule(c.now, gone, engine.DefaultRule, ""))
+			added, err := c.ns.CreateWithRules(c.now, engine.Subscription, "t/Subscriptions/added", engine.Config{}, nil, "")
+			c.must(err)
+			c.at(10*second - ms)
+			c.must(c.ns.AddRule(c.now, added.Path, engine.Rule{Name: "r"}, ""))
 			c.at(10 * second)
 			c.sweep()
 			after := c.sub("t", "after", engine.Config{})
 			c.wantIDs(before, "m")
+			c.wantIDs(added.Path, "m")
 			c.nothing(after)
 			c.nothing(gone)
 		},
@@ -138,6 +168,16 @@ func TestSchedules(t *testing.T) {
 			c.equal(n, engine.Counts{Scheduled: 1})
 			c.equal(n.ActiveMessageCount(), int64(0))
 			c.equal(n.MessageCount(), int64(1))
+			c.topic("t", engine.Config{})
+			s := c.sub("t", "s", engine.Config{})
+			c.send("t", later("m"))
+			c.wantCounts("t", engine.Counts{Scheduled: 1})
+			c.wantCounts(s, engine.Counts{})
+			c.at(10 * second)
+			c.sweep()
+			c.wantCounts("q", engine.Counts{Active: 1})
+			c.wantCounts("t", engine.Counts{})
+			c.wantCounts(s, engine.Counts{Active: 1})
 		},
 		"SCH-14": func(c *clocked) {
 			c.queue("q", engine.Config{})

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,34 @@ func TestSequence(t *testing.T) {
 				c.Errorf("got %v", err)
 			}
 		},
+		"SEQ-3": func(c *clocked) { // whatever happens to it where it is
+			c.queue("q", engine.Config{LockDuration: 10 * second})
+			c.sends("q", "before")
+			seq := c.send("q", engine.Content{MessageID: "m"})
+			c.receive("q") // stays out of the way
+			same := func(p engine.Path, what string) engine.Delivery {
+				c.Helper()
+				d := c.receive(p)
+				if d.Content.MessageID() == "before" { // its lock has run out too
+					d = c.receive(p)
+				}
+				if d.Message.Seq != seq || d.Message.EnqueuedSeq != seq || d.Message.EnqueuedAt != morning {
+					c.Fatalf("after %s it is %+v", what, d.Message)
+				}
+				return d
+			}
+			c.abandon(same("q", "receive"))
+			c.release(same("q", "abandon"))
+			same("q", "release")
+			c.pass(10 * second)
+			c.must(c.settle(same("q", "lock expiry"), engine.Defer))
+			d := c.fetch("q", seq)
+			c.equal(d.Message.Seq, seq)
+			c.abandon(d)
+			c.kill(c.fetch("q", seq), "", "")
+			c.abandon(same("q/$DeadLetterQueue", "dead-letter"))
+			same("q/$DeadLetterQueue", "abandon there")
+		},
 		"SEQ-4 activation, SCH-5": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			seq := c.send("q", engine.Content{ScheduledFor: morning.Add(second)})
@@ -53,6 +82,9 @@ func TestSequence(t *testing.T) {
 			d := c.receive(s)
 			c.equal(d.Message.Seq, engine.Seq(1))
 			c.equal(d.Message.EnqueuedSeq, seq)
+			c.abandon(d)
+			c.kill(c.receive(s), "", "")
+			c.equal(c.row(s.DeadLetter()).Message.EnqueuedSeq, seq)
 		},
 		"SEQ-4, SEQ-5 resubmission": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -150,8 +182,8 @@ func TestMessages(t *testing.T) {
 		"MSG-1": func(c *clocked) { // a message sent again has fresh values
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
-			c.abandon(c.receive("q"))
-			d := c.receive("q")
+			d := c.fetch("q", c.setAside(c.receive("q")))
+			c.equal(d.Message.DeliveryCount, uint32(1))
 			content, err := d.Content.Content()
 			c.must(err)
 			c.pass(second)
@@ -159,16 +191,39 @@ func TestMessages(t *testing.T) {
 			again := c.receive("q").Message
 			c.equal(again.Seq, engine.Seq(2))
 			c.equal(again.DeliveryCount, uint32(0))
+			c.equal(again.EnqueuedSeq, engine.Seq(2))
 			c.equal(again.EnqueuedAt, c.now)
+			c.equal(again.State, engine.Active)
+			c.equal(again.LockedUntil, c.now.Add(minute))
 			c.equal(again.Key == d.Message.Key, false)
-		},
-		"MSG-3": func(c *clocked) { // every kind of property, in order
-			c.queue("q", engine.Config{})
-			want := value.Properties{
-				{Name: "null"}, {Name: "bool", Value: value.OfBool(true)}, {Name: "int", Value: value.OfInt(-1)}, {Name: "long", Value: value.OfLong(1 << 40)},
-				{Name: "double", Value: value.OfDouble(0.1)}, {Name: "text", Value: value.OfString("é")}, {Name: "binary", Value: value.OfBinary([]byte{0, 255})},
-				{Name: "date", Value: value.OfDateTimeOffset(5)}, {Name: "raw", Value: value.OfRaw([]byte{0x45})}, {Name: "int", Value: value.OfInt(2)},
+			c.equal(again.Token() == d.Token(), false)
+			c.kill(d, "Bad", "")
+			dead := c.receive("q/$DeadLetterQueue")
+			content, err = dead.Content.Content()
+			c.must(err)
+			content.Properties = dead.Message.Properties(content) // as a client copies it
+			seq := c.send("q", content)
+			c.equal(c.rows("q")[1].Message.Seq, seq)
+			if x := c.rows("q")[1].Message.Extra; x != nil {
+				c.Errorf("sent again, a dead letter still has %+v", x)
 			}
+		},
+		"MSG-3": func(c *clocked) { // every kind of property, in order, bit by bit
+			c.queue("q", engine.Config{})
+			all := []value.Value{
+				{}, value.OfBool(true), value.OfUByte(255), value.OfByte(-128), value.OfChar('é'), value.OfUShort(1<<16 - 1), value.OfShort(-1 << 15),
+				value.OfUInt(1<<32 - 1), value.OfInt(-1 << 31), value.OfULong(1<<64 - 1), value.OfLong(-1 << 63), value.OfFloat(0.1), value.OfDouble(0.1),
+				value.OfDecimal32(0x32800001), value.OfDecimal64(0x31c0000000000001), value.OfDecimal128([16]byte{0x30, 15: 1}),
+				value.OfString("é"), value.OfSymbol("s"), value.OfBinary([]byte{0, 255}), value.OfUUID([16]byte{1, 15: 2}), value.OfTimestamp(-1),
+				value.OfTimespan(1<<63 - 1), value.OfURI("urn:x"), value.OfDateTimeOffset(5), value.OfRaw([]byte{0x45}),
+			}
+			var want value.Properties
+			for i, v := range all {
+				c.equal(v.Kind(), value.Kind(i)) // none is left out
+				want = append(want, value.Property{Name: v.Kind().String(), Value: v})
+			}
+			c.equal(value.Kind(len(all)), value.Raw+1)
+			want = append(want, value.Property{Name: "int", Value: value.OfInt(2)}, value.Property{Name: "nan", Value: value.OfDouble(math.NaN())})
 			c.send("q", engine.Content{Properties: want})
 			c.pass(second)
 			got, err := c.receive("q").Content.Content()
@@ -222,6 +277,20 @@ func TestMessages(t *testing.T) {
 			c.pass(second)
 			c.wantCounts("q", engine.Counts{Active: 1})
 		},
+		"MSG-8 killed": func(c *clocked) { // before the answer there is nothing, after it all
+			c.queue("q", engine.Config{})
+			for _, acknowledged := range []bool{false, true} {
+				_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{}, engine.Content{}), "")
+				c.must(err)
+				if acknowledged {
+					c.step()
+				} else {
+					c.ns.Flush(c.now, true) // on its way to the store, where it does not arrive
+				}
+				c.restart()
+				c.wantCounts("q", engine.Counts{Active: map[bool]int64{true: 2}[acknowledged]})
+			}
+		},
 		"nowhere to send to": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.topic("t", engine.Config{})
@@ -272,15 +341,29 @@ func TestPeek(t *testing.T) {
 				}
 			}
 		},
-		"PEEK-4, PEEK-6": func(c *clocked) {
+		"PEEK-6": func(c *clocked) { // callers go on until nothing comes
+			c.limit(func(l *engine.Limits) { l.BatchSize = 1 << 30 })
 			c.queue("q", engine.Config{})
-			rows, err := c.ns.Peek(c.now, "q", 1, 10, "")
+			large := make([]engine.Content, 260)
+			for i := range large {
+				large[i].Subject = strings.Repeat("s", 60<<10)
+			}
+			_, err := c.trySend("q", large...)
 			c.must(err)
-			c.equal(len(rows), 0)
-			c.sends("q", "a", "b")
-			rows, err = c.ns.Peek(c.now, "q", 1, 1, "")
-			c.must(err)
-			c.equal(len(rows), 1)
+			var seen engine.Seq
+			for calls := 0; ; calls++ {
+				rows, err := c.ns.Peek(c.now, "q", seen+1, 250, "")
+				c.must(err)
+				if len(rows) == 0 {
+					c.equal(calls >= 2, true)
+					break
+				}
+				for _, r := range rows {
+					seen++
+					c.equal(r.Message.Seq, seen)
+				}
+			}
+			c.equal(seen, engine.Seq(260))
 		},
 		"PEEK-5": func(c *clocked) { // without sessions, all of them
 			c.queue("q", engine.Config{})
@@ -301,11 +384,28 @@ func TestPeek(t *testing.T) {
 				c.refused(engine.ErrOutOfRange, func() error { _, err := c.ns.Peek(c.now, "q", 1, n, ""); return err })
 			}
 		},
-		"PEEK-8": func(c *clocked) { // no lock comes with it: LOCK-11, TTL-14
+		"PEEK-7 by default": func(c *clocked) {
 			c.queue("q", engine.Config{})
+			_, err := c.trySend("q", make([]engine.Content, 251)...)
+			c.must(err)
+			for asked, want := range map[int]int{249: 249, 250: 250, 251: 250, 256: 250, 1000: 250} {
+				rows, err := c.ns.Peek(c.now, "q", 1, asked, "")
+				c.must(err)
+				c.equal(len(rows), want)
+			}
+		},
+		"PEEK-8": func(c *clocked) { // nothing that a lock could be ended with: LOCK-11, TTL-14
+			c.queue("q", engine.Config{DefaultMessageTimeToLive: minute})
 			c.sends("q", "m")
-			c.equal(c.row("q").Message.LockedUntil, engine.Instant(0))
-			c.equal(c.row("q").LockedBy, "")
+			rows, err := c.ns.Peek(c.now, "q", 1, 1, "")
+			c.must(err)
+			m := rows[0].Message
+			c.equal(m.LockedUntil, engine.Instant(0))
+			c.equal(rows[0].LockedBy, "")
+			c.equal(m.ExpiresAt, engine.Instant(0))
+			for _, o := range []engine.Outcome{engine.Complete, engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release} {
+				c.refused(engine.ErrLockLost, func() error { return c.ns.Settle(c.now, engine.Settlement{Token: m.Token(), Outcome: o}) })
+			}
 		},
 		"PEEK-9": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -326,6 +426,28 @@ func TestPeek(t *testing.T) {
 			c.equal(c.exists("q"), true)
 			c.at(9*minute + 10*second)
 			c.equal(c.exists("q"), false)
+		},
+		"§9 queue": func(c *clocked) { // the table: what is there, and what is elsewhere
+			c.queue("q", engine.Config{})
+			c.sends("q", "dead", "locked", "deferred", "active")
+			c.send("q", engine.Content{MessageID: "scheduled", ScheduledFor: c.now + 1000})
+			c.kill(c.receive("q"), "", "")
+			c.receive("q")
+			c.setAside(c.receive("q"))
+			c.wantPeek("q", "locked", "deferred", "active", "scheduled")
+			c.wantPeek("q/$DeadLetterQueue", "dead")
+		},
+		"§9 subscription": func(c *clocked) {
+			c.topic("t", engine.Config{})
+			s := c.sub("t", "s", engine.Config{})
+			c.sends("t", "dead", "locked", "deferred", "active")
+			c.send("t", engine.Content{MessageID: "scheduled", ScheduledFor: c.now + 1000})
+			c.kill(c.receive(s), "", "")
+			c.receive(s)
+			c.setAside(c.receive(s))
+			c.wantPeek(s, "locked", "deferred", "active")
+			c.wantPeek(s.DeadLetter(), "dead")
+			c.wantPeek("t", "scheduled")
 		},
 		"SCH-4": func(c *clocked) { // a topic shows what is scheduled, a subscription does not
 			c.topic("t", engine.Config{})
@@ -365,4 +487,18 @@ func TestPeek(t *testing.T) {
 			c.equal(len(rows), 1)
 		},
 	})
+}
+
+// wantPeek compares the ids of what a client sees who peeks.
+func (c *clocked) wantPeek(p engine.Path, want ...string) {
+	c.Helper()
+	rows, err := c.ns.Peek(c.now, p, 1, 250, "")
+	c.must(err)
+	var got []string
+	for _, r := range rows {
+		got = append(got, r.Content.MessageID())
+	}
+	if !slices.Equal(got, want) {
+		c.Fatalf("in %s there are %q; want %q", p, got, want)
+	}
 }

@@ -45,7 +45,7 @@ func TestSessionLocks(t *testing.T) {
 			c.must(err)
 			c.equal(until, c.now.Add(5*second))
 		},
-		"SES-6": func(c *clocked) { // DC-2
+		"SES-6, DC-2": func(c *clocked) {
 			c.queue("q", sessionful)
 			c.say("q", "s", "m1", "m2", "m3")
 			l := c.hold("q", "s")
@@ -100,7 +100,7 @@ func TestSessionLocks(t *testing.T) {
 			c.wantEnded(l)
 			c.equal(c.about("q", "s"), engine.SessionRow{ID: "s", Active: 1, OldestAt: c.now, NextSeq: 1})
 		},
-		"SES-7": func(c *clocked) { // DC-3
+		"SES-7, DC-3": func(c *clocked) {
 			c.queue("q", engine.Config{RequiresSession: true, MaxDeliveryCount: 1})
 			c.say("q", "s", "m1", "m2")
 			for range 3 {

@@ -50,9 +50,19 @@ func TestAccessedTimes(t *testing.T) {
 			}
 			c.kill(c.receive("q"), "four", "")
 			c.equal(c.state("q").SizeInBytes, sizes+4)
+			s, err := engine.Submit(engine.Content{}, make([]byte, 1024), 0, c.keys.Next(), c.limits)
+			c.must(err)
+			_, err = c.ns.Send(c.now, "q", []engine.Submission{s}, "")
+			c.must(err)
+			c.step()
+			grown := c.state("q").SizeInBytes - sizes - 4
+			if grown < 1024 || grown > 1024+100 || grown != s.Size() {
+				c.Errorf("1 KB takes %d bytes", grown)
+			}
 			c.restart()
-			c.equal(c.state("q").SizeInBytes, sizes+4)
+			c.equal(c.state("q").SizeInBytes, sizes+4+grown)
 			c.grab("q/$DeadLetterQueue")
+			c.grab("q")
 			c.grab("q")
 			c.must(c.ns.Cancel(c.now, "q", []engine.Seq{3}, ""))
 			c.equal(c.state("q").SizeInBytes, int64(0))
@@ -73,6 +83,9 @@ func TestAccessedTimes(t *testing.T) {
 			c.equal(c.state("t").Subscriptions, 2)
 			c.wantCounts("t", engine.Counts{Scheduled: 1})
 			c.wantCounts(s, engine.Counts{Active: 1})
+			c.kill(c.receive(s), "", "")
+			c.wantCounts("t", engine.Counts{Scheduled: 1})
+			c.wantCounts(s, engine.Counts{DeadLetter: 1})
 		},
 		"RT-6, CNT-3": func(c *clocked) { // exact at once, over everything
 			c.queue("q", engine.Config{})
@@ -87,16 +100,55 @@ func TestAccessedTimes(t *testing.T) {
 			c.equal(total, engine.Counts{Active: 3, Locked: 1, DeadLetter: 1})
 			c.equal(entities, 1)
 		},
+		"§15 queue and subscription": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.topic("t", engine.Config{})
+			s := c.sub("t", "s", engine.Config{})
+			for to, p := range map[engine.Path]engine.Path{"q": "q", "t": s} {
+				c.sends(to, "dead", "dead", "deferred", "locked", "active")
+				later := engine.Seq(0)
+				if p == to {
+					later = 1
+					c.send(to, engine.Content{ScheduledFor: c.now + 1000})
+				}
+				c.kill(c.receive(p), "", "")
+				c.kill(c.receive(p), "", "")
+				c.setAside(c.receive(p))
+				c.receive(p)
+				c.receive(p.DeadLetter())
+				n := c.state(p).Counts
+				c.equal(n.ActiveMessageCount(), int64(3))
+				c.equal(n.DeadLetter, int64(2))
+				c.equal(n.Scheduled, int64(later))
+				c.equal(n.MessageCount(), int64(5+later))
+			}
+		},
+		"§15 topic": func(c *clocked) {
+			c.topic("t", engine.Config{})
+			c.sub("t", "s", engine.Config{})
+			c.sends("t", "m")
+			c.send("t", engine.Content{ScheduledFor: c.now + 1000})
+			n := c.state("t").Counts
+			c.equal(n.ActiveMessageCount(), int64(0))
+			c.equal(n.DeadLetter, int64(0))
+			c.equal(n.Scheduled, int64(1))
+		},
 		"CNT-2": func(c *clocked) { // reading counts touches nothing
 			c.queue("q", engine.Config{})
 			c.send("q", engine.Content{TTL: second})
 			d := c.receive("q")
 			c.at(2 * second)
-			used := c.state("q").LastUsed
-			c.ns.Totals()
-			c.ns.States(0)
+			used, held := c.state("q").LastUsed, c.row("q")
+			for range 3 {
+				c.ns.Totals()
+				c.ns.States(0)
+				c.state("q")
+				c.step()
+			}
 			c.equal(c.state("q").LastUsed, used)
-			c.equal(c.row("q").Message.DeliveryCount, uint32(0))
+			c.equal(c.row("q").Message, held.Message)
+			c.equal(held.Message.LockedUntil, morning.Add(minute))
+			c.equal(held.Message.DeliveryCount, uint32(0))
 			c.complete(d)
 		},
 	})
@@ -109,10 +161,10 @@ func TestStatus(t *testing.T) {
 		status       engine.Status
 		sends, takes bool
 	}{
-		{"STAT-1 Active", engine.StatusActive, true, true},
-		{"STAT-1, STAT-2 Disabled", engine.StatusDisabled, false, false},
-		{"STAT-2 SendDisabled", engine.StatusSendDisabled, false, true},
-		{"STAT-2, STAT-7 ReceiveDisabled", engine.StatusReceiveDisabled, true, false},
+		{"§1.4, STAT-1 Active", engine.StatusActive, true, true},
+		{"§1.4, STAT-1, STAT-2, STAT-7 Disabled", engine.StatusDisabled, false, false},
+		{"§1.4, STAT-2, STAT-8 SendDisabled", engine.StatusSendDisabled, false, true},
+		{"§1.4, STAT-2, STAT-7 ReceiveDisabled", engine.StatusReceiveDisabled, true, false},
 	} {
 		run(t, rules{tc.rule: func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -148,12 +200,35 @@ func TestStatus(t *testing.T) {
 				return err
 			})
 			check(tc.takes, "Receive", func() error { _, err := c.ns.Renew(c.now, b.Token(), "", ""); return err })
+			if !tc.takes {
+				for _, o := range []engine.Outcome{engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release} {
+					check(false, "Receive", func() error { return c.ns.Settle(c.now, engine.Settlement{Token: a.Token(), Outcome: o}) })
+				}
+			}
 			check(tc.takes, "Receive", func() error { return c.ns.Settle(c.now, engine.Settlement{Token: a.Token()}) })
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			c.complete(b)
 		}})
 	}
 	run(t, rules{
+		"§1.4, STAT-2 topic": func(c *clocked) {
+			c.topic("t", engine.Config{})
+			p := c.sub("t", "s", engine.Config{})
+			for _, s := range []engine.Status{engine.StatusDisabled, engine.StatusSendDisabled} {
+				c.update("t", func(cfg *engine.Config) { cfg.Status = s })
+				batch := c.submissions(engine.Content{})
+				c.refused(engine.ErrDisabled, func() error {
+					_, err := c.ns.Send(c.now, "t", batch, "")
+					if err == nil || err.Error() != "Messaging entity 't' is currently disabled for Send operations." {
+						c.Errorf("it says %v", err)
+					}
+					return err
+				})
+			}
+			c.update("t", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			c.sends("t", "m")
+			c.complete(c.receive(p))
+		},
 		"STAT-2 link": func(c *clocked) { // an open receiver is ended
 			c.queue("q", engine.Config{})
 			c.attach("q", 1)
@@ -185,12 +260,18 @@ func TestStatus(t *testing.T) {
 			c.refused(engine.ErrDisabled, func() error { _, err := c.ns.Send(c.now, "t", c.submissions(engine.Content{}), ""); return err })
 			c.complete(c.receive(p))
 		},
-		"STAT-5": func(c *clocked) {
-			c.queue("q", with(engine.StatusDisabled))
-			c.equal(c.state("q").Config.Status, engine.StatusDisabled)
-			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
-			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
-			c.remove("q")
+		"STAT-5": func(c *clocked) { // looked at, changed and deleted in every status
+			for _, s := range []engine.Status{engine.StatusActive, engine.StatusDisabled, engine.StatusSendDisabled, engine.StatusReceiveDisabled} {
+				c.queue("q", with(s))
+				c.equal(c.state("q").Config.Status, s)
+				c.update("q", func(cfg *engine.Config) { cfg.UserMetadata = "x" })
+				c.equal(c.state("q").Config, engine.Config{Status: s, UserMetadata: "x"})
+				c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+				c.sends("q", "m")
+				c.update("q", func(cfg *engine.Config) { cfg.Status = s })
+				c.remove("q")
+				c.equal(c.exists("q"), false)
+			}
 		},
 		"STAT-6": func(c *clocked) { // time goes on where nobody may send or receive
 			c.topic("t", engine.Config{})
@@ -204,6 +285,23 @@ func TestStatus(t *testing.T) {
 			c.wantCounts(p, engine.Counts{Active: 1, DeadLetter: 1})
 			c.update(p, func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			c.equal(c.receive(p).Content.MessageID(), "live")
+		},
+		"STAT-6 queue": func(c *clocked) { // locks end too
+			c.queue("q", keeping)
+			c.sends("q", "locked")
+			c.receive("q")
+			c.send("q", engine.Content{MessageID: "live", ScheduledFor: morning.Add(minute)})
+			c.send("q", engine.Content{MessageID: "short", TTL: second})
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
+			c.at(minute - ms)
+			c.sweep()
+			c.wantCounts("q", engine.Counts{Locked: 1, Scheduled: 1, DeadLetter: 1})
+			c.at(minute)
+			c.sweep()
+			c.wantCounts("q", engine.Counts{Active: 2, DeadLetter: 1})
+			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			c.equal(c.receive("q").Content.MessageID(), "locked")
+			c.equal(c.receive("q").Content.MessageID(), "live")
 		},
 		"STAT-8": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -224,7 +322,7 @@ func TestStatus(t *testing.T) {
 				c.refused(engine.ErrDisabled, func() error { return c.ns.AddRule(c.now, p, engine.Rule{Name: "r"}, "") })
 				c.refused(engine.ErrDisabled, func() error { return c.ns.RemoveRule(c.now, p, engine.DefaultRule, "") })
 				if disabled == "t" {
-					c.sub("t", "u", engine.Config{})
+					c.equal(len(c.state(c.sub("t", "u", engine.Config{})).Rules), 1)
 				}
 				c.update(disabled, func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			}

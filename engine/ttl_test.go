@@ -40,10 +40,39 @@ func TestEffectiveTTL(t *testing.T) {
 		"TTL-2": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
+			c.equal(c.row("q").Expires, engine.Instant(0))
 			c.at(292 * 365 * 24 * hour)
-			c.receive("q")
+			c.sweep()
+			d := c.receive("q")
+			c.equal(d.Expires, engine.Instant(0))
+			c.equal(d.TTL(), time.Duration(0))
 		},
-		"TTL-3": func(c *clocked) { // none by default, adjustable; with a maximum that is the default
+		"TTL-3": func(c *clocked) { // never by default, set at creation, adjusted later
+			c.queue("q", engine.Config{})
+			c.queue("r", engine.Config{DefaultMessageTimeToLive: hour})
+			c.topic("t", engine.Config{})
+			s := c.sub("t", "s", engine.Config{})
+			for p, want := range map[engine.Path]time.Duration{"q": 0, "r": hour, "t": 0, s: 0} {
+				prop, _ := engine.LookupProperty(c.state(p).Kind, "DefaultMessageTimeToLive")
+				if want == 0 {
+					c.equal(prop.Text(c.state(p).Config), "P10675199DT2H48M5.4775807S")
+				}
+				c.equal(c.state(p).Config.DefaultMessageTimeToLive, want)
+				c.update(p, func(cfg *engine.Config) { cfg.DefaultMessageTimeToLive = minute })
+				c.equal(prop.Text(c.state(p).Config), "PT1M")
+			}
+			c.sends("q", "m")
+			c.lives("q", minute)
+		},
+		"TTL-3 basic": func(c *clocked) {
+			c.limit(func(l *engine.Limits) { *l = profile(c.T, "basic") })
+			c.queue("q", engine.Config{})
+			prop, _ := engine.LookupProperty(engine.Queue, "DefaultMessageTimeToLive")
+			c.equal(prop.Text(c.state("q").Config), "P14D")
+			c.sends("q", "m")
+			c.lives("q", 14*24*hour)
+		},
+		"TTL-3 stored before there was a maximum": func(c *clocked) {
 			c.limit(func(l *engine.Limits) { l.MaxTTL = 14 * 24 * hour })
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
@@ -66,6 +95,9 @@ func TestEffectiveTTL(t *testing.T) {
 		"TTL-6": func(c *clocked) {
 			c.queue("q", engine.Config{DefaultMessageTimeToLive: hour})
 			c.send("q", engine.Content{TTL: 5 * second})
+			d := c.receive("q")
+			c.equal(d.TTL(), 5*second)
+			c.release(d)
 			c.lives("q", 5*second)
 		},
 		"TTL-7 topic's": func(c *clocked) {
@@ -95,7 +127,10 @@ func TestEffectiveTTL(t *testing.T) {
 		},
 		"TTL-8": func(c *clocked) { // a negative TTL stands for AMQP's zero
 			c.queue("q", keeping)
+			link := c.attach("q", 1)
 			c.send("q", engine.Content{TTL: -1})
+			c.equal(len(c.delivered(link)), 0)
+			c.detach(link, engine.ByClient)
 			c.nothing("q")
 			c.wantDead("q", engine.ReasonExpired, expiredText)
 		},
@@ -205,14 +240,29 @@ func TestExpiry(t *testing.T) {
 			c.at(second)
 			c.nothing("q")
 		},
-		"TTL-20, TTL-21, TTL-23": func(c *clocked) {
+		"TTL-20, TTL-23": func(c *clocked) {
 			c.queue("q", keeping)
 			c.send("q", engine.Content{TTL: second})
 			d := c.receive("q")
-			c.at(30 * second)
-			c.nothing("q")
+			for _, at := range []time.Duration{second, 30 * second, minute - ms} {
+				c.at(at)
+				c.sweep()
+				c.nothing("q")
+				c.wantCounts("q", engine.Counts{Locked: 1})
+			}
 			c.complete(d)
 			c.wantCounts("q", engine.Counts{})
+		},
+		"TTL-21": func(c *clocked) { // its holder goes on or gives up
+			c.queue("q", keeping)
+			c.send("q", engine.Content{MessageID: "goes on", TTL: second})
+			c.send("q", engine.Content{MessageID: "gives up", TTL: second})
+			a, b := c.receive("q"), c.receive("q")
+			c.at(2 * second)
+			c.complete(a)
+			c.abandon(b)
+			c.wantIDs("q/$DeadLetterQueue", "gives up")
+			c.nothing("q")
 		},
 		"TTL-22 abandon": func(c *clocked) {
 			c.queue("q", keeping)
@@ -230,6 +280,23 @@ func TestExpiry(t *testing.T) {
 			c.at(second - ms)
 			c.abandon(d)
 			c.wantCounts("q", engine.Counts{Active: 1})
+		},
+		"TTL-22 abandon, flag off": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.send("q", engine.Content{TTL: second})
+			d := c.receive("q")
+			c.at(second)
+			c.abandon(d)
+			c.nothing("q")
+			c.wantCounts("q", engine.Counts{})
+		},
+		"TTL-22 lock expiry, flag off": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			c.send("q", engine.Content{TTL: second})
+			c.receive("q")
+			c.at(minute)
+			c.nothing("q")
+			c.wantCounts("q", engine.Counts{})
 		},
 		"TTL-22 release": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -266,7 +333,7 @@ func TestExpiry(t *testing.T) {
 			c.kill(d, "Mine", "because")
 			c.wantDead("q", "Mine", "because")
 		},
-		"TTL-26 flag on": func(c *clocked) {
+		"TTL-26, DEC-3 flag on": func(c *clocked) {
 			c.queue("q", engine.Config{MaxDeliveryCount: 1, DeadLetteringOnMessageExpiration: true})
 			c.send("q", engine.Content{TTL: second})
 			d := c.receive("q")
@@ -274,7 +341,7 @@ func TestExpiry(t *testing.T) {
 			c.abandon(d)
 			c.wantDead("q", engine.ReasonExpired, expiredText)
 		},
-		"TTL-26 flag off": func(c *clocked) {
+		"TTL-26, DEC-3 flag off": func(c *clocked) {
 			c.queue("q", engine.Config{MaxDeliveryCount: 1})
 			c.send("q", engine.Content{TTL: second})
 			d := c.receive("q")
@@ -282,7 +349,7 @@ func TestExpiry(t *testing.T) {
 			c.abandon(d)
 			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 1 delivery attempts.")
 		},
-		"TTL-27": func(c *clocked) {
+		"TTL-27, §6.2#1": func(c *clocked) {
 			c.queue("q", keeping)
 			c.send("q", engine.Content{TTL: second, Properties: value.Properties{{Name: "mine", Value: value.OfInt(1)}}})
 			c.at(second)
@@ -319,12 +386,39 @@ func TestExpiry(t *testing.T) {
 			c.equal(len(c.store.messages), 1)
 			c.equal(c.store.messages[key].Holder, c.state("q").DeadLetterID)
 		},
+		"TTL-29 crash": func(c *clocked) { // before the move is stored, and after it
+			c.queue("q", keeping)
+			c.send("q", engine.Content{MessageID: "m", TTL: second})
+			key := c.row("q").Message.Key
+			c.now = morning.Add(second)
+			for _, stored := range []bool{false, true} {
+				c.must(c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", NoWait: true}))
+				c.must(c.ns.Credit(c.now, 99, 1))
+				c.ns.Match(c.now)
+				c.wantCounts("q", engine.Counts{DeadLetter: 1}) // here it has happened
+				if stored {
+					c.step()
+				} else {
+					c.ns.Flush(c.now, true) // on its way to the store, where it does not arrive
+				}
+				c.restart()
+				want := map[bool]engine.Counts{false: {Active: 1}, true: {DeadLetter: 1}}[stored]
+				c.wantCounts("q", want)
+				c.equal(c.store.messages[key].Key, key)
+				c.equal(len(c.store.messages), 1)
+			}
+			c.step()
+			c.wantDead("q", engine.ReasonExpired, expiredText)
+		},
 		"TTL-30": func(c *clocked) { // what nobody asked for may still be counted, never received
 			c.queue("q", engine.Config{})
 			c.send("q", engine.Content{TTL: second})
 			c.at(hour)
-			if n := c.state("q").Counts.Active; n != int64(len(c.rows("q"))) || c.way == swept && n != 0 {
-				c.Errorf("%d are counted", n)
+			n := c.state("q").Counts.Active
+			rows, err := c.ns.Peek(c.now, "q", 1, 10, "")
+			c.must(err)
+			if want := map[way]int64{asked: 1, restarted: 1}[c.way]; n != want || int64(len(rows)) != want {
+				c.Errorf("%d are counted, %d seen; want %d", n, len(rows), want)
 			}
 			c.nothing("q")
 			c.wantCounts("q", engine.Counts{})
@@ -352,6 +446,14 @@ func TestExpiry(t *testing.T) {
 			c.equal(c.receive("q").Content.MessageID(), "last")
 			c.equal(c.state("q").Counts.DeadLetter, int64(3000))
 		},
+		"TTL-31 abandon": func(c *clocked) { // so does giving back
+			c.queue("q", keeping)
+			c.send("q", engine.Content{TTL: second})
+			d := c.receive("q")
+			c.at(second)
+			c.abandon(d)
+			c.wantCounts("q", engine.Counts{DeadLetter: 1})
+		},
 		"TTL-31 waiting receiver": func(c *clocked) {
 			c.queue("q", keeping)
 			link := c.attach("q", 1)
@@ -370,7 +472,11 @@ func TestExpiry(t *testing.T) {
 			c.queue("q", engine.Config{DefaultMessageTimeToLive: minute, DeadLetteringOnMessageExpiration: true})
 			c.send("q", engine.Content{TTL: second})
 			c.kill(c.receive("q"), "Mine", "")
-			c.at(24 * hour)
+			for _, at := range []time.Duration{second, minute, hour, 24 * hour} {
+				c.at(at)
+				c.sweep()
+				c.release(c.receive("q/$DeadLetterQueue"))
+			}
 			d := c.receive("q/$DeadLetterQueue")
 			c.equal(d.Expires, engine.Instant(0))
 			c.equal(d.Message.ExpiresAt, morning.Add(second)) // shown, without force
@@ -384,7 +490,10 @@ func TestExpiry(t *testing.T) {
 			c.at(hour)
 			c.sweep()
 			c.nothing("q")
-			c.equal(c.row("q").Message.State, engine.Deferred)
+			rows, err := c.ns.Peek(c.now, "q", 1, 10, "")
+			c.must(err)
+			c.equal(len(rows) == 1 && rows[0].Message.State == engine.Deferred && rows[0].Message.Seq == seq, true)
+			c.wantCounts("q", engine.Counts{Deferred: 1})
 			c.unfetchable("q", seq)
 			c.wantDead("q", engine.ReasonExpired, expiredText)
 		},

@@ -198,10 +198,27 @@ func TestPolicyNamesTheSocket(t *testing.T) {
 
 func TestErrorsCarryTheRequestsID(t *testing.T) {
 	w := serve(t, web.Options{}, web.Doors{})
-	got, text := w.ask("POST", w.admin, "/nope/messages")
-	shape := regexp.MustCompile(`TrackingId:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}), SystemTracker:default, Timestamp:`)
-	if m := shape.FindStringSubmatch(text); m == nil || m[1] != got.Header.Get("X-Request-Id") {
-		t.Errorf("got %s, id %s", text, got.Header.Get("X-Request-Id"))
+	shape := regexp.MustCompile(` TrackingId:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}), SystemTracker:default, Timestamp:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d</Detail></Error>$`)
+	for name, tc := range map[string]struct {
+		status       int
+		method, path string
+		headers      []string
+	}{
+		"ERR-5 no such entity":     {410, "POST", "/nope/messages", nil},
+		"ERR-5 no such address":    {404, "POST", "/nope", nil},
+		"ERR-5 no such method":     {405, "GET", "/q/messages", nil},
+		"ERR-5 a bad request":      {400, "POST", "/q/messages/head?timeout=x", nil},
+		"ERR-5 by a rebound name":  {421, "POST", "/q/messages", []string{"Host", "evil.example"}},
+		"ERR-5 from another site":  {403, "POST", "/q/messages", []string{"Sec-Fetch-Site", "cross-site"}},
+		"ERR-5 a lock that is bad": {400, "PUT", "/q/messages/1/x", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{T: t, admin: w.admin}
+			got, text := w.ask(tc.method, w.admin, tc.path, tc.headers...)
+			if m := shape.FindStringSubmatch(text); got.StatusCode != tc.status || m == nil || m[1] != got.Header.Get("X-Request-Id") {
+				t.Errorf("got %d %s, id %s", got.StatusCode, text, got.Header.Get("X-Request-Id"))
+			}
+		})
 	}
 }
 

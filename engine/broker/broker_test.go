@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,60 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 )
+
+// Nobody asks, and what is due happens: not before its time, and at most a second
+// after it; what deletes itself when it is idle, half a minute.
+func TestSweeper(t *testing.T) {
+	const hour = time.Hour
+	for name, tc := range map[string]struct {
+		config  engine.Config
+		prepare func(w *world)
+		after   time.Duration
+		late    time.Duration
+		before  engine.Counts
+		then    engine.Counts // empty: the queue is gone
+	}{
+		"DEC-8, TTL-31 expiry": {engine.Config{DefaultMessageTimeToLive: hour, DeadLetteringOnMessageExpiration: true},
+			func(w *world) { w.send("q", "a") }, hour, time.Second, engine.Counts{Active: 1}, engine.Counts{DeadLetter: 1}},
+		"DEC-8 lock": {engine.Config{LockDuration: time.Minute},
+			func(w *world) { w.send("q", "a"); w.receive(broker.Receive{Path: "q"}) }, time.Minute, time.Second, engine.Counts{Locked: 1}, engine.Counts{Active: 1}},
+		"DEC-8, SCH-3 schedule": {engine.Config{}, func(w *world) {
+			now, err := w.Now(w.Context())
+			if err != nil {
+				w.Fatal(err)
+			}
+			if _, err := w.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: now.Add(hour)}}}, ""); err != nil {
+				w.Fatal(err)
+			}
+		}, hour, time.Second, engine.Counts{Scheduled: 1}, engine.Counts{Active: 1}},
+		"DEC-8, IDLE-16 idleness": {engine.Config{AutoDeleteOnIdle: hour}, func(w *world) { w.send("q", "a") }, hour, 30 * time.Second, engine.Counts{Active: 1}, engine.Counts{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, broker.Options{})
+				w.queue("q", tc.config)
+				tc.prepare(w)
+				time.Sleep(tc.after - time.Millisecond)
+				synctest.Wait()
+				if c := w.counts("q"); c != tc.before {
+					t.Fatalf("a millisecond early: %+v", c)
+				}
+				time.Sleep(tc.late + time.Millisecond)
+				synctest.Wait()
+				if tc.then != (engine.Counts{}) {
+					if c := w.counts("q"); c != tc.then {
+						t.Fatalf("afterwards: %+v", c)
+					}
+					return
+				}
+				err := w.Read(t.Context(), func(r broker.Reader) error { _, err := r.State("q"); return err })
+				if !errors.Is(err, engine.ErrNotFound) {
+					t.Fatalf("afterwards: %v", err)
+				}
+			})
+		})
+	}
+}
 
 // TTL-27, TTL-31: nobody listens, and after fourteen days the message is in
 // the dead-letter queue, at its time and not before.
@@ -81,6 +136,59 @@ func TestReceiveCancelled(t *testing.T) {
 			t.Fatalf("%+v", c)
 		}
 	})
+}
+
+// Writes at the same time are done one after the other: each as a whole, and
+// none is in progress when another comes.
+func TestAtOnce(t *testing.T) {
+	both := func(do func(i int) error) (errs [2]error) {
+		var at sync.WaitGroup
+		for i := range 2 {
+			at.Go(func() { errs[i] = do(i) })
+		}
+		at.Wait()
+		return errs
+	}
+	one := func(t *testing.T, errs [2]error, other error) {
+		t.Helper()
+		if (errs[0] == nil) == (errs[1] == nil) || !errors.Is(errors.Join(errs[0], errs[1]), other) {
+			t.Errorf("got %v", errs)
+		}
+	}
+	for name, do := range map[string]func(t *testing.T, w *world){
+		"PROP-13 creating twice": func(t *testing.T, w *world) {
+			one(t, both(func(int) error {
+				_, err := w.Create(t.Context(), engine.Queue, "new", engine.Config{}, "test")
+				return err
+			}), engine.ErrExists)
+		},
+		"PROP-13 deleting twice": func(t *testing.T, w *world) {
+			one(t, both(func(int) error { return w.Delete(t.Context(), "q", broker.Unasked, "test") }), engine.ErrNotFound)
+		},
+		"PROP-13 two updates": func(t *testing.T, w *world) {
+			configs := [2]engine.Config{{UserMetadata: "a", MaxDeliveryCount: 1}, {UserMetadata: "b", LockDuration: time.Minute}}
+			if errs := both(func(i int) error { _, err := w.Update(t.Context(), "q", configs[i], "test"); return err }); errors.Join(errs[:]...) != nil {
+				t.Errorf("got %v", errs)
+			}
+			if err := w.Read(t.Context(), func(r broker.Reader) error {
+				s, err := r.State("q")
+				if s.Config != configs[0] && s.Config != configs[1] {
+					t.Errorf("it is %+v", s.Config)
+				}
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, broker.Options{})
+				w.queue("q", engine.Config{})
+				do(t, w)
+			})
+		})
+	}
 }
 
 // A receiver that waits at an entity that goes is told so.
@@ -191,7 +299,7 @@ func TestReadOnly(t *testing.T) {
 // A commit whose outcome is unknown: the caller is told so, and the state is
 // the store's, whichever way it went.
 func TestUnknownOutcome(t *testing.T) {
-	for name, applied := range map[string]bool{"applied": true, "not applied": false} {
+	for name, applied := range map[string]bool{"MSG-8 applied": true, "MSG-8 not applied": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})

@@ -90,8 +90,58 @@ func TestBodyUnreadable(t *testing.T) {
 	})
 }
 
-// OPS-9: what cannot be restored whole is not restored.
-func TestRestoreIsAllOrNothing(t *testing.T) {
+func TestRestore(t *testing.T) {
+	t.Run("OPS-9 description and rules, without messages", restoresDescriptions)
+	t.Run("OPS-9 all or nothing", restoresAllOrNothing)
+}
+
+// What deleted itself comes back with its rules, and empty.
+func restoresDescriptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := start(t, broker.Options{})
+		const sub = engine.Path("t/Subscriptions/s")
+		topic := engine.Config{AutoDeleteOnIdle: 5 * time.Minute, UserMetadata: "mine"}
+		if _, err := w.Create(ctx, engine.Topic, "t", topic, ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Create(ctx, engine.Subscription, sub, engine.Config{MaxDeliveryCount: 3}, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.AddRule(ctx, sub, engine.Rule{Name: "r"}, ""); err != nil {
+			t.Fatal(err)
+		}
+		w.send("t", "a")
+		time.Sleep(6 * time.Minute)
+		synctest.Wait()
+		var gone engine.Event
+		for _, e := range w.Events().Recent(100) {
+			if e.Kind == engine.EventEntityAutoDeleted && e.Path == "t" {
+				gone = e
+			}
+		}
+		if err := w.Broker.Restore(ctx, gone, "somebody"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Read(ctx, func(r broker.Reader) error {
+			for p, want := range map[engine.Path]engine.Config{"t": topic, sub: {MaxDeliveryCount: 3}} {
+				s, err := r.State(p)
+				if err != nil {
+					return err
+				}
+				if s.Config != want || s.Counts != (engine.Counts{}) || len(s.Rules) != map[engine.Path]int{sub: 2}[p] {
+					t.Errorf("restored, %s is %+v with %d rules and %+v", p, s.Config, len(s.Rules), s.Counts)
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// What cannot be restored whole is not restored.
+func restoresAllOrNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		w := start(t, broker.Options{})

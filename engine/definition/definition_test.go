@@ -14,9 +14,14 @@ import (
 	"mayfly/engine/definition"
 )
 
-// EMU-8: a file of the emulator's shape loads unchanged; where it is silent the
-// hosted defaults hold.
-func TestReadSample(t *testing.T) {
+// A file of the emulator's shape loads unchanged; where it is silent the hosted
+// defaults hold.
+func TestSample(t *testing.T) {
+	t.Run("EMU-8 it is read", readsSample)
+	t.Run("EMU-8 it is made", makesSample)
+}
+
+func readsSample(t *testing.T) {
 	f, err := os.Open("testdata/Config.json")
 	if err != nil {
 		t.Fatal(err)
@@ -102,13 +107,14 @@ func TestReadTolerates(t *testing.T) {
 		"names in another case":      `{"userconfig":{"NAMESPACES":[{"name":"n","queues":[{"name":"q","properties":{"maxdeliverycount":1}}]}],"logging":{"type":"Console"}}}`,
 		"null for absent":            in(`"Name":null,"Queues":null,"Topics":[{"Name":"t","Properties":null,"Subscriptions":null}]`),
 		"a schema's address":         `{"$schema":"./Config-schema.json","UserConfig":{"Namespaces":[{}]}}`,
-		"emulator's shortest lock":   queue(`"LockDuration":"PT5S"`),
+		"CONF-26 the shortest lock":  queue(`"LockDuration":"PT5S"`),
 		"emulator's shortest window": queue(`"DuplicateDetectionHistoryTimeWindow":"PT5S"`),
 		"hosted ranges":              queue(`"DefaultMessageTimeToLive":"P14D","MaxDeliveryCount":2000,"DuplicateDetectionHistoryTimeWindow":"P7D"`),
 		"hosted properties":          queue(`"AutoDeleteOnIdle":"PT5M","Status":"SendDisabled","UserMetadata":"ours","MaxSizeInMegabytes":5120`),
-		"an older name":              queue(`"EnableDeadLetteringOnMessageExpiration":true`),
-		"a name of 260":              in(`"Queues":[{"Name":"` + strings.Repeat("q", 260) + `"}]`),
-		"a tilde":                    in(`"Queues":[{"Name":"a~b"}]`),
+		"CONF-13 an older name":      queue(`"EnableDeadLetteringOnMessageExpiration":true`),
+		"NAME-1 a name of 260":       in(`"Queues":[{"Name":"` + strings.Repeat("q", 260) + `"}]`),
+		"NAME-2 a namespace of 50":   in(`"Name":"` + strings.Repeat("n", 50) + `"`),
+		"NAME-5 a tilde":             in(`"Queues":[{"Name":"a~b"}]`),
 		"an expression of 1024":      rule(`"FilterType":"sql","SqlFilter":{"SqlExpression":"` + strings.Repeat("x", 1024) + `"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,8 +178,8 @@ func TestReadRefuses(t *testing.T) {
 		"partitions":          {queue(`"EnablePartitioning":true`), []string{q + ".Properties.EnablePartitioning: Partitioned entities are not offered"}},
 
 		// too long
-		"a name of 261":             {in(`"Queues":[{"Name":"` + strings.Repeat("q", 261) + `"}]`), []string{q + ".Name: The name of a queue has 1 to 260 characters; this one has 261."}},
-		"a namespace of 51":         {in(`"Name":"` + strings.Repeat("n", 51) + `"`), []string{ns + ".Name: "}},
+		"NAME-1 a name of 261":      {in(`"Queues":[{"Name":"` + strings.Repeat("q", 261) + `"}]`), []string{q + ".Name: The name of a queue has 1 to 260 characters; this one has 261."}},
+		"NAME-2 a namespace of 51":  {in(`"Name":"` + strings.Repeat("n", 51) + `"`), []string{ns + ".Name: "}},
 		"an expression of 1025":     {rule(`"FilterType":"Sql","SqlFilter":{"SqlExpression":"` + strings.Repeat("x", 1025) + `"}`), []string{r + ".Properties.SqlFilter.SqlExpression: This has 1025 characters; 1024 are allowed."}},
 		"an action of 1025":         {rule(`"FilterType":"True","Action":{"SqlExpression":"` + strings.Repeat("x", 1025) + `"}`), []string{r + ".Properties.Action.SqlExpression: This has 1025 characters; 1024 are allowed."}},
 		"metadata of 1025":          {queue(`"UserMetadata":"` + strings.Repeat("x", 1025) + `"`), []string{q + ".Properties.UserMetadata: The value for 'UserMetadata' has at most 1024"}},

@@ -79,7 +79,7 @@ func same(t *testing.T, got []string, want ...string) {
 	}
 }
 
-func TestStepsSample(t *testing.T) {
+func makesSample(t *testing.T) {
 	file, err := os.ReadFile("testdata/Config.json")
 	if err != nil {
 		t.Fatal(err)

@@ -58,10 +58,6 @@ func problem(err error) Problem {
 		status int
 		code   string
 	}{
-		{engine.ErrSessionLockLost, http.StatusGone, "SessionLockLost"},
-		{engine.ErrSessionLocked, http.StatusConflict, "SessionCannotBeLocked"},
-		{engine.ErrTimeout, http.StatusRequestTimeout, "ServiceTimeout"},
-		{engine.ErrTransaction, http.StatusGone, "TransactionOver"},
 		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
 		{engine.ErrMessageNotFound, http.StatusNotFound, "MessageNotFound"},
 		{engine.ErrExists, http.StatusConflict, "MessagingEntityAlreadyExists"},
@@ -69,8 +65,9 @@ func problem(err error) Problem {
 		{engine.ErrDisabled, http.StatusForbidden, "MessagingEntityDisabled"},
 		{engine.ErrLockLost, http.StatusGone, "MessageLockLost"},
 		{engine.ErrSessionLockLost, http.StatusGone, "SessionLockLost"},
-		{engine.ErrSessionLocked, http.StatusGone, "SessionCannotBeLocked"},
+		{engine.ErrSessionLocked, http.StatusConflict, "SessionCannotBeLocked"},
 		{engine.ErrTimeout, http.StatusRequestTimeout, "ServiceTimeout"},
+		{engine.ErrTransaction, http.StatusGone, "TransactionOver"},
 		{engine.ErrTooLarge, http.StatusRequestEntityTooLarge, "MessageSizeExceeded"},
 		{engine.ErrQuota, http.StatusForbidden, "QuotaExceeded"},
 		{engine.ErrNotAllowed, http.StatusBadRequest, "InvalidOperation"},

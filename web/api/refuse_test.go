@@ -183,14 +183,36 @@ func TestRefusedPropertyIsNamed(t *testing.T) {
 	}
 }
 
-func TestProblemKnowsEveryKind(t *testing.T) {
-	for _, kind := range []error{
-		engine.ErrNotFound, engine.ErrExists, engine.ErrDisabled, engine.ErrLockLost, engine.ErrSessionLockLost, engine.ErrSessionLocked, engine.ErrTimeout, engine.ErrMessageNotFound, engine.ErrTooLarge, engine.ErrQuota,
-		engine.ErrBusy, engine.ErrNotAllowed, engine.ErrArgument, engine.ErrOutOfRange, engine.ErrNotImplemented, engine.ErrClosed, engine.ErrChanged,
+func TestProblems(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind   error
+		status int
+	}{
+		"§16 MessagingEntityNotFound":      {engine.ErrNotFound, 404},
+		"§16 MessagingEntityAlreadyExists": {engine.ErrExists, 409},
+		"§16 MessagingEntityDisabled":      {engine.ErrDisabled, 403},
+		"§16 MessageLockLost":              {engine.ErrLockLost, 410},
+		"§16 SessionLockLost":              {engine.ErrSessionLockLost, 410},
+		"SessionCannotBeLocked":            {engine.ErrSessionLocked, 409}, // it may be had later
+		"§16 MessageNotFound":              {engine.ErrMessageNotFound, 404},
+		"§16 MessageSizeExceeded":          {engine.ErrTooLarge, 413},
+		"§16 QuotaExceeded":                {engine.ErrQuota, 403},
+		"§16 ServiceTimeout":               {engine.ErrTimeout, 408},
+		"§16 ServiceBusy":                  {engine.ErrBusy, 503},
+		"§16 InvalidOperation":             {engine.ErrNotAllowed, 400},
+		"§16 Argument":                     {engine.ErrArgument, 400},
+		"§16 ArgumentOutOfRange":           {engine.ErrOutOfRange, 400},
+		"§16 NotSupported":                 {engine.ErrNotImplemented, 501},
+		"§16 OperationCancelled":           {engine.ErrClosed, 503},
+		"TransactionOver":                  {engine.ErrTransaction, 410},
+		"Changed":                          {engine.ErrChanged, 409},
 	} {
-		if p := problem(kind); p.Status == http.StatusInternalServerError {
-			t.Errorf("%v is an internal error", kind)
-		}
+		t.Run(name, func(t *testing.T) {
+			p := problem(&engine.Refusal{Kind: tc.kind, Text: "It went wrong."})
+			if p.Status != tc.status || p.Code != name[strings.LastIndex(name, " ")+1:] || p.Detail != "It went wrong." {
+				t.Errorf("it is %+v", p)
+			}
+		})
 	}
 	if p := problem(errors.New("secret")); p.Status != http.StatusInternalServerError || strings.Contains(p.Detail, "secret") {
 		t.Errorf("a surprise is %+v", p)

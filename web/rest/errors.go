@@ -29,6 +29,9 @@ func status(err error) (code, sub int) {
 	if r, ok := errors.AsType[*engine.Refusal](err); ok {
 		sub = r.SubCode
 	}
+	if p, ok := errors.AsType[*engine.PropertyError](err); ok {
+		sub = p.SubCode
+	}
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return e.Code, sub
 	}
@@ -39,14 +42,10 @@ func status(err error) (code, sub int) {
 		kind      error
 		code, sub int
 	}{
-		{engine.ErrSessionLockLost, http.StatusNotFound, 0},
-		{engine.ErrSessionLocked, http.StatusConflict, 40900},
-		{engine.ErrTimeout, http.StatusRequestTimeout, 0},
-		{engine.ErrTransaction, http.StatusBadRequest, 40000},
 		{engine.ErrNotFound, http.StatusGone, 40400},
 		{engine.ErrMessageNotFound, http.StatusNotFound, 0},
 		{engine.ErrLockLost, http.StatusNotFound, 0},
-		{engine.ErrSessionLockLost, http.StatusNotFound, 0},
+		{engine.ErrSessionLockLost, http.StatusGone, 0},
 		{engine.ErrSessionLocked, http.StatusGone, 0},
 		{engine.ErrTimeout, http.StatusRequestTimeout, 0},
 		{engine.ErrDisabled, http.StatusForbidden, 0},
@@ -56,6 +55,7 @@ func status(err error) (code, sub int) {
 		{engine.ErrExists, http.StatusConflict, 40900},
 		{engine.ErrChanged, http.StatusConflict, 40900},
 		{engine.ErrNotAllowed, http.StatusBadRequest, 40301},
+		{engine.ErrTransaction, http.StatusBadRequest, 40000},
 		{engine.ErrArgument, http.StatusBadRequest, 40000},
 		{engine.ErrOutOfRange, http.StatusBadRequest, 40000},
 		{io.ErrUnexpectedEOF, http.StatusBadRequest, 40000},

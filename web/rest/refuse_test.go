@@ -49,7 +49,7 @@ func TestRefusals(t *testing.T) {
 		"entity: a subscription to send":  {"POST", "/t/subscriptions/s/messages", "x", nil, 400, 40301, "send to its topic"},
 		"entity: a dead-letter queue":     {"POST", "/q/$DeadLetterQueue/messages", "x", nil, 400, 40301, "cannot be sent to a dead-letter queue"},
 		"entity: a topic's dead letters":  {"DELETE", "/t/$DeadLetterQueue/messages/head?timeout=0", "", nil, 410, 40400, "could not be found"},
-		"entity: disabled, send":          {"POST", "/closed/messages", "x", nil, 403, 0, "is currently disabled for Send operations"},
+		"STAT-2 entity: disabled, send":   {"POST", "/closed/messages", "x", nil, 403, 0, "is currently disabled for Send operations"},
 		"entity: disabled, receive":       {"POST", "/closed/messages/head?timeout=0", "", nil, 403, 0, "is currently disabled for Receive operations"},
 		"entity: sessions, send":          {"POST", "/sessions/messages", "x", nil, 400, 40301, "The SessionId was not set on a message"},
 		"entity: sessions, receive":       {"POST", "/sessions/messages/head?timeout=0", "", nil, 400, 40301, "to create a non-sessionful message receiver"},
@@ -87,7 +87,7 @@ func TestRefusals(t *testing.T) {
 		"broker properties: twice":     {"POST", "/q/messages", "x", []string{json, `{}`, json, `{}`}, 400, 40000, "2 headers BrokerProperties"},
 		"broker properties: Latin-1":   {"POST", "/q/messages", "x", []string{json, "{\"Label\":\"\xe9\"}"}, 400, 40000, "are not UTF-8"},
 		"MessageId: wrong type":        {"POST", "/q/messages", "x", []string{json, `{"MessageId":5}`}, 400, 40000, "'MessageId' is a text, not 5"},
-		"MessageId: too long":          {"POST", "/q/messages", "x", []string{json, `{"MessageId":"` + strings.Repeat("a", 129) + `"}`}, 400, 40000, "The MessageId has 129 characters"},
+		"MSG-5 MessageId: too long":    {"POST", "/q/messages", "x", []string{json, `{"MessageId":"` + strings.Repeat("a", 129) + `"}`}, 400, 40000, "The MessageId has 129 characters"},
 		"SessionId: too long":          {"POST", "/q/messages", "x", []string{json, `{"SessionId":"` + strings.Repeat("a", 129) + `"}`}, 400, 40000, "The SessionId has 129 characters"},
 		"PartitionKey: another":        {"POST", "/q/messages", "x", []string{json, `{"SessionId":"a","PartitionKey":"b"}`}, 400, 40000, "must equal the SessionId"},
 		"Label: wrong type":            {"POST", "/q/messages", "x", []string{json, `{"Label":{"a":1}}`}, 400, 40000, "'Label' is a text"},
@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 		"batch: too many":            {"POST", "/q/messages", "[{}" + strings.Repeat(",{}", maxBatch) + "]", []string{"Content-Type", batchType}, 400, 40000, "more than the 5000 messages"},
 		"batch: deep":                {"POST", "/q/messages", `[{"UserProperties":` + strings.Repeat(`{"a":`, 10_001) + strings.Repeat(`}`, 10_001), []string{"Content-Type", batchType}, 400, 40000, "position 0"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("§2.2, ERR-2, ERR-5 "+name, func(t *testing.T) {
 			w := &world{t, w.broker, w.server}
 			got := w.ask(tc.method, tc.path, tc.body, tc.headers...)
 			parts := errorShape.FindStringSubmatch(got.body)
