@@ -92,6 +92,13 @@ func (s *Store) applyOnce(ctx context.Context) error {
 	s.applied = make(chan struct{})
 	s.mu.Unlock()
 	s.journal = append(s.journal, w.journal...)
+	if forgets := w.forgets(); len(forgets) > 0 {
+		s.outdated(forgets)
+		wake(s.toSweep)
+	}
+	for _, p := range w.dropped {
+		delete(s.forgotten, p.id)
+	}
 	if len(w.dropped) > 0 {
 		select {
 		case s.garbage <- sweeping{places: w.dropped}:
@@ -112,7 +119,7 @@ func (s *Store) take() *window {
 	s.applying, s.waiting = s.waiting, newWindow()
 	s.waiting.now = s.applying.now
 	for k, c := range s.applying.messages {
-		if c.first = !c.gone && !(seen{s}).message(k); c.first {
+		if c.first = !c.gone && !(mayHold{s}).message(k); c.first {
 			s.applying.messages[k] = c
 		}
 		s.notice(&s.handed, k, c.gone)
@@ -131,29 +138,29 @@ func (s *Store) notice(set *keyset, k engine.Key, gone bool) {
 	set.add(k)
 }
 
-// seen tells of what the collections may hold: all that was handed over, and
+// mayHold tells of what the collections may hold: all that was handed over, and
 // whatever is of another epoch.
-type seen struct{ s *Store }
+type mayHold struct{ s *Store }
 
-func (v seen) message(k engine.Key) bool { return v.s.foreign(k) || v.s.handed.has(k) }
+func (v mayHold) message(k engine.Key) bool { return v.s.foreign(k) || v.s.handed.has(k) }
 
-func (v seen) content(k engine.Key) bool {
+func (v mayHold) content(k engine.Key) bool {
 	_, large := v.s.large[k]
 	return large || v.s.foreign(k) || v.s.kept.has(k) || v.s.staged[k]
 }
 
 func (s *Store) foreign(k engine.Key) bool { return uint64(k)>>40 != s.epoch }
 
-// allSeen is for commits of former owners, of which nobody knows how far they
+// mayHoldAll is for commits of former owners, of which nobody knows how far they
 // were applied.
-type allSeen struct{}
+type mayHoldAll struct{}
 
-func (allSeen) message(engine.Key) bool { return true }
-func (allSeen) content(engine.Key) bool { return true }
+func (mayHoldAll) message(engine.Key) bool { return true }
+func (mayHoldAll) content(engine.Key) bool { return true }
 
 func (s *Store) applyWindow(ctx context.Context, w *window) error {
 	steps := []func(context.Context, *window) error{
-		s.applyRare, s.applyContents, s.applyMessages, s.applyGone, s.applyAudit, s.applyMark,
+		s.applyRare, s.applySeen, s.applyContents, s.applyMessages, s.applyGone, s.applyAudit, s.applyMark,
 	}
 	for _, step := range steps {
 		if !s.Owned() {
@@ -183,7 +190,7 @@ func (s *Store) put(ctx context.Context, in collection, changes []change) error 
 }
 
 func (s *Store) applyRare(ctx context.Context, w *window) error {
-	var docs [3][]change
+	var docs [4][]change
 	for id, c := range w.entities {
 		docs[0] = append(docs[0], s.changeOf(s.names.holder(id), c.at, c.gone, w.now, func() any { return s.entityDoc(c) }))
 	}
@@ -193,7 +200,10 @@ func (s *Store) applyRare(ctx context.Context, w *window) error {
 	for id, c := range w.meters {
 		docs[2] = append(docs[2], s.changeOf(s.names.holder(id), c.at, c.gone, w.now, func() any { return s.meterDoc(c) }))
 	}
-	for i, in := range []collection{entities, rules, meters} {
+	for id, c := range w.sessions {
+		docs[3] = append(docs[3], s.changeOf(s.names.session(id), c.at, c.gone, w.now, func() any { return s.sessionDoc(id, c) }))
+	}
+	for i, in := range []collection{entities, rules, meters, sessions} {
 		if err := s.put(ctx, in, docs[i]); err != nil {
 			return err
 		}

@@ -30,6 +30,11 @@
 //   - Applying puts documents in place of those of a lower version, and a
 //     tombstone where something was dropped. INVARIANT: a late writer loses, and
 //     nothing rises again.
+//   - What an entity has seen, of which there is much that goes in the order it
+//     came, has no tombstones: its documents are named by their commit, so that no
+//     name comes again, and forgotten says up to which commit and number they are
+//     gone. INVARIANT: forgotten says so before the journal's part is applied; what
+//     it covers nobody is shown.
 //
 // # The collections
 //
@@ -43,7 +48,10 @@
 //	parts     ns/EPOCH/NUMBER/ATTEMPT/PART  what of a commit was beyond 8 MiB
 //	entities  ns/HOLDER               queues, topics, subscriptions
 //	rules     ns/HOLDER/name          of a subscription
-//	meters    ns/HOLDER               next sequence number, last use
+//	meters    ns/HOLDER               next sequence number, last use, duplicates
+//	sessions  ns/HOLDER/session       the state of one, up to 15 MiB
+//	seen      ns/HOLDER/EPOCH/NUMBER/N  digests of MessageIds that were accepted together
+//	forgotten ns/HOLDER               up to where what it has seen is gone
 //	messages  ns/KEY                  one copy of a message: path, seq, state, times, ids, dead-letter reason
 //	contents  ns/KEY                  what a sender wrote; shared by copies
 //	bodies    ns/KEY                  up to 1 MiB
@@ -56,8 +64,8 @@
 // # The indexes
 //
 // The _id is all the store needs. For people and for sweeping there are
-// {ns, path, seq} and {ns, expiresAt} in messages and {ns, key, at} and {ns, at}
-// in history. A TTL index on purgeAt removes what no rule can still need:
+// {ns, path, seq} and {ns, expiresAt} in messages, {ns, path, sessionId} in
+// sessions, and {ns, key, at} and {ns, at} in history. A TTL index on purgeAt removes what no rule can still need:
 // tombstones after an hour, history after its time, and a message a week after
 // its end, if it is one that would vanish then anyway: active, not locked, never
 // tried, where what expires does not become a dead letter. It is a broom and a

@@ -31,12 +31,17 @@ type entityDoc struct {
 	Kind         string     `bson:"kind"`
 	Holder       int64      `bson:"holder"`
 	DeadLetters  int64      `bson:"deadLetterHolder,omitempty"`
+	Transfers    int64      `bson:"transferDeadLetterHolder,omitempty"`
 	Status       string     `bson:"status"`
 	CreatedAt    *time.Time `bson:"createdAt,omitempty"`
 	UpdatedAt    *time.Time `bson:"updatedAt,omitempty"`
 	TTL          float64    `bson:"defaultMessageTimeToLiveSeconds,omitempty"`
 	AutoDelete   float64    `bson:"autoDeleteOnIdleSeconds,omitempty"`
 	DeadLettered bool       `bson:"deadLetteringOnMessageExpiration"`
+	Sessions     bool       `bson:"requiresSession,omitempty"`
+	Duplicates   bool       `bson:"requiresDuplicateDetection,omitempty"`
+	ForwardTo    string     `bson:"forwardTo,omitempty"`
+	ForwardDead  string     `bson:"forwardDeadLetteredMessagesTo,omitempty"`
 	Exact        []byte     `bson:"exact"`
 }
 
@@ -55,6 +60,7 @@ type meterDoc struct {
 	Path     string     `bson:"path,omitempty"`
 	NextSeq  int64      `bson:"nextSequenceNumber"`
 	LastUsed *time.Time `bson:"lastUsed,omitempty"`
+	Dropped  int64      `bson:"duplicates,omitempty"` // messages
 	Exact    []byte     `bson:"exact"`
 }
 
@@ -76,6 +82,7 @@ type messageDoc struct {
 	ScheduledFor  *time.Time `bson:"scheduledFor,omitempty"`
 	LockedUntil   *time.Time `bson:"lockedUntil,omitempty"`
 	DeliveryCount int64      `bson:"deliveryCount"`
+	Hops          int64      `bson:"hops,omitempty"`
 	Reason        string     `bson:"deadLetterReason,omitempty"`
 	Description   string     `bson:"deadLetterErrorDescription,omitempty"`
 	Source        string     `bson:"deadLetterSource,omitempty"`
@@ -118,8 +125,10 @@ func (s *Store) entityDoc(c entityChange) any {
 		Path: text(string(e.Path)), Kind: e.Kind.String(), Holder: int64(e.ID), DeadLetters: int64(e.DeadLetterID),
 		Status: e.Config.Status.String(), CreatedAt: date(e.CreatedAt), UpdatedAt: date(e.UpdatedAt),
 		TTL: e.Config.DefaultMessageTimeToLive.Seconds(), AutoDelete: e.Config.AutoDeleteOnIdle.Seconds(),
-		DeadLettered: e.Config.DeadLetteringOnMessageExpiration,
-		Exact:        record.Append(nil, e),
+		DeadLettered: e.Config.DeadLetteringOnMessageExpiration, Transfers: int64(e.TransferID),
+		Sessions: e.Config.RequiresSession, Duplicates: e.Config.RequiresDuplicateDetection,
+		ForwardTo: text(e.Config.ForwardTo), ForwardDead: text(e.Config.ForwardDeadLetteredMessagesTo),
+		Exact: record.Append(nil, e),
 	}
 }
 
@@ -134,7 +143,7 @@ func (s *Store) ruleDoc(id engine.RuleID, c ruleChange) any {
 func (s *Store) meterDoc(c meterChange) any {
 	return meterDoc{
 		Head: header{s.names.holder(c.m.Holder), c.at, string(s.names)}, Path: s.pathOf(c.m.Holder),
-		NextSeq: int64(c.m.NextSeq), LastUsed: date(c.m.LastUsed),
+		NextSeq: int64(c.m.NextSeq), LastUsed: date(c.m.LastUsed), Dropped: int64(c.m.Duplicates),
 		Exact: record.Append(nil, c.m),
 	}
 }
@@ -142,11 +151,14 @@ func (s *Store) meterDoc(c meterChange) any {
 func (s *Store) messageDoc(c messageChange) any {
 	m := c.m
 	in := s.placeOf(m.Holder)
+	if x := m.Extra; x != nil && x.Rewritten != "" { // what a rule made of what was written
+		c.written = x.Rewritten
+	}
 	d := messageDoc{
 		Head: header{s.names.key(m.Key), c.at, string(s.names)},
 		Path: text(string(in.path)), Holder: int64(m.Holder), Seq: int64(m.Seq), State: stateOf(m),
 		EnqueuedAt: date(m.EnqueuedAt), ExpiresAt: date(m.ExpiresAt), ScheduledFor: date(m.ScheduledFor), LockedUntil: date(m.LockedUntil),
-		DeliveryCount: int64(m.DeliveryCount), BodyBytes: c.written.BodySize(), Content: s.names.key(m.Content),
+		DeliveryCount: int64(m.DeliveryCount), Hops: int64(m.Hops), BodyBytes: c.written.BodySize(), Content: s.names.key(m.Content),
 		Exact: record.Append(nil, m), PurgeAt: purgeAt(m, in),
 	}
 	if w, err := c.written.Content(); err == nil { // what is not a content has no fields to show
@@ -235,5 +247,8 @@ func (s *Store) know(e engine.Entity) {
 	s.holders[e.ID] = place{id: e.ID, path: e.Path, keeps: e.Config.DeadLetteringOnMessageExpiration}
 	if e.DeadLetterID != 0 {
 		s.holders[e.DeadLetterID] = place{id: e.DeadLetterID, path: e.Path.DeadLetter(), keeps: true}
+	}
+	if e.TransferID != 0 {
+		s.holders[e.TransferID] = place{id: e.TransferID, path: (e.Path + "/$Transfer").DeadLetter(), keeps: true}
 	}
 }

@@ -212,6 +212,14 @@ func (d *database) Delete(ctx context.Context, in collection, ids []string) erro
 	return nil
 }
 
+func (d *database) Purge(ctx context.Context, in collection, r span, at time.Time) error {
+	return d.do(ctx, "delete from", in, func(ctx context.Context, c *mongo.Collection) error {
+		over := append(r.filter(), bson.E{Key: "gone", Value: true}, bson.E{Key: "purgeAt", Value: bson.D{{Key: "$lte", Value: at}}})
+		_, err := c.DeleteMany(ctx, over)
+		return err
+	})
+}
+
 func (d *database) Clear(ctx context.Context, in collection, r span, field string) error {
 	return d.do(ctx, "update", in, func(ctx context.Context, c *mongo.Collection) error {
 		having := append(r.filter(), bson.E{Key: field, Value: bson.D{{Key: "$exists", Value: true}}})

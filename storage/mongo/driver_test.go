@@ -100,6 +100,7 @@ func use(t *testing.T, d *database) {
 		d.Insert(ctx, journal, document(t, field("_id", "a/1"))),
 		d.Apply(ctx, messages, []change{versioned(t, "a/1", 1, 1), {id: "a/2", insert: true, doc: document(t, field("_id", "a/2"))}}),
 		d.Delete(ctx, messages, []string{"a/1"}),
+		d.Purge(ctx, messages, span{from: "a/", to: "a0"}, time.UnixMilli(1)),
 		d.Clear(ctx, messages, span{from: "a/", to: "a0"}, "purgeAt"),
 	); err != nil {
 		t.Fatal(err)
@@ -370,6 +371,7 @@ func TestErrorsOfOperations(t *testing.T) {
 			"insert": d.Insert(t.Context(), journal, document(t, field("_id", "a/1"))),
 			"apply":  d.Apply(t.Context(), journal, []change{versioned(t, "a/1", 1, 1)}),
 			"delete": d.Delete(t.Context(), journal, []string{"a/1"}),
+			"purge":  d.Purge(t.Context(), journal, span{from: "a/", to: "a0"}, time.UnixMilli(1)),
 			"clear":  d.Clear(t.Context(), journal, span{from: "a/", to: "a0"}, "x"),
 		} {
 			if !errors.Is(err, want) {

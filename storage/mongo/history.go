@@ -27,6 +27,7 @@ type pastDoc struct {
 	Seq       int64      `bson:"seq,omitempty"`
 	Actor     string     `bson:"actor,omitempty"`
 	Reason    string     `bson:"reason,omitempty"`
+	Session   string     `bson:"session,omitempty"`
 	Count     int64      `bson:"count,omitempty"`
 	Audit     bool       `bson:"audit"`
 	Bytes     int64      `bson:"bytes"`
@@ -52,7 +53,7 @@ func (s *Store) pastDoc(e engine.PastEvent) pastDoc {
 	d := pastDoc{
 		ID: s.names.past(e.Place()), V: 1, Namespace: string(s.names), At: date(e.At), Kind: e.Kind.String(),
 		Path: text(string(e.Path)), To: text(string(e.To)), Seq: int64(e.Message.Seq), Actor: text(e.Actor), Reason: text(e.Reason),
-		Count: e.Count, Audit: e.Audit, Exact: exact,
+		Session: text(e.Session), Count: e.Count, Audit: e.Audit, Exact: exact,
 	}
 	if e.Message.Key != 0 {
 		d.Key = strconv.FormatUint(uint64(e.Message.Key), 10)
@@ -61,7 +62,7 @@ func (s *Store) pastDoc(e engine.PastEvent) pastDoc {
 		d.PurgeAt = date(e.At.Add(s.o.HistoryFor + pastGrace))
 	}
 	// What the plain fields and the names of all fields take, about.
-	d.Bytes = int64(len(exact)+len(d.ID)+len(d.Path)+len(d.To)+len(d.Actor)+len(d.Reason)) + 200
+	d.Bytes = int64(len(exact)+len(d.ID)+len(d.Path)+len(d.To)+len(d.Actor)+len(d.Reason)+len(d.Session)) + 200
 	return d
 }
 

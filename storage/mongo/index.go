@@ -36,10 +36,11 @@ func indexes() []index {
 	all := []index{
 		{in: messages, name: "mayfly_path", fields: []string{"ns", "path", "seq"}},
 		{in: messages, name: "mayfly_expires", fields: []string{"ns", "expiresAt"}, having: "expiresAt"},
+		{in: sessions, name: "mayfly_path", fields: []string{"ns", "path", "sessionId"}},
 		{in: history, name: "mayfly_key", fields: []string{"ns", "key", "at"}},
 		{in: history, name: "mayfly_at", fields: []string{"ns", "at"}},
 	}
-	for _, in := range []collection{messages, history, entities, rules, meters} {
+	for _, in := range []collection{messages, history, entities, rules, meters, sessions} {
 		all = append(all, index{in: in, name: "mayfly_purge", fields: []string{"purgeAt"}, ttl: true})
 	}
 	return all

@@ -29,6 +29,8 @@ var asked = []string{
 	`messages {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
 	`meters {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
 	`rules {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
+	`sessions {"key": {"ns": {"$numberInt":"1"},"path": {"$numberInt":"1"},"sessionId": {"$numberInt":"1"}},"name": "mayfly_path"}`,
+	`sessions {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
 }
 
 // A tap keeps the commands that the driver sends.
@@ -290,7 +292,7 @@ func TestIndexesThatServersLack(t *testing.T) {
 
 // A run that ends anywhere leaves what the next one completes.
 func TestIndexesAfterAnInterruptedRun(t *testing.T) {
-	const steps = 30
+	const steps = 40
 	for last := range steps {
 		n := 0
 		old := bson.D{{Key: "name", Value: "mayfly_path"}, {Key: "key", Value: bson.D{{Key: "x", Value: 1}}}}

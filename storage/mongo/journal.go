@@ -142,7 +142,8 @@ func (s *Store) committed(at version, b *engine.Batch, e entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.learn(b)
-	s.waiting.add(at, b, seen{s})
+	s.last = at
+	s.waiting.add(at, b, mayHold{s})
 	s.waiting.bytes += e.bytes
 	s.waiting.journal = append(s.waiting.journal, e)
 	for _, c := range b.Contents {
@@ -264,7 +265,7 @@ func (s *Store) replay(ctx context.Context) error {
 			return err
 		}
 		w.upTo = versionOf(s.epoch, 0) // the next owner need not look at those epochs again
-		s.waiting, s.mark = w, mark.V
+		s.waiting, s.mark, s.last = w, mark.V, w.upTo
 		s.unapplied.commits, s.unapplied.bytes = len(w.journal), w.bytes
 		return nil
 	}
@@ -306,7 +307,7 @@ func (s *Store) replayEpoch(ctx context.Context, epoch, n uint64, w *window) err
 		if err != nil {
 			return err
 		}
-		w.add(at, b, allSeen{})
+		w.add(at, b, mayHoldAll{})
 		w.bytes += e.bytes
 		w.journal = append(w.journal, e)
 	}

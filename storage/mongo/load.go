@@ -31,9 +31,9 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 		if applying == nil {
 			applying = newWindow()
 		}
-		w := applying.over(s.waiting)
+		w, last := applying.over(s.waiting), s.last
 		s.mu.Unlock()
-		l := loader{from: &streamed{ctx, s.s, s.names}, w: w, epoch: s.epoch, yield: yield, claimed: map[engine.HolderID]bool{}}
+		l := loader{from: &streamed{ctx, s.s, s.names}, w: w, epoch: s.epoch, last: last, yield: yield, claimed: map[engine.HolderID]bool{}}
 		met, err := l.all()
 		switch {
 		case errors.Is(err, errStop):
@@ -59,6 +59,7 @@ type source interface {
 	// each gives the records of a collection to do; of those that are gone the
 	// head alone.
 	each(in collection, do func(d docHead, rec engine.Record) error) error
+	forgotten(do func(forgottenDoc) error) error
 }
 
 // streamed is a source that reads as it goes.
@@ -75,6 +76,10 @@ func (f *streamed) each(in collection, do func(d docHead, rec engine.Record) err
 	return each(f.ctx, f.s, in, f.names.all(), do)
 }
 
+func (f *streamed) forgotten(do func(forgottenDoc) error) error {
+	return eachForgotten(f.ctx, f.s, f.names.all(), do)
+}
+
 // A loader yields a namespace: records, and a window over them.
 type loader struct {
 	from    source
@@ -82,6 +87,7 @@ type loader struct {
 	yield   func(engine.Record, error) bool
 	claimed map[engine.HolderID]bool // by entities that are there
 	epoch   uint64                   // of the owner that reads; zero: somebody else does
+	last    version                  // the commit that w ends with; zero: the last there is
 	found   sweeping
 }
 
@@ -92,7 +98,7 @@ func (l *loader) all() (sweeping, error) {
 	if err := l.say(engine.Clock{Now: l.w.now}, l.w.now != 0); err != nil {
 		return l.found, err
 	}
-	for _, step := range []func() error{l.entities, l.rules, l.meters, l.contents, l.messages} {
+	for _, step := range []func() error{l.entities, l.rules, l.meters, l.sessions, l.seen, l.contents, l.messages} {
 		if err := step(); err != nil {
 			return l.found, err
 		}
@@ -172,7 +178,7 @@ func (l *loader) entities() error {
 	}
 	slices.SortFunc(all, func(a, b engine.Entity) int { return cmp.Compare(a.ID, b.ID) })
 	for _, e := range all {
-		l.claimed[e.ID], l.claimed[e.DeadLetterID] = true, true
+		l.claimed[e.ID], l.claimed[e.DeadLetterID], l.claimed[e.TransferID] = true, true, true
 		if err := l.say(e, true); err != nil {
 			return err
 		}

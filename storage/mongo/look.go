@@ -145,7 +145,7 @@ func (s *Store) readOn(ctx context.Context, at version, w *window) (version, err
 		if err != nil {
 			return at, err
 		}
-		w.add(at, b, allSeen{})
+		w.add(at, b, mayHoldAll{})
 	}
 	return at, nil
 }
@@ -175,23 +175,34 @@ func (l *Snapshot) Close() error {
 }
 
 // A collected source was read before.
-type collected map[collection][]found
+type collected struct {
+	docs  map[collection][]found
+	drops []forgottenDoc
+}
 
 type found struct {
-	head docHead // of what is gone
+	head docHead // of what is gone, or was seen
 	rec  engine.Record
 }
 
 // collect reads everything there is.
-func collect(from source) (collected, error) {
-	all := collected{}
-	for _, in := range []collection{entities, rules, meters, contents, messages} {
+func collect(from source) (*collected, error) {
+	all := &collected{docs: map[collection][]found{}}
+	// What is forgotten comes first: what is deleted because of it later is in the
+	// journal.
+	if err := from.forgotten(func(d forgottenDoc) error {
+		all.drops = append(all.drops, d)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	for _, in := range []collection{entities, rules, meters, sessions, seen, contents, messages} {
 		if err := from.each(in, func(d docHead, rec engine.Record) error {
 			f := found{rec: rec}
-			if rec == nil {
+			if rec == nil || in == seen {
 				f.head = d
 			}
-			all[in] = append(all[in], f)
+			all.docs[in] = append(all.docs[in], f)
 			return nil
 		}); err != nil {
 			return nil, err
@@ -200,8 +211,17 @@ func collect(from source) (collected, error) {
 	return all, nil
 }
 
-func (c collected) each(in collection, do func(d docHead, rec engine.Record) error) error {
-	for _, f := range c[in] {
+func (c *collected) forgotten(do func(forgottenDoc) error) error {
+	for _, d := range c.drops {
+		if err := do(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collected) each(in collection, do func(d docHead, rec engine.Record) error) error {
+	for _, f := range c.docs[in] {
 		if err := do(f.head, f.rec); err != nil {
 			return err
 		}

@@ -59,6 +59,26 @@ func (n names) rule(id engine.RuleID) string {
 	return n.holder(id.Subscription) + "/" + url.PathEscape(strings.ToLower(id.Name))
 }
 
+func (n names) session(id engine.SessionID) string {
+	return n.holder(id.Holder) + "/" + url.PathEscape(id.ID)
+}
+
+// seen names what a commit has put: it never comes again, though its number may.
+func (n names) seen(h engine.HolderID, at version, number uint64) string {
+	return fmt.Sprintf("%s/%08d/%012d/%020d", n.holder(h), at.epoch(), at.number(), number)
+}
+
+// seenIn reads what seen has put into an _id.
+func seenIn(id string) (h engine.HolderID, at version, number uint64, err error) {
+	var parts [4]uint64
+	for i := range parts {
+		if parts[i], err = numberIn(id, i); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	return engine.HolderID(parts[0]), versionOf(parts[1], parts[2]), parts[3], nil
+}
+
 func (n names) chunk(k engine.Key, attempt string, i int) string {
 	return fmt.Sprintf("%s/%s/%06d", n.key(k), attempt, i)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -38,6 +39,9 @@ type server interface {
 	// Delete removes the documents with these _ids; those that are not there are
 	// as good as removed.
 	Delete(ctx context.Context, in collection, ids []string) error
+	// Purge removes those tombstones of a range that need not be kept at an
+	// instant any more. However late it comes, what took the place of one stays.
+	Purge(ctx context.Context, in collection, r span, at time.Time) error
 	// Clear removes a field from those documents of a range that have it.
 	Clear(ctx context.Context, in collection, r span, field string) error
 }
@@ -73,11 +77,15 @@ const (
 	entities collection = "entities"
 	rules    collection = "rules"
 	meters   collection = "meters"
+	sessions collection = "sessions"
+	seen     collection = "seen"
 	messages collection = "messages"
 	contents collection = "contents"
 	bodies   collection = "bodies"
 	large    collection = "large"
 	chunks   collection = "chunks"
 	settings collection = "settings"
-	history  collection = "history"
+	// What was seen up to where is gone.
+	forgotten collection = "forgotten"
+	history   collection = "history"
 )

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -54,6 +55,7 @@ func serverTests() map[string]func(*testing.T, server) {
 		"a document is replaced whole":    applyWhole,
 		"deleted is deleted":              deleteSome,
 		"a field is cleared in its range": clearField,
+		"tombstones go in their time":     purgeSome,
 		"a context that has ended":        afterTheEnd,
 	}
 }
@@ -405,6 +407,33 @@ func clearField(t *testing.T, s server) {
 	}
 }
 
+func purgeSome(t *testing.T, s server) {
+	at := time.Date(2026, 7, 14, 10, 4, 12, 345e6, time.UTC)
+	for id, fields := range map[string][]bson.E{
+		"a/1": {field("gone", true), field("purgeAt", at)},
+		"a/2": {field("gone", true), field("purgeAt", at.Add(time.Millisecond))},
+		"a/3": {field("gone", true)},
+		"a/4": {field("purgeAt", at.Add(-time.Hour))}, // no tombstone
+		"a/5": {field("n", int64(1))},
+		"a/6": {field("gone", true), field("purgeAt", at.Add(-time.Hour))},
+		"a/7": {field("gone", true), field("purgeAt", at.Add(-time.Hour))}, // out of the range
+		"b/1": {field("gone", true), field("purgeAt", at.Add(-time.Hour))},
+	} {
+		if err := s.Insert(t.Context(), messages, document(t, append([]bson.E{field("_id", id)}, fields...)...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := within("a")
+	r.to = "a/7"
+	for range 2 {
+		if err := s.Purge(t.Context(), messages, r, at); err != nil {
+			t.Fatal(err)
+		}
+		want(t, []string{"a/2", "a/3", "a/4", "a/5", "a/7"}, idsOf(t, s, messages, within("a")))
+	}
+	want(t, []string{"b/1"}, idsOf(t, s, messages, within("b")))
+}
+
 // Nothing is sent for a caller that has gone.
 func afterTheEnd(t *testing.T, s server) {
 	put(t, s, journal, "a/1")
@@ -428,6 +457,9 @@ func afterTheEnd(t *testing.T, s server) {
 	}
 	if err := s.Delete(ctx, journal, []string{"a/1"}); err == nil {
 		t.Error("delete succeeds")
+	}
+	if err := s.Purge(ctx, journal, within("a"), time.Now()); err == nil {
+		t.Error("purge succeeds")
 	}
 	want(t, []string{"a/1"}, idsOf(t, s, journal, within("a")))
 }

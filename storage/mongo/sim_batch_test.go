@@ -26,7 +26,7 @@ func (b *broker) next() *engine.Batch {
 	batch := &engine.Batch{Now: now, Hard: b.IntN(4) > 0}
 	if len(b.entities) == 0 {
 		batch.Hard = true
-		batch.Entities = []engine.Entity{{ID: 1, DeadLetterID: 2, Path: "first", CreatedAt: now}}
+		batch.Entities = []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Path: "first", CreatedAt: now}}
 	}
 	batch.Meters = []engine.Meter{{Holder: 1, NextSeq: engine.Seq(now), LastUsed: now}}
 	if b.IntN(6) == 0 {
@@ -35,7 +35,7 @@ func (b *broker) next() *engine.Batch {
 		batch.Audit = []engine.Event{{N: b.events, Kind: engine.EventPurged, At: now, Path: "first", Actor: "somebody", Audit: true}}
 	}
 	for range 1 + b.IntN(3) {
-		if !b.something(batch, b.IntN(20)) {
+		if !b.something(batch, b.IntN(28)) {
 			return nil
 		}
 	}
@@ -57,26 +57,29 @@ func (b *broker) something(batch *engine.Batch, what int) bool {
 		b.touch(batch)
 	case what < 18:
 		id := engine.HolderID(b.keys.Next())
-		batch.Entities = append(batch.Entities, engine.Entity{ID: id, DeadLetterID: id + 1<<30, Path: engine.Path(fmt.Sprint("q", id)), CreatedAt: batch.Now})
+		batch.Entities = append(batch.Entities, engine.Entity{ID: id, DeadLetterID: id + 1<<30, TransferID: id + 1<<31, Path: engine.Path(fmt.Sprint("q", id)), CreatedAt: batch.Now})
 		batch.Meters = append(batch.Meters, engine.Meter{Holder: id, NextSeq: 1})
 		batch.Hard = true
 	case what < 19:
 		if id, ok := pick(b.Rand, b.entities); ok && id != 1 && !concerns(batch, id) {
 			b.remove(batch, id)
 		}
-	default:
+	case what < 20:
 		b.rule(batch)
+	case what < 23:
+		b.session(batch)
+	default:
+		b.see(batch)
 	}
 	return true
 }
 
-// remove drops an entity and its dead-letter queue, with their messages.
+// remove drops an entity and its dead-letter queues, with their messages.
 func (b *broker) remove(batch *engine.Batch, id engine.HolderID) {
-	dead := b.entities[id].DeadLetterID
-	batch.DropHolders = append(batch.DropHolders, id, dead)
+	batch.DropHolders = append(batch.DropHolders, id, b.entities[id].DeadLetterID, b.entities[id].TransferID)
 	batch.Hard = true
 	for _, k := range slices.Sorted(maps.Keys(b.messages)) {
-		if m := b.messages[k]; m.Holder == id || m.Holder == dead {
+		if m := b.messages[k]; slices.Contains(batch.DropHolders, m.Holder) {
 			batch.DropContents = append(batch.DropContents, engine.DroppedContent{Key: m.Content, HasBody: b.bodies[m.Content]})
 		}
 	}
@@ -85,7 +88,7 @@ func (b *broker) remove(batch *engine.Batch, id engine.HolderID) {
 // concerns tells whether a batch names a holder or what is in it.
 func concerns(batch *engine.Batch, id engine.HolderID) bool {
 	return len(batch.Entities) > 0 || slices.Contains(batch.DropHolders, id) || len(batch.DropMessages) > 0 || len(batch.DropRules) > 0 ||
-		len(batch.Messages) > 0 ||
+		len(batch.Messages) > 0 || len(batch.Sessions) > 0 || len(batch.DropSessions) > 0 || len(batch.Seen) > 0 || len(batch.DropSeen) > 0 ||
 		slices.ContainsFunc(batch.Rules, func(r engine.Rule) bool { return r.Subscription == id })
 }
 
@@ -147,7 +150,11 @@ func (b *broker) touch(batch *engine.Batch) {
 	case 0:
 		m.LockedUntil, m.DeliveryCount = 0, m.DeliveryCount+1
 	case 1:
-		if dead := b.entities[m.Holder].DeadLetterID; dead != 0 {
+		dead := b.entities[m.Holder].DeadLetterID
+		if b.IntN(3) == 0 {
+			dead = b.entities[m.Holder].TransferID
+		}
+		if dead != 0 {
 			m.Holder, m.Extra = dead, &engine.Extra{DeadLettered: true, Reason: "worn", DeadAt: batch.Now}
 			batch.Hard = true
 		}
@@ -172,6 +179,45 @@ func (b *broker) rule(batch *engine.Batch) {
 	batch.Rules = append(batch.Rules, engine.Rule{Subscription: r.Subscription, Name: r.Name, CreatedAt: batch.Now})
 }
 
+// session sets the state of one or clears it. There are few, so that each is set
+// and cleared again and again.
+func (b *broker) session(batch *engine.Batch) {
+	h, _ := pick(b.Rand, b.entities)
+	id := engine.SessionID{Holder: h, ID: []string{"s", "S", "s/1"}[b.IntN(3)]}
+	if slices.Contains(batch.DropHolders, h) || slices.Contains(batch.DropSessions, id) ||
+		slices.ContainsFunc(batch.Sessions, func(s engine.Session) bool { return s.Holder == id.Holder && s.ID == id.ID }) {
+		return
+	}
+	batch.Hard = true
+	if b.sessions[id] && b.IntN(2) == 0 {
+		batch.DropSessions = append(batch.DropSessions, id)
+		return
+	}
+	batch.Sessions = append(batch.Sessions, engine.Session{Holder: id.Holder, ID: id.ID, State: fmt.Sprint("at ", batch.Now), ChangedAt: batch.Now})
+}
+
+// see remembers what was seen and forgets some of it, from the first number on.
+// Who finds nothing when it opens gives the first number again.
+func (b *broker) see(batch *engine.Batch) {
+	h, _ := pick(b.Rand, b.entities)
+	if slices.Contains(batch.DropHolders, h) || slices.ContainsFunc(batch.Seen, func(s engine.Seen) bool { return s.Holder == h }) ||
+		slices.ContainsFunc(batch.DropSeen, func(s engine.SeenThrough) bool { return s.Holder == h }) {
+		return
+	}
+	batch.Hard = true
+	last := b.numbers[h]
+	switch b.IntN(5) {
+	case 0:
+		batch.DropSeen = append(batch.DropSeen, engine.SeenThrough{Holder: h, N: last})
+	case 1:
+		batch.DropSeen = append(batch.DropSeen, engine.SeenThrough{Holder: h, N: last - min(last, uint64(b.IntN(4)))})
+	}
+	for range b.IntN(3) {
+		last++
+		batch.Seen = append(batch.Seen, engine.Seen{Holder: h, N: last, At: batch.Now, Digests: []engine.Digest{{byte(batch.Now), byte(last)}}})
+	}
+}
+
 // bodyText marks contents that have a body; the body is then known from the key.
 const bodyText = "with a body "
 
@@ -188,6 +234,15 @@ func (b *broker) apply(batch *engine.Batch) {
 	}
 	for _, r := range batch.Rules {
 		b.rules[engine.RuleID{Subscription: r.Subscription, Name: r.Name}] = r
+	}
+	for _, s := range batch.Sessions {
+		b.sessions[sessionID(s)] = true
+	}
+	for _, s := range batch.Seen {
+		b.numbers[s.Holder] = s.N
+	}
+	for _, id := range batch.DropSessions {
+		delete(b.sessions, id)
 	}
 	for _, c := range batch.Contents {
 		b.bodies[c.Key] = withBody(c.Content)
@@ -206,6 +261,8 @@ func (b *broker) apply(batch *engine.Batch) {
 	}
 	for _, id := range batch.DropHolders {
 		delete(b.entities, id)
+		delete(b.numbers, id)
+		maps.DeleteFunc(b.sessions, func(s engine.SessionID, _ bool) bool { return s.Holder == id })
 		maps.DeleteFunc(b.messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id })
 		maps.DeleteFunc(b.rules, func(r engine.RuleID, _ engine.Rule) bool { return r.Subscription == id })
 	}

@@ -478,6 +478,12 @@ func (c *client) pieces(ctx context.Context, op string, in collection, id string
 	return errors.Join(first, second)
 }
 
+func (c *client) Purge(ctx context.Context, in collection, r span, at time.Time) error {
+	return c.change(ctx, "purge", in, r.from, func() error {
+		return c.db.Purge(context.Background(), in, r, at)
+	})
+}
+
 func (c *client) Clear(ctx context.Context, in collection, r span, field string) error {
 	return c.change(ctx, "clear", in, r.from, func() error {
 		return c.db.Clear(context.Background(), in, r, field)

@@ -16,11 +16,13 @@ import (
 // the store.
 type truth map[string]string
 
-func messageName(k engine.Key) string      { return fmt.Sprintf("message %d", k) }
-func contentName(k engine.Key) string      { return fmt.Sprintf("content %d", k) }
-func entityName(id engine.HolderID) string { return fmt.Sprintf("entity %d", id) }
-func meterName(id engine.HolderID) string  { return fmt.Sprintf("meter %d", id) }
-func ruleName(id engine.RuleID) string     { return fmt.Sprintf("rule %d %s", id.Subscription, id.Name) }
+func messageName(k engine.Key) string                 { return fmt.Sprintf("message %d", k) }
+func contentName(k engine.Key) string                 { return fmt.Sprintf("content %d", k) }
+func entityName(id engine.HolderID) string            { return fmt.Sprintf("entity %d", id) }
+func meterName(id engine.HolderID) string             { return fmt.Sprintf("meter %d", id) }
+func ruleName(id engine.RuleID) string                { return fmt.Sprintf("rule %d %s", id.Subscription, id.Name) }
+func sessionName(h engine.HolderID, id string) string { return fmt.Sprintf("session %d %s", h, id) }
+func seenName(h engine.HolderID, n uint64) string     { return fmt.Sprintf("seen %d %d", h, n) }
 func holderOf(message string) (holder string) {
 	_, err := fmt.Sscan(message, &holder)
 	must(err)
@@ -42,6 +44,10 @@ func (t truth) put(r engine.Record) {
 		t[ruleName(engine.RuleID{Subscription: r.Subscription, Name: strings.ToLower(r.Name)})] = fmt.Sprintf("%+v", r)
 	case engine.Meter:
 		t[meterName(r.Holder)] = fmt.Sprintf("%+v", r)
+	case engine.Session:
+		t[sessionName(r.Holder, r.ID)] = fmt.Sprintf("%+v", r)
+	case engine.Seen:
+		t[seenName(r.Holder, r.N)] = fmt.Sprintf("%+v", r)
 	case engine.StoredContent:
 		t[contentName(r.Key)] = fmt.Sprintf("%x", r.Content)
 	case engine.Message:
@@ -66,6 +72,23 @@ func (t truth) apply(b *engine.Batch) {
 	for _, m := range b.Meters {
 		t.put(m)
 	}
+	for _, id := range b.DropSessions {
+		delete(t, sessionName(id.Holder, id.ID))
+	}
+	for _, through := range b.DropSeen {
+		maps.DeleteFunc(t, func(name, _ string) bool {
+			var h engine.HolderID
+			var n uint64
+			read, err := fmt.Sscanf(name, "seen %d %d", &h, &n)
+			return read == 2 && err == nil && h == through.Holder && n <= through.N
+		})
+	}
+	for _, s := range b.Sessions {
+		t.put(s)
+	}
+	for _, s := range b.Seen {
+		t.put(s)
+	}
 	for _, c := range b.Contents {
 		t.put(c)
 	}
@@ -84,9 +107,14 @@ func (t truth) apply(b *engine.Batch) {
 	for _, id := range b.DropHolders {
 		delete(t, entityName(id))
 		delete(t, meterName(id))
-		rules, holder := fmt.Sprintf("rule %d ", id), fmt.Sprint(id)
+		holder := fmt.Sprint(id)
 		maps.DeleteFunc(t, func(name, is string) bool {
-			return strings.HasPrefix(name, rules) || strings.HasPrefix(name, "message ") && holderOf(is) == holder
+			for _, of := range []string{"rule", "session", "seen"} {
+				if strings.HasPrefix(name, of+" "+holder+" ") {
+					return true
+				}
+			}
+			return strings.HasPrefix(name, "message ") && holderOf(is) == holder
 		})
 	}
 }

@@ -138,6 +138,8 @@ type estate struct {
 	rules    map[engine.RuleID]engine.Rule
 	messages map[engine.Key]engine.Message
 	bodies   map[engine.Key]bool // contents that have a body
+	sessions map[engine.SessionID]bool
+	numbers  map[engine.HolderID]uint64 // the last of what was seen
 }
 
 // read is everything that a store remembers, or a snapshot.
@@ -148,6 +150,7 @@ func read(ctx context.Context, s interface {
 	w := estate{
 		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{},
 		messages: map[engine.Key]engine.Message{}, bodies: map[engine.Key]bool{},
+		sessions: map[engine.SessionID]bool{}, numbers: map[engine.HolderID]uint64{},
 	}
 	var clock engine.Instant
 	for r, err := range s.Load(ctx) {
@@ -156,6 +159,13 @@ func read(ctx context.Context, s interface {
 		}
 		t.put(r)
 		switch r := r.(type) {
+		case engine.Session:
+			w.sessions[sessionID(r)] = true
+		case engine.Seen:
+			if last := w.numbers[r.Holder]; r.N <= last {
+				return nil, w, 0, fmt.Errorf("%w: number %d of %d comes after number %d", errDisorder, r.N, r.Holder, last)
+			}
+			w.numbers[r.Holder] = r.N
 		case engine.Clock:
 			clock = r.Now
 		case engine.Entity:
@@ -173,12 +183,17 @@ func read(ctx context.Context, s interface {
 	return t, w, clock, nil
 }
 
+var errDisorder = errors.New("what was seen is out of order")
+
 var errNotMine = errors.New("somebody else may own the namespace")
 
 func (b *broker) load() error {
 	t, w, clock, err := read(b.ctx, b.s)
 	if err == nil {
 		err = b.client.hold()
+	}
+	if errors.Is(err, errDisorder) {
+		b.judge.failed(err)
 	}
 	if err == nil && !b.s.Owned() {
 		err = errNotMine

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-// A dawdling server makes the deletes of one collection much later.
+// A dawdling server makes the deletes of a collection much later.
 type dawdling struct {
 	server
 	in collection
@@ -28,14 +28,36 @@ func (d dawdling) Delete(ctx context.Context, in collection, ids []string) error
 	return d.server.Delete(ctx, in, ids)
 }
 
-// A rule is the one thing that can come again under the name it had. Whoever
+func (d dawdling) Purge(ctx context.Context, in collection, r span, at time.Time) error {
+	if in == d.in {
+		time.AfterFunc(d.by, func() {
+			if err := d.server.Purge(context.Background(), in, r, at); err != nil {
+				panic(err)
+			}
+		})
+		return errBroken
+	}
+	return d.server.Purge(ctx, in, r, at)
+}
+
+// A rule can come again under the name it had, and so can a session. Whoever
 // sweeps what it left when it went, however late, does not take the new one.
 func TestARuleComesAgain(t *testing.T) {
+	id := engine.RuleID{Subscription: 1, Name: "again"}
+	comesAgain(t, rules, &engine.Batch{Rules: []engine.Rule{{Subscription: 1, Name: "again"}}}, &engine.Batch{DropRules: []engine.RuleID{id}}, ruleName(id))
+}
+
+func TestASessionComesAgain(t *testing.T) {
+	comesAgain(t, sessions, &engine.Batch{Sessions: []engine.Session{{Holder: 1, ID: "again"}}},
+		&engine.Batch{DropSessions: []engine.SessionID{{Holder: 1, ID: "again"}}}, sessionName(1, "again"))
+}
+
+func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name string) {
 	synctest.Test(t, func(t *testing.T) {
 		at := engine.At(time.Now())
 		now := func() engine.Instant { return max(at+1, engine.At(time.Now())) }
 		db := new(toy)
-		s, err := openOn(t.Context(), dawdling{db, rules, 10 * time.Minute}, nil, Options{})
+		s, err := openOn(t.Context(), dawdling{db, in, 10 * time.Minute}, nil, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,15 +69,15 @@ func TestARuleComesAgain(t *testing.T) {
 			}
 			time.Sleep(3 * applyEvery)
 		}
-		rule := engine.Rule{Subscription: 1, Name: "again"}
-		put := []engine.Rule{rule}
-		commit(&engine.Batch{Entities: []engine.Entity{{ID: 1, Path: "t/s"}}, Rules: put})
-		commit(&engine.Batch{DropRules: []engine.RuleID{{Subscription: 1, Name: "again"}}})
+		commit(&engine.Batch{Entities: []engine.Entity{{ID: 1, Path: "t/s"}}})
+		again := *put
+		commit(put)
+		commit(drop)
 		for range 10 { // until its tombstone is of no more use, and some minutes
 			time.Sleep(7 * time.Minute)
 			commit(&engine.Batch{})
 		}
-		commit(&engine.Batch{Rules: put})
+		commit(&again)
 		time.Sleep(time.Hour)
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -67,9 +89,58 @@ func TestARuleComesAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, there := got[ruleName(engine.RuleID{Subscription: 1, Name: "again"})]; !there {
+		if _, there := got[name]; !there {
 			t.Error("it is gone")
 		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What went leaves nothing where the server has no indexes that see to it, of
+// whatever kind it was.
+func TestTombstonesGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := new(toy)
+		s, err := openOn(t.Context(), db, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit := func(b *engine.Batch) {
+			t.Helper()
+			b.Hard, b.Now = true, engine.At(time.Now())
+			if err := s.Commit(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * applyEvery)
+		}
+		commit(&engine.Batch{
+			Entities: []engine.Entity{{ID: 1, Path: "kept"}, {ID: 2, Path: "gone"}}, Meters: []engine.Meter{{Holder: 2, NextSeq: 2}},
+			Rules: []engine.Rule{{Subscription: 1, Name: "r"}}, Sessions: []engine.Session{{Holder: 1, ID: "s"}, {Holder: 1, ID: "kept"}},
+			Contents: []engine.StoredContent{{Key: 7}}, Messages: []engine.Message{{Key: 7, Content: 7, Holder: 1, Seq: 1}},
+		})
+		commit(&engine.Batch{
+			DropHolders: []engine.HolderID{2}, DropRules: []engine.RuleID{{Subscription: 1, Name: "r"}},
+			DropSessions: []engine.SessionID{{Holder: 1, ID: "s"}}, DropMessages: []engine.Key{7},
+		})
+		left := func() map[collection]int {
+			n := map[collection]int{}
+			for _, in := range []collection{entities, meters, rules, sessions, messages} {
+				n[in] = len(db.ids(in))
+			}
+			return n
+		}
+		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1}, left())
+		time.Sleep(tombstoneFor - sweepEvery)
+		commit(&engine.Batch{})
+		time.Sleep(sweepEvery / 2)
+		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1}, left()) // not before their time
+		for range 3 {
+			time.Sleep(sweepEvery)
+			commit(&engine.Batch{})
+		}
+		want(t, map[collection]int{entities: 1, meters: 0, rules: 0, sessions: 1, messages: 0}, left())
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -268,11 +269,42 @@ func (w *world) inspect(round int) error {
 	if err := w.checkJournal(s); err != nil || round == 0 {
 		return err
 	}
+	if err := w.checkMemory(got); err != nil {
+		return err
+	}
 	// Nothing was committed since the last inspection, and that left no request
 	// under way.
 	for _, d := range w.db.some(journal, s.names.all(), 0) {
 		if !isFence(d.doc) {
 			return fmt.Errorf("%s is still in the journal", d.id)
+		}
+	}
+	return nil
+}
+
+// checkMemory looks for documents of sessions and of what was seen that nobody is
+// shown any more.
+func (w *world) checkMemory(got truth) error {
+	there := map[string]int{}
+	for name := range got {
+		what, _, _ := strings.Cut(name, " ")
+		there[what]++
+	}
+	n := 0
+	for _, d := range w.db.some(sessions, within("sim"), 0) {
+		if gone, _ := d.doc.Lookup("gone").BooleanOK(); !gone {
+			n++
+		}
+	}
+	if n != there["session"] {
+		return fmt.Errorf("there are documents of %d sessions, and %d sessions", n, there["session"])
+	}
+	if n := len(w.db.some(seen, within("sim"), 0)); n != there["seen"] {
+		return fmt.Errorf("there are %d documents of what was seen, and %d are shown", n, there["seen"])
+	}
+	for _, d := range w.db.some(forgotten, within("sim"), 0) {
+		if h, err := numberIn(d.id, 0); err != nil || got[entityName(engine.HolderID(h))] == "" {
+			return fmt.Errorf("%s is there, and its holder is not: %w", d.id, err)
 		}
 	}
 	return nil
@@ -407,6 +439,7 @@ func TestProtections(t *testing.T) {
 		{"self-fence", plan{weaken: weaken{selfFence: true}}},
 		{"version guard", plan{unguarded: true}},
 		{"tombstone", plan{unburied: true}},
+		{"word of what is forgotten", plan{weaken: weaken{forgotten: true}}},
 	} {
 		t.Run(tc.without, func(t *testing.T) {
 			p := tc.plan

@@ -32,7 +32,7 @@ const (
 )
 
 // format is the version of what the documents are like. A newer one is refused.
-const format = 1
+const format = 2
 
 // Options are what a store is opened with. The zero value is right for one
 // server.
@@ -62,6 +62,7 @@ type Options struct {
 type weaken struct {
 	fence     bool // the former epoch is not closed
 	selfFence bool // the owner never thinks that its time is over
+	forgotten bool // it is not said what of what was seen is gone
 }
 
 // A Store is a namespace in a database. All methods may be called by many
@@ -106,19 +107,22 @@ type Store struct {
 	holders  map[engine.HolderID]place
 	staged   map[engine.Key]bool // bodies ahead of their content
 	large    map[engine.Key]largeDoc
-	reading  map[engine.Key]int  // readers of large bodies
-	unwanted []largeDoc          // dropped while they were read
-	left     map[engine.Key]bool // contents that are gone and not deleted yet, for somebody looks
+	reading  map[engine.Key]int       // readers of large bodies
+	unwanted []largeDoc               // dropped while they were read
+	left     map[engine.Key]bool      // contents that are gone and not deleted yet, for somebody looks
+	forgets  map[engine.HolderID]bool // who has seen what is to be deleted
+	last     version                  // of the last commit
 
 	readers map[string]reader // who looks at the namespace; owned by beat
 	looked  atomic.Bool       // somebody does, or may: nothing is deleted that it may need
 
-	mark    version   // what is applied; owned by apply
-	journal []entry   // applied and not trimmed, oldest first; likewise
-	leaving []leaving // contents to delete; likewise
-	toApply chan struct{}
-	toSweep chan struct{}
-	garbage chan sweeping
+	mark      version                         // what is applied; owned by apply
+	forgotten map[engine.HolderID]forgettings // what of what was seen is gone; likewise
+	journal   []entry                         // applied and not trimmed, oldest first; likewise
+	leaving   []leaving                       // contents to delete; likewise
+	toApply   chan struct{}
+	toSweep   chan struct{}
+	garbage   chan sweeping
 
 	pastMu    sync.Mutex
 	pastBytes int64 // of the history; negative: not counted yet; guarded by pastMu
@@ -165,7 +169,8 @@ func newStore(ctx context.Context, on server, leave func(context.Context) error,
 		turn: make(chan struct{}, 1), waiting: newWindow(), applied: make(chan struct{}),
 		toApply: make(chan struct{}, 1), toSweep: make(chan struct{}, 1), garbage: make(chan sweeping, 1),
 		holders: map[engine.HolderID]place{}, staged: map[engine.Key]bool{}, large: map[engine.Key]largeDoc{}, reading: map[engine.Key]int{},
-		left:      map[engine.Key]bool{},
+		left:    map[engine.Key]bool{},
+		forgets: map[engine.HolderID]bool{}, forgotten: map[engine.HolderID]forgettings{},
 		pastBytes: -1,
 	}
 	s.looked.Store(true) // until it was seen who does
@@ -208,6 +213,9 @@ func (s *Store) open(ctx context.Context) error {
 // takeOver closes what the former owners had, then reads what it needs to go on
 // from there.
 func (s *Store) takeOver(ctx context.Context) error {
+	if err := s.checkFormat(ctx); err != nil { // whoever had it meanwhile may have been newer
+		return err
+	}
 	mark, err := s.readMark(ctx)
 	if err != nil {
 		return err
@@ -223,7 +231,13 @@ func (s *Store) takeOver(ctx context.Context) error {
 	if err := s.readHolders(ctx); err != nil {
 		return err
 	}
-	return s.readLarge(ctx)
+	if err := s.readForgotten(ctx); err != nil {
+		return err
+	}
+	if err := s.readLarge(ctx); err != nil {
+		return err
+	}
+	return s.raiseFormat(ctx)
 }
 
 type formatDoc struct {
@@ -239,12 +253,19 @@ func (s *Store) checkFormat(ctx context.Context) error {
 		return err
 	}
 	if raw == nil {
-		raw, err = s.insistOn(ctx, settings, id, formatDoc{ID: id, V: 1, Format: format})
+		raw, err = s.insistOn(ctx, settings, id, formatDoc{ID: id, V: format, Format: format})
 		if err != nil || raw == nil {
 			return err
 		}
 	}
 	return readableFormat(raw)
+}
+
+// raiseFormat says that from now on there may be what older versions do not know.
+// What they have written is as it would be now.
+func (s *Store) raiseFormat(ctx context.Context) error {
+	id := s.names.setting("format")
+	return s.put(ctx, settings, []change{{id: id, version: format, doc: marshal(formatDoc{ID: id, V: format, Format: format})}})
 }
 
 func readableFormat(raw bson.Raw) error {

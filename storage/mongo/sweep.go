@@ -20,10 +20,12 @@ const (
 
 // A sweeping is what somebody found that nobody needs.
 type sweeping struct {
-	places   []place  // of deleted entities
-	messages []string // _ids; nobody claims their holders
-	rules    []string // likewise
-	contents keyset   // what a load met, if it did: bodies of others go
+	places   []place                  // of deleted entities
+	messages []string                 // _ids; nobody claims their holders
+	rules    []string                 // likewise
+	holders  map[engine.HolderID]bool // that nobody will ever claim, with sessions or what was seen
+	outdated map[engine.HolderID]bool // that have what is forgotten
+	contents keyset                   // what a load met, if it did: bodies of others go
 }
 
 // sweep deletes what nobody needs, in slices, until the store ends. Nothing
@@ -43,7 +45,9 @@ func (s *Store) sweep() {
 				err = s.sweepJournal(s.life)
 			}
 		case <-s.toSweep:
-			err = s.sweepLarge(s.life)
+			if err = s.sweepLarge(s.life); err == nil {
+				err = s.sweepForgotten(s.life)
+			}
 		case <-tick.C:
 			err = s.sweepTombstones(s.life)
 		case found := <-s.garbage:
@@ -123,20 +127,20 @@ func (s *Store) former(raw bson.Raw) bool {
 	return err == nil && epoch < s.epoch
 }
 
-// sweepTombstones deletes tombstones whose time is over, but for those of rules:
-// a rule can come again under its name, and a delete that is late would take it.
-// Those stay until their subscription goes, or the server removes them.
+// sweepTombstones deletes tombstones whose time is over. A rule or a session can
+// come again under its name: that is why they are not deleted by name.
 func (s *Store) sweepTombstones(ctx context.Context) error {
 	s.mu.Lock()
 	now := s.waiting.now
 	s.mu.Unlock()
-	for _, in := range []collection{messages, entities, meters} {
-		r := s.names.all()
-		r.match, r.fields = bson.D{{Key: "gone", Value: true}}, []string{"purgeAt"}
-		if err := s.sweepSlices(ctx, in, r, func(raw bson.Raw) bool {
-			ms, ok := raw.Lookup("purgeAt").DateTimeOK()
-			return ok && engine.Instant(ms).Passed(now)
-		}); err != nil {
+	for _, in := range []collection{messages, entities, rules, meters, sessions} {
+		if !s.Owned() {
+			return s.over()
+		}
+		if err := s.s.Purge(ctx, in, s.names.all(), now.Time()); err != nil {
+			return fmt.Errorf("%s: %w", in, err)
+		}
+		if err := pause(ctx, sweepPause); err != nil {
 			return err
 		}
 	}
@@ -150,9 +154,17 @@ func (s *Store) sweepFound(ctx context.Context, found sweeping) error {
 		if err := s.sweepSlices(ctx, messages, r, nil); err != nil {
 			return err
 		}
-		r = within(s.names.holder(p.id))
-		r.fields = []string{"gone"}
-		if err := s.sweepSlices(ctx, rules, r, nil); err != nil {
+		if err := s.sweepHolder(ctx, p.id, rules, sessions, seen); err != nil {
+			return err
+		}
+	}
+	for h := range found.holders {
+		if err := s.sweepHolder(ctx, h, sessions, seen); err != nil {
+			return err
+		}
+	}
+	for h := range found.outdated {
+		if err := s.sweepSeen(ctx, h); err != nil {
 			return err
 		}
 	}
@@ -178,6 +190,18 @@ func (s *Store) sweepFound(ctx context.Context, found sweeping) error {
 		return err
 	}
 	return s.sweepOrphans(ctx, &found.contents)
+}
+
+// sweepHolder deletes what is of a holder that is no more.
+func (s *Store) sweepHolder(ctx context.Context, h engine.HolderID, from ...collection) error {
+	for _, in := range from {
+		r := within(s.names.holder(h))
+		r.fields = []string{"gone"}
+		if err := s.sweepSlices(ctx, in, r, nil); err != nil {
+			return err
+		}
+	}
+	return s.delete(ctx, forgotten, []string{s.names.holder(h)})
 }
 
 // orphan tells whether a body is of an earlier epoch and of no content, neither

@@ -241,6 +241,20 @@ func (t *toy) Clear(ctx context.Context, in collection, r span, field string) er
 	return nil
 }
 
+func (t *toy) Purge(ctx context.Context, in collection, r span, at time.Time) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shelves[in] = slices.DeleteFunc(t.shelves[in], func(d toyDocument) bool {
+		gone, _ := d.doc.Lookup("gone").BooleanOK()
+		over, ok := d.doc.Lookup("purgeAt").DateTimeOK()
+		return d.id >= r.from && d.id < r.to && matches(d.doc, r.match) && gone && ok && over <= at.UnixMilli()
+	})
+	return nil
+}
+
 // purge is the TTL monitor of MongoDB: it deletes what has a purgeAt that has
 // passed, without a word to anyone.
 func (t *toy) purge(now time.Time) {

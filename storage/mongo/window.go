@@ -19,6 +19,8 @@ type window struct {
 	entities map[engine.HolderID]entityChange
 	rules    map[engine.RuleID]ruleChange
 	meters   map[engine.HolderID]meterChange
+	sessions map[engine.SessionID]sessionChange
+	seen     map[engine.HolderID]*seenChange
 	messages map[engine.Key]messageChange
 	contents map[engine.Key]contentChange
 	bodies   map[engine.Key][]byte
@@ -77,19 +79,20 @@ type entry struct {
 func newWindow() *window {
 	return &window{
 		entities: map[engine.HolderID]entityChange{}, rules: map[engine.RuleID]ruleChange{}, meters: map[engine.HolderID]meterChange{},
+		sessions: map[engine.SessionID]sessionChange{}, seen: map[engine.HolderID]*seenChange{},
 		messages: map[engine.Key]messageChange{}, contents: map[engine.Key]contentChange{}, bodies: map[engine.Key][]byte{},
 	}
 }
 
-// seenBy tells of what the collections may hold documents already.
-type seenBy interface {
+// holding tells of what the collections may hold documents already.
+type holding interface {
 	message(k engine.Key) bool
 	content(k engine.Key) bool
 }
 
-// add takes in a commit. Identities that the collections cannot hold, by seen,
+// add takes in a commit. Identities that the collections cannot hold, by held,
 // are forgotten when they go; of others it is kept that they went.
-func (w *window) add(at version, b *engine.Batch, seen seenBy) {
+func (w *window) add(at version, b *engine.Batch, held holding) {
 	w.upTo, w.now = at, b.Now
 	w.commits++
 	for i := range b.Messages {
@@ -106,13 +109,14 @@ func (w *window) add(at version, b *engine.Batch, seen seenBy) {
 		w.bodies[body.Key] = body.Bytes
 	}
 	for _, k := range b.DropMessages {
-		w.dropMessage(at, k, seen)
+		w.dropMessage(at, k, held)
 	}
 	for _, c := range b.DropContents {
-		w.dropContent(c, seen)
+		w.dropContent(c, held)
 	}
+	w.see(at, b)
 	w.addRare(at, b)
-	w.dropHolders(at, b.DropHolders, seen)
+	w.dropHolders(at, b.DropHolders, held)
 }
 
 // addRare is add for what a busy broker seldom changes.
@@ -126,6 +130,12 @@ func (w *window) addRare(at version, b *engine.Batch) {
 	for _, m := range b.Meters {
 		w.meters[m.Holder] = meterChange{at: at, m: m}
 	}
+	for _, v := range b.Sessions {
+		w.sessions[sessionID(v)] = sessionChange{at: at, s: v}
+	}
+	for _, id := range b.DropSessions {
+		w.sessions[id] = sessionChange{at: at, gone: true}
+	}
 	for _, id := range b.DropRules {
 		w.rules[engine.RuleID{Subscription: id.Subscription, Name: strings.ToLower(id.Name)}] = ruleChange{at: at, gone: true}
 	}
@@ -138,17 +148,17 @@ func ruleID(r engine.Rule) engine.RuleID {
 	return engine.RuleID{Subscription: r.Subscription, Name: strings.ToLower(r.Name)}
 }
 
-func (w *window) dropMessage(at version, k engine.Key, seen seenBy) {
-	if !seen.message(k) {
+func (w *window) dropMessage(at version, k engine.Key, held holding) {
+	if !held.message(k) {
 		delete(w.messages, k)
 		return
 	}
 	w.messages[k] = messageChange{at: at, gone: true}
 }
 
-func (w *window) dropContent(c engine.DroppedContent, seen seenBy) {
+func (w *window) dropContent(c engine.DroppedContent, held holding) {
 	delete(w.bodies, c.Key)
-	if !seen.content(c.Key) {
+	if !held.content(c.Key) {
 		delete(w.contents, c.Key)
 		return
 	}
@@ -157,7 +167,7 @@ func (w *window) dropContent(c engine.DroppedContent, seen seenBy) {
 
 // dropHolders drops what the window holds of them. What the collections hold of
 // them is swept later: nothing claims it any more.
-func (w *window) dropHolders(at version, ids []engine.HolderID, seen seenBy) {
+func (w *window) dropHolders(at version, ids []engine.HolderID, held holding) {
 	if len(ids) == 0 {
 		return
 	}
@@ -166,7 +176,9 @@ func (w *window) dropHolders(at version, ids []engine.HolderID, seen seenBy) {
 		gone[id] = true
 		w.entities[id] = entityChange{at: at, gone: true}
 		w.meters[id] = meterChange{at: at, gone: true}
+		delete(w.seen, id)
 	}
+	maps.DeleteFunc(w.sessions, func(id engine.SessionID, _ sessionChange) bool { return gone[id.Holder] })
 	for id := range w.rules {
 		if gone[id.Subscription] {
 			w.rules[id] = ruleChange{at: at, gone: true}
@@ -174,7 +186,7 @@ func (w *window) dropHolders(at version, ids []engine.HolderID, seen seenBy) {
 	}
 	for k, c := range w.messages {
 		if !c.gone && gone[c.m.Holder] {
-			w.dropMessage(at, k, seen)
+			w.dropMessage(at, k, held)
 		}
 	}
 }
@@ -193,6 +205,8 @@ func (w *window) over(later *window) *window {
 		maps.Copy(out.entities, from.entities)
 		maps.Copy(out.rules, from.rules)
 		maps.Copy(out.meters, from.meters)
+		maps.Copy(out.sessions, from.sessions)
+		out.seeAfter(from)
 		maps.Copy(out.messages, from.messages)
 		maps.Copy(out.contents, from.contents)
 		maps.Copy(out.bodies, from.bodies)

@@ -1,0 +1,281 @@
+package mongo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+)
+
+// A remembering namespace is one that sees and forgets.
+type remembering struct {
+	*testing.T
+	db *toy
+	s  *Store
+}
+
+func (r *remembering) open() {
+	r.Helper()
+	s, err := openOn(r.Context(), r.db, nil, Options{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.s = s
+}
+
+func (r *remembering) close() {
+	r.Helper()
+	if err := r.s.Close(); err != nil {
+		r.Error(err)
+	}
+}
+
+// commit returns when all is applied and swept.
+func (r *remembering) commit(b *engine.Batch) {
+	r.Helper()
+	b.Hard, b.Now = true, engine.At(time.Now())
+	if err := r.s.Commit(r.Context(), b); err != nil {
+		r.Fatal(err)
+	}
+	time.Sleep(3 * applyEvery)
+	synctest.Wait()
+}
+
+func (r *remembering) sees(numbers ...uint64) {
+	r.Helper()
+	b := &engine.Batch{}
+	for _, n := range numbers {
+		b.Seen = append(b.Seen, engine.Seen{Holder: 1, N: n, At: engine.At(time.Now())})
+	}
+	r.commit(b)
+}
+
+func (r *remembering) forgets(through uint64) {
+	r.Helper()
+	r.commit(&engine.Batch{DropSeen: []engine.SeenThrough{{Holder: 1, N: through}}})
+}
+
+// remembers expects numbers from a load, and so many documents.
+func (r *remembering) remembers(documents int, numbers ...uint64) {
+	r.Helper()
+	var got []uint64
+	for rec, err := range r.s.Load(r.Context()) {
+		if err != nil {
+			r.Fatal(err)
+		}
+		if v, ok := rec.(engine.Seen); ok {
+			got = append(got, v.N)
+		}
+	}
+	if !slices.Equal(got, numbers) {
+		r.Errorf("numbers are %v, want %v", got, numbers)
+	}
+	if n := len(r.db.ids(seen)); n != documents {
+		r.Errorf("there are %d documents, want %d", n, documents)
+	}
+}
+
+// late has documents come to be there that were there before, as those of an owner
+// who does not know that it is over, or of a request that was sent twice.
+func (r *remembering) late(docs []toyDocument) {
+	r.Helper()
+	for _, d := range docs {
+		if err := r.db.Apply(r.Context(), seen, []change{{id: d.id, insert: true, doc: d.doc}}); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// What is forgotten does not come back, however late it is written once more, and
+// whatever has its number meanwhile; and who loads it sweeps it.
+func TestForgottenStaysForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembering{T: t, db: new(toy)}
+		r.open()
+		r.commit(&engine.Batch{Entities: []engine.Entity{{ID: 1, Path: "q"}}})
+		r.sees(1, 2, 3)
+		r.sees(4, 5)
+		r.remembers(5, 1, 2, 3, 4, 5)
+		before := r.db.some(seen, within("default"), 0)
+		r.forgets(3)
+		r.remembers(2, 4, 5)
+		r.late(before)
+		r.remembers(5, 4, 5)
+		time.Sleep(3 * applyEvery)
+		r.remembers(2, 4, 5)
+		r.forgets(5)
+		r.remembers(0)
+		for range 2 { // numbers begin anew, in the same epoch and in the next
+			r.sees(1, 2)
+			r.late(before)
+			r.remembers(7, 1, 2)
+			time.Sleep(3 * applyEvery)
+			r.remembers(2, 1, 2)
+			r.forgets(1) // lower than what was forgotten before
+			r.late(before)
+			r.remembers(6, 2)
+			time.Sleep(3 * applyEvery)
+			r.remembers(1, 2)
+			r.forgets(2)
+			r.close()
+			r.open()
+			r.remembers(0)
+		}
+		r.sees(1, 2, 3, 4, 5, 6)
+		r.forgets(6)
+		r.late(before)
+		r.remembers(5)
+		if d := r.db.some(forgotten, within("default"), 0); len(d) != 1 || d[0].doc.Lookup("through").AsInt64() != 6 {
+			t.Errorf("%v", d)
+		} else if drops, err := d[0].doc.Lookup("drops").Array().Values(); err != nil || len(drops) != 1 { // those before are in it
+			t.Errorf("%v, %v", drops, err)
+		}
+		r.close()
+	})
+}
+
+// A row is gone for good when its entity is, with all else that it remembered.
+func TestForsakenMemoryIsSwept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembering{T: t, db: new(toy)}
+		r.open()
+		r.commit(&engine.Batch{Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Path: "q"}, {ID: 4, Path: "r"}},
+			Sessions: []engine.Session{{Holder: 1, ID: "a"}, {Holder: 1, ID: "b"}, {Holder: 4, ID: "a"}}, Seen: []engine.Seen{{Holder: 4, N: 1}}})
+		r.sees(1, 2, 3)
+		r.forgets(1)
+		rows, states, words := r.db.some(seen, within("default"), 0), r.db.some(sessions, within("default"), 0), r.db.some(forgotten, within("default"), 0)
+		counts := func(seenRows, sessionDocs, word int) {
+			t.Helper()
+			want(t, []int{seenRows, sessionDocs, word}, []int{len(r.db.ids(seen)), len(r.db.ids(sessions)), len(r.db.ids(forgotten))})
+		}
+		counts(3, 3, 1)
+		r.commit(&engine.Batch{DropHolders: []engine.HolderID{1, 2, 3}})
+		time.Sleep(2 * readerSilence) // as long as it might be looked at
+		counts(1, 1, 0)
+		r.late(rows)
+		for in, docs := range map[collection][]toyDocument{sessions: states, forgotten: words} {
+			for _, d := range docs {
+				if err := r.db.Apply(t.Context(), in, []change{{id: d.id, insert: true, doc: d.doc}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		counts(3, 3, 1)
+		r.close()
+		r.open()
+		r.remembers(3, 1) // that of another entity
+		time.Sleep(2 * readerSilence)
+		counts(1, 1, 0)
+		r.close()
+	})
+}
+
+// A counting server counts what is put.
+type counting struct {
+	server
+	put map[collection]int
+}
+
+func (c counting) Apply(ctx context.Context, in collection, changes []change) error {
+	c.put[in] += len(changes)
+	return c.server.Apply(ctx, in, changes)
+}
+
+// What came and went before it was applied, with its entity or by itself, never
+// reaches the collections.
+func TestMemoryThatPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembering{T: t, db: new(toy)}
+		c := counting{r.db, map[collection]int{}}
+		s, err := openOn(t.Context(), c, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.s = s
+		if err := r.s.Commit(t.Context(), &engine.Batch{Hard: true, Now: engine.At(time.Now()), Entities: []engine.Entity{{ID: 1, Path: "q"}, {ID: 5, Path: "passing"}},
+			Sessions: []engine.Session{{Holder: 5, ID: "a"}, {Holder: 1, ID: "a"}},
+			Seen:     []engine.Seen{{Holder: 5, N: 1}, {Holder: 5, N: 2}, {Holder: 1, N: 1}, {Holder: 1, N: 2}, {Holder: 1, N: 3}}}); err != nil {
+			t.Fatal(err)
+		}
+		r.commit(&engine.Batch{DropHolders: []engine.HolderID{5}, DropSeen: []engine.SeenThrough{{Holder: 1, N: 2}}})
+		want(t, []int{1, 1, 1}, []int{c.put[sessions], c.put[seen], c.put[forgotten]})
+		r.remembers(1, 3)
+		r.close()
+	})
+}
+
+// Of what was dropped much at once a slice is deleted after the other.
+func TestForgottenInSlices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembering{T: t, db: new(toy)}
+		r.open()
+		r.commit(&engine.Batch{Entities: []engine.Entity{{ID: 1, Path: "q"}}})
+		var all []uint64
+		for n := range uint64(2*sweptOnce + 3) {
+			all = append(all, n+1)
+		}
+		r.sees(all...)
+		r.forgets(2*sweptOnce + 1)
+		r.remembers(2, 2*sweptOnce+2, 2*sweptOnce+3)
+		r.close()
+	})
+}
+
+// A sweep that fails is not tried again before there is a reason to.
+func TestForgottenSweepFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembering{T: t, db: new(toy)}
+		s, err := openOn(t.Context(), dawdling{r.db, seen, time.Hour}, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.s = s
+		r.commit(&engine.Batch{Entities: []engine.Entity{{ID: 1, Path: "q"}}})
+		r.sees(1, 2, 3)
+		r.forgets(2) // its delete takes an hour, and fails
+		r.remembers(3, 3)
+		r.commit(&engine.Batch{})
+		if len(s.toSweep) > 0 || !s.forgets[1] {
+			t.Error("it is tried again at once, or not at all")
+		}
+		time.Sleep(2 * time.Hour)
+		r.remembers(1, 3)
+		r.close()
+	})
+}
+
+func TestForgettings(t *testing.T) {
+	var f forgettings
+	for _, step := range []struct {
+		at   version
+		n    uint64
+		want string
+	}{
+		{10, 5, "[{10 5}]"},
+		{10, 5, "[{10 5}]"},        // once more
+		{20, 7, "[{20 7}]"},        // instead of it
+		{30, 2, "[{20 7} {30 2}]"}, // numbers began anew
+		{40, 3, "[{20 7} {40 3}]"}, //
+		{50, 7, "[{50 7}]"},        // what both said
+		{45, 3, "[{50 7} {45 3}]"}, // of an earlier commit, which says nothing new
+		{60, ^uint64(0), "[{60 18446744073709551615}]"},
+	} {
+		if f = f.and(forgetting{step.at, step.n}); fmt.Sprint(f) != step.want {
+			t.Errorf("after %d, %d: %v, want %s", step.at, step.n, f, step.want)
+		}
+	}
+	f = forgettings{{20, 7}, {40, 3}}
+	for _, tc := range []struct {
+		at   version
+		n    uint64
+		want bool
+	}{{19, 7, true}, {20, 7, false}, {19, 8, false}, {39, 3, true}, {39, 4, false}, {40, 3, false}, {1, 1, true}} {
+		if got := f.cover(tc.at, tc.n); got != tc.want {
+			t.Errorf("number %d of commit %d is forgotten: %v", tc.n, tc.at, got)
+		}
+	}
+}
