@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"time"
-
-	"mayfly/engine/value"
 )
 
 // Mode says how a receiver takes messages (LOCK-1).
@@ -391,33 +388,6 @@ func (ns *Namespace) settlePending(now Instant, h *holder) (all bool) {
 // maxDueInStep bounds what one receive does for messages it does not get.
 const maxDueInStep = 1024
 
-// take hands m out: under a lock, or for good.
-func (ns *Namespace) take(now Instant, h *holder, m *message, mode Mode, client string) Delivery {
-	m.content.pins++
-	ns.changes.note(undo{kind: undoPin, pin: m.content})
-	d := Delivery{Path: h.path, Content: m.packed(), Expires: h.terms.ExpiresAt(m.Message), Body: ns.changes.bodies[m.content], Pin: Pin{m.content}}
-	if mode == ReceiveAndDelete {
-		d.Message, d.Deleted = m.Message, true
-		ns.drop(m)
-		ns.changes.hard = true
-		ns.event(EventReceived, now, m, h, client, "")
-		return d
-	}
-	next := m.Message
-	if next.LockedUntil = now.Add(h.entity.Config.LockFor()); h.sessions != nil { // LOCK-4
-		next.LockedUntil = h.sessions.byID[m.sessionID()].lock.until // SES-5
-	}
-	next.Nonce = ns.nonce()
-	ns.put(m, next)
-	if h.lockBy == nil {
-		h.lockBy = map[Key]string{}
-	}
-	h.lockBy[m.Key] = client
-	ns.event(EventLocked, now, m, h, client, "")
-	d.Message = m.Message
-	return d
-}
-
 // end takes all links of h away and has their owners told.
 func (ns *Namespace) end(h *holder, why error) {
 	for _, l := range slices.Clone(h.links) {
@@ -433,101 +403,4 @@ func (ns *Namespace) endRefused(e *entity) {
 			ns.end(h, err)
 		}
 	}
-}
-
-// Fetch takes deferred messages by number, all or none (DEF-6, DEF-7). An
-// expired one is settled first, and then counts as missing: this is the only
-// change that a failing Fetch makes (DEF-9). Those of a session are FetchSession's.
-func (ns *Namespace) Fetch(now Instant, p Path, seqs []Seq, mode Mode, client string) ([]Delivery, error) {
-	h, err := ns.openFor(p)
-	if err == nil {
-		err = ns.admitSession(now, h, SessionRequest{})
-	}
-	if err != nil {
-		return nil, err
-	}
-	return ns.fetch(now, h, nil, seqs, mode, client)
-}
-
-// FetchSession is Fetch for the link that holds the session: it gets that
-// session's messages alone, until the session's deadline (DEF-14).
-func (ns *Namespace) FetchSession(now Instant, id LinkID, seqs []Seq, mode Mode) ([]Delivery, error) {
-	l, s, err := ns.holding(now, id)
-	if err != nil {
-		return nil, err
-	}
-	return ns.fetch(now, l.holder, s, seqs, mode, l.Client)
-}
-
-func (ns *Namespace) fetch(now Instant, h *holder, s *session, seqs []Seq, mode Mode, client string) ([]Delivery, error) {
-	ns.touch(now, h.entity, "fetch", client)
-	missing := false
-	found, named := make([]*message, 0, len(seqs)), make(map[Seq]bool, len(seqs))
-	for _, n := range seqs {
-		m := h.order.at(n)
-		if m != nil && ns.settleDue(now, h, m) {
-			ns.expireDeferred(now, h, m)
-		}
-		if m == nil || ns.messages[m.Key] != m || m.Holder != h.id || m.State != Deferred || m.Locked() || named[n] || s != nil && m.sessionID() != s.id {
-			missing = true
-			continue
-		}
-		found, named[n] = append(found, m), true
-	}
-	if missing {
-		return nil, refuse(ErrMessageNotFound, "%s", NotLockedText)
-	}
-	out := make([]Delivery, 0, len(found))
-	for _, m := range found {
-		out = append(out, ns.take(now, h, m, mode, client))
-	}
-	return out, nil
-}
-
-// expireDeferred is the moment at which a deferred message's time counts: when
-// somebody asks for it.
-func (ns *Namespace) expireDeferred(now Instant, h *holder, m *message) {
-	if m.State != Deferred || m.Locked() || !h.terms.ExpiresAt(m.Message).Passed(now) {
-		return
-	}
-	active := m.Message
-	active.State = Active
-	ns.put(m, active)
-	ns.settleDue(now, h, m)
-}
-
-// The dead-letter reasons the broker gives itself (§6.2).
-const (
-	ReasonExpired    = "TTLExpiredException"
-	ReasonExhausted  = "MaxDeliveryCountExceeded"
-	ReasonNoSession  = "Session ID is null."
-	ReasonOutgrown   = "HeaderSizeExceeded"
-	ReasonHops       = "MaxTransferHopCountExceeded"
-	ReasonForwarding = "ForwardingFailed"
-)
-
-func exhausted(n int32) *Extra {
-	return &Extra{Reason: ReasonExhausted, Description: fmt.Sprintf("Message could not be consumed after %d delivery attempts.", n)}
-}
-
-// deadLetter moves m to its entity's dead-letter queue; x says why and is kept
-// with what m had before (DLQ-8).
-func (ns *Namespace) deadLetter(now Instant, h *holder, m *message, x *Extra) *Event {
-	old := m.extra()
-	x.DeadLettered, x.DeadAt, x.Source = true, now, old.Source
-	x.Properties, x.Rewritten = merged(old.Properties, x.Properties), old.Rewritten
-	next := m.Message
-	next.Holder, next.State, next.LockedUntil, next.Extra = h.entity.DeadLetterID, Active, 0, x
-	ns.put(m, next)
-	ns.changes.hard = true
-	ev := ns.event(EventDeadLettered, now, m, h, x.By, x.Reason)
-	ev.To = h.entity.dead.path
-	return ev
-}
-
-func merged(old, over value.Properties) value.Properties {
-	if len(over) == 0 {
-		return old
-	}
-	return old.Merge(over)
 }
