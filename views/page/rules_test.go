@@ -28,6 +28,7 @@ func TestWhatASwitchAsksAbout(t *testing.T) {
 		"rules of a topic are stopped, too":      {Topic, SendDisabled, Disabled, true, "Disable…"},
 		"rules of a topic can change again":      {Topic, Disabled, SendDisabled, false, "Let rules change"},
 		"of a subscription only receives":        {Subscription, Open, ReceiveDisabled, true, "Stop receiving…"},
+		"rules of a subscription are stopped":    {Subscription, ReceiveDisabled, Disabled, true, "Disable…"},
 		"rules of a subscription change again":   {Subscription, Disabled, ReceiveDisabled, false, "Let rules change"},
 		"a queue has no rules that could change": {Queue, Disabled, Disabled, false, "Let rules change"},
 	} {
