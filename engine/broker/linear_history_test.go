@@ -1,0 +1,203 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/storetest"
+)
+
+// tick is what the clock of a history goes on by: there is room between two
+// moments.
+const tick = 4
+
+// mostDeeds is how many operations a history has at the most.
+const mostDeeds = 1000
+
+// A history is what some clients did to a broker, and what they were told.
+type history struct {
+	*testing.T
+	*broker.Broker
+	seed    uint64
+	clients int
+	clock   atomic.Int64
+	ground  *ground
+	desks   []*desk
+	sent    atomic.Int64 // messages
+	handles atomic.Int64
+	idle    atomic.Int64 // operations that nothing came of for the broker's own reasons
+
+	mu     sync.Mutex
+	deeds  []*deed                  // guarded by mu
+	tokens map[engine.LockToken]int // guarded by mu
+}
+
+func (h *history) now() int64 { return h.clock.Add(tick) }
+
+// add notes operations that have ended.
+func (h *history) add(all ...*deed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deeds = append(h.deeds, all...)
+}
+
+// full tells whether there is room for no more.
+func (h *history) full() bool {
+	h.ground.mu.Lock()
+	reopened := len(h.ground.reopened)
+	h.ground.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.deeds)+len(h.desks)*(reopened+2) > mostDeeds-50
+}
+
+// number names a lock token; each is given out once (LOCK-10).
+func (h *history) number(t engine.LockToken) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.tokens[t] != 0 {
+		h.Errorf("the lock token %s was given out twice", t)
+	}
+	h.tokens[t] = len(h.tokens) + 1
+	return h.tokens[t]
+}
+
+// answer is what an error tells its caller.
+func (h *history) answer(err error) answer {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	switch {
+	case err == nil:
+		return done
+	case errors.Is(err, engine.ErrBusy) && (strings.Contains(text, "nothing was done") || strings.Contains(text, "Nothing can be written")):
+		return nothing
+	case errors.Is(err, engine.ErrBusy):
+		return unsaid
+	case errors.Is(err, engine.ErrNotAllowed):
+		return barred
+	}
+	for _, known := range []error{engine.ErrLockLost, engine.ErrSessionLockLost, engine.ErrMessageNotFound, engine.ErrSessionLocked, engine.ErrTimeout, broker.ErrSessionEnded} {
+		if errors.Is(err, known) {
+			return refused
+		}
+	}
+	h.Errorf("nobody expects %v", err)
+	return unsaid
+}
+
+// tell has clients drive a broker until the history is full.
+func tell(t *testing.T, seed uint64) *history {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	h := &history{T: t, seed: seed, tokens: map[engine.LockToken]int{}}
+	h.ground = &ground{clock: &h.clock, rnd: rand.New(rand.NewPCG(seed, 1)), faults: []storetest.Fault{storetest.Before, storetest.After, storetest.Unwritable}}
+	b, err := broker.Open(t.Context(), h.ground.open, broker.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Broker = b
+	for i := range 1 + rnd.IntN(3) {
+		d := &desk{path: engine.Path("q" + strconv.Itoa(i)), sessions: rnd.IntN(2) == 0}
+		h.desks = append(h.desks, d)
+		c := engine.Config{LockDuration: 5 * time.Minute, MaxDeliveryCount: deliveries, RequiresSession: d.sessions}
+		if _, err := b.Create(t.Context(), engine.Queue, d.path, c, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.ground.fails([]int{0, 10, 25, 80}[rnd.IntN(4)])
+	var all sync.WaitGroup
+	h.clients = 2 + rnd.IntN(2+len(h.desks))
+	for n := range h.clients {
+		c := &client{history: h, n: n, rnd: rand.New(rand.NewPCG(seed, uint64(2+n)))}
+		all.Go(func() { c.work(t.Context()) })
+	}
+	all.Wait()
+	h.ground.fails(0)
+	h.end(t.Context())
+	return h
+}
+
+// end has everything seen once more when all is well again, and closes.
+func (h *history) end(ctx context.Context) {
+	for h.Health().ReadOnly != "" && h.ProbeSoon(ctx) == nil {
+	}
+	last := &client{history: h, n: 7}
+	for _, d := range h.desks {
+		for last.look(ctx, d) == nothing {
+		}
+	}
+	if err := h.Close(); err != nil {
+		h.Error(err)
+	}
+}
+
+// operations is h as the checker takes it.
+func (h *history) operations() (all []porcupine.Operation) {
+	g := h.ground
+	for _, d := range h.deeds {
+		if d.answer == unsaid {
+			h.narrow(d)
+		}
+	}
+	deeds := h.deeds
+	for _, r := range g.reopened {
+		for _, d := range h.desks {
+			deeds = append(deeds, &deed{verb: reopening, answer: done, queue: string(d.path), client: 8, call: r.from, ret: r.to, since: r.since})
+		}
+	}
+	for _, d := range deeds {
+		all = append(all, porcupine.Operation{ClientId: d.client, Input: d, Call: d.call, Return: d.ret})
+	}
+	return all
+}
+
+// narrow says when something was done, if it was, whose answer is not known: in
+// the turn whose commit failed, of which nothing was acknowledged, or, for whoever
+// held a session, at some time before.
+func (h *history) narrow(d *deed) {
+	var failed []span
+	for _, f := range h.ground.failed {
+		if d.call < f.to && f.to < d.ret {
+			failed = append(failed, f)
+		}
+	}
+	if n := len(failed); n > 0 {
+		d.ret = failed[n-1].to - 1
+		if n == 1 && d.handle == 0 {
+			d.call = max(d.call, failed[0].from)
+		}
+	}
+}
+
+// received notes what a delivery says, and whether that is what was sent.
+func (h *history) received(r broker.Received) got {
+	c, err := r.Content.Content()
+	if err != nil {
+		h.Error(err)
+	}
+	body, err := io.ReadAll(r.Body)
+	id, wrong := strconv.Atoi(c.MessageID)
+	if err != nil || wrong != nil || string(body) != c.MessageID {
+		h.Errorf("message %d has id %q and says %q, %v", r.Message.Seq, c.MessageID, body, err)
+	}
+	g := got{seq: r.Message.Seq, id: id, count: r.Message.DeliveryCount}
+	if !r.Deleted {
+		g.token = h.number(r.Token())
+	}
+	return g
+}

@@ -1,0 +1,203 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// A hold is a session that a receiver was given. Clients share it.
+type hold struct {
+	*broker.Session
+	number int
+	mode   engine.Mode
+}
+
+// errUntold is for what may have been done although something else was said.
+var errUntold = fmt.Errorf("%w: whether it was done is not known", engine.ErrBusy)
+
+func (c *client) stepInSession(ctx context.Context, d *desk) answer {
+	switch n := c.rnd.IntN(100); {
+	case n < 8:
+		return c.breakUp(ctx, d)
+	case n < 11:
+		return c.stateFor(ctx, d)
+	}
+	h, ok := pick(d, c.rnd, &d.holds, any1)
+	if !ok || c.chance(15) {
+		if ok {
+			keep(d, &d.holds, h)
+		}
+		return c.accept(ctx, d)
+	}
+	if c.chance(30) || h.Err() == nil {
+		keep(d, &d.holds, h)
+	}
+	switch n := c.rnd.IntN(100); {
+	case n < 45:
+		return c.receiveIn(ctx, d, h)
+	case n < 57:
+		return c.fetchIn(ctx, d, h)
+	case n < 63:
+		x := c.deedIn(keeping, d, h)
+		_, err := h.Renew(ctx)
+		return c.endsIn(x, err)
+	case n < 70:
+		return c.ask(ctx, d, h)
+	case n < 80:
+		x := c.deedIn(stating, d, h)
+		var state *string
+		state, x.text = c.state()
+		if a := c.endsIn(x, h.SetState(ctx, state)); a != done || c.chance(30) {
+			return a
+		}
+		return c.ask(ctx, d, h)
+	case n < 94:
+		x := c.deedIn(closing, d, h)
+		return c.ends(x, h.Close(ctx))
+	default:
+		x := c.deedIn(leaving, d, h)
+		return c.ends(x, h.Leave(ctx))
+	}
+}
+
+func (c *client) ask(ctx context.Context, d *desk, h *hold) answer {
+	x := c.deedIn(asking, d, h)
+	state, set, err := h.State(ctx)
+	if set {
+		x.text = "=" + state
+	}
+	return c.endsIn(x, err)
+}
+
+// state is one to set, and what it is called here.
+func (c *client) state() (*string, string) {
+	if c.chance(25) {
+		return nil, unset
+	}
+	s := strconv.Itoa(c.rnd.IntN(1000))
+	return &s, "=" + s
+}
+
+// deedIn begins something that whoever holds a session may do.
+func (c *client) deedIn(v verb, d *desk, h *hold) *deed {
+	x := c.deed(v, d)
+	x.spot, x.mode, x.session, x.handle, x.over = inQueue, h.mode, h.ID(), h.number, h.Err() != nil
+	return x
+}
+
+// endsIn is ends for it. Where the session was over before, that is the reason
+// whatever else is said.
+func (c *client) endsIn(x *deed, err error) answer {
+	if err != nil && x.over {
+		err = broker.ErrSessionEnded
+	}
+	return c.ends(x, err)
+}
+
+func (c *client) accept(ctx context.Context, d *desk) answer {
+	in := broker.Accept{Path: d.path, Mode: c.mode()}
+	x := c.deed(acceptingNext, d)
+	if c.chance(40) {
+		x.verb, x.session = accepting, sessionIDs[c.rnd.IntN(len(sessionIDs))]
+		in.Session = &x.session
+	}
+	x.handle = int(c.handles.Add(1))
+	s, err := c.AcceptSession(ctx, in)
+	switch {
+	case errors.Is(err, engine.ErrSessionLockLost): // it was given one that was lost before it heard of it
+		err = errUntold
+	case err == nil:
+		if x.verb == accepting && s.ID() != x.session {
+			c.Errorf("asked for session %q and was given %q", x.session, s.ID())
+		}
+		x.session = s.ID()
+		keep(d, &d.holds, &hold{s, x.handle, in.Mode})
+	}
+	return c.ends(x, err)
+}
+
+func (c *client) receiveIn(ctx context.Context, d *desk, h *hold) answer {
+	x := c.deedIn(taking, d, h)
+	x.most = c.few()
+	all, err := h.Receive(ctx, x.most, 0)
+	switch {
+	case err == nil && h.Err() == nil:
+		return c.took(d, x, all, x.session)
+	case err == nil: // it ended meanwhile; what was deleted came all the same
+		x.most = len(all)
+		return c.took(d, x, all, x.session)
+	case x.over:
+		x.verb, x.most = keeping, 0
+		return c.endsIn(x, err)
+	}
+	ended := *x
+	if ended.verb, ended.most = keeping, 0; c.answer(err) == refused { // it may have got something before
+		c.ends(&ended, err)
+		err = errUntold
+	}
+	return c.ends(x, err)
+}
+
+func (c *client) fetchIn(ctx context.Context, d *desk, h *hold) answer {
+	all, seqs := c.numbers(d, inQueue, h.ID())
+	if len(seqs) == 0 {
+		return c.receiveIn(ctx, d, h)
+	}
+	x := c.deedIn(fetching, d, h)
+	x.seqs, x.mode = seqs, c.mode()
+	found, err := h.Fetch(ctx, seqs, x.mode)
+	if err != nil && (x.over || isOver(err)) {
+		x.verb = keeping
+	}
+	if err != nil && x.over {
+		err = broker.ErrSessionEnded
+	}
+	return c.fetched(d, x, all, found, err, x.session)
+}
+
+// isOver tells whether err says that the session is held no more.
+func isOver(err error) bool {
+	return errors.Is(err, engine.ErrSessionLockLost) || errors.Is(err, broker.ErrSessionEnded)
+}
+
+func (c *client) breakUp(ctx context.Context, d *desk) answer {
+	x := c.deed(breaking, d)
+	x.session = sessionIDs[c.rnd.IntN(len(sessionIDs))]
+	return c.ends(x, c.BreakSession(ctx, d.path, x.session, ""))
+}
+
+func (c *client) stateFor(ctx context.Context, d *desk) answer {
+	x := c.deed(stating, d)
+	x.session = sessionIDs[c.rnd.IntN(len(sessionIDs))]
+	var state *string
+	state, x.text = c.state()
+	return c.ends(x, c.SetStateFor(ctx, d.path, x.session, state, ""))
+}
+
+// seeSessions adds to a look what is known of sessions.
+func (c *client) seeSessions(r broker.Reader, at *desk, d *deed) error {
+	if !at.sessions {
+		return nil
+	}
+	rows, err := r.SessionRows(at.path, "", mostDeeds)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		s := seen{id: row.ID, held: row.LockedUntil != 0, attached: row.Attached}
+		state, set, err := r.StateOf(at.path, row.ID)
+		if err != nil {
+			return err
+		}
+		if set {
+			s.state = "=" + state
+		}
+		d.seen = append(d.seen, s)
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package broker_test
+
+import (
+	"cmp"
+	"slices"
+
+	"mayfly/engine"
+)
+
+// This file is what semantics.md says of one queue and its dead-letter queue,
+// one operation after the other, written without the engine. What is not known
+// for certain, because an answer was "whether this was done is not known", is
+// kept as all that may be so, and what is seen later rules out what was not.
+
+// A version is one course that things may have taken as far as numbers are
+// concerned; the rest of what is not known is in it.
+type version struct {
+	next     engine.Seq    // the number of the next message
+	letters  []letter      // by number
+	sessions []sessionFate // by id; those not named are free and have no state
+}
+
+// edit is a copy whose letters and sessions may be assigned to.
+func (v *version) edit() *version {
+	return &version{v.next, slices.Clone(v.letters), slices.Clone(v.sessions)}
+}
+
+// each edits every letter, and gives up when f does.
+func (v *version) each(f func(*letter) bool) bool {
+	for i := range v.letters {
+		if !f(&v.letters[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// tidied is v without what is certain to be gone.
+func (v *version) tidied() *version {
+	v.letters = slices.DeleteFunc(v.letters, func(l letter) bool { return len(l.fates) == 1 && l.fates[0].spot == gone })
+	v.sessions = slices.DeleteFunc(v.sessions, sessionFate.plain)
+	return v
+}
+
+func (v *version) letter(n engine.Seq) *letter {
+	if at, ok := slices.BinarySearchFunc(v.letters, n, func(l letter, n engine.Seq) int { return cmp.Compare(l.seq, n) }); ok {
+		return &v.letters[at]
+	}
+	return nil
+}
+
+// holding is the letter that a token may lock.
+func (v *version) holding(token int) *letter {
+	for i := range v.letters {
+		if l := &v.letters[i]; l.may(by(token)) {
+			return l
+		}
+	}
+	return nil
+}
+
+func by(token int) func(fate) bool { return func(f fate) bool { return f.claim.token == token } }
+
+// send adds messages under the next numbers (SEQ-1, MSG-7).
+func (v *version) send(d *deed) {
+	for i, id := range d.ids {
+		v.letters = append(v.letters, letter{v.next, id, d.sessions[i], []fate{{spot: inQueue}}})
+		v.next++
+	}
+}
+
+// sent is send with the numbers that the sender was told.
+func (v *version) sent(d *deed) bool {
+	first := v.next
+	v.send(d)
+	for i, n := range d.seqs {
+		if n != first+engine.Seq(i) {
+			return false
+		}
+	}
+	return len(d.seqs) == len(d.ids)
+}
+
+// take is one message that was received: the first that is ready (SEQ-7, SEQ-8,
+// SES-8).
+func (v *version) take(d *deed) bool {
+	if !v.holds(d) {
+		return false
+	}
+	found := false
+	return v.each(func(l *letter) bool {
+		switch {
+		case !d.sees(l):
+			return true
+		case l.seq < d.got[0].seq:
+			return l.not(func(f fate) bool { return f.ready(d.spot) })
+		case l.seq == d.got[0].seq:
+			found = true
+			return v.had(d, l, d.got[0], func(f fate) bool { return f.ready(d.spot) })
+		default:
+			return true
+		}
+	}) && found
+}
+
+// had is what one message that was received says of it.
+func (v *version) had(d *deed, l *letter, g got, is func(fate) bool) bool {
+	if l.id != g.id || !l.where(func(f fate) bool { return is(f) && f.count == g.count }) {
+		return false
+	}
+	l.become(func(f fate) fate { return f.taken(d.mode, claim{g.token, d.call, d.ret}) })
+	return true
+}
+
+// takeNone is a receive that found nothing.
+func (v *version) takeNone(d *deed) bool {
+	return v.holds(d) && v.each(func(l *letter) bool {
+		return !d.sees(l) || l.not(func(f fate) bool { return f.ready(d.spot) })
+	})
+}
+
+// perhapsTake is a take that need not have been.
+func (v *version) perhapsTake(d *deed) {
+	if d.handle != 0 && !slices.Contains(v.session(d.session).holders, d.handle) {
+		return
+	}
+	ready := func(f fate) bool { return f.ready(d.spot) }
+	v.each(func(l *letter) bool {
+		if !d.sees(l) {
+			return true
+		}
+		certain := l.must(ready)
+		l.perhaps(ready, func(f fate) fate { return f.taken(d.mode, claim{somebody, d.call, never}) })
+		return !certain // it was this one, or one before
+	})
+}
+
+// fetch is messages received by number, all or none (DEF-6, DEF-7, DEF-14).
+func (v *version) fetch(d *deed) bool {
+	if !v.holds(d) {
+		return false
+	}
+	for _, g := range d.got {
+		l := v.letter(g.seq)
+		if l == nil || !d.sees(l) || !v.had(d, l, g, func(f fate) bool { return f.fetchable(d.spot) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// fetchNone is a fetch that was refused: something was not to be had.
+func (v *version) fetchNone(d *deed) bool {
+	if !v.holds(d) {
+		return false
+	}
+	able := func(f fate) bool { return f.fetchable(d.spot) }
+	var doubtful []*letter
+	for _, n := range d.seqs {
+		l := v.letter(n)
+		switch {
+		case l == nil || !d.sees(l) || !l.may(able):
+			return true
+		case !l.must(able):
+			doubtful = append(doubtful, l)
+		}
+	}
+	if len(doubtful) == 1 {
+		return doubtful[0].not(able)
+	}
+	return len(doubtful) > 0
+}
+
+// settle ends a delivery, once (LOCK-7, LOCK-10).
+func (v *version) settle(d *deed) bool {
+	l := v.holding(d.token)
+	if l == nil || d.how == engine.DeadLetter && d.spot == inDead { // DLQ-5
+		return false
+	}
+	if !l.where(by(d.token)) || !v.taken(l) {
+		return false
+	}
+	l.become(func(f fate) fate { return f.settled(d.how) })
+	return true
+}
+
+// stands says that a token is good, and lapsed that it is not.
+func (v *version) stands(d *deed) bool {
+	l := v.holding(d.token)
+	return l != nil && l.where(by(d.token)) && v.taken(l)
+}
+
+func (v *version) lapsed(d *deed) bool {
+	l := v.holding(d.token)
+	return l == nil || l.not(by(d.token))
+}
+
+// reopen is the broker reading everything again from its store. What was
+// acknowledged is there. Of locks, those are that a later commit made durable,
+// and those are not that were taken after the last commit (DEC-12): they are
+// free, and have not failed. In between nobody can tell.
+func (v *version) reopen(d *deed) {
+	v.each(func(l *letter) bool {
+		if !l.may(fate.locked) {
+			return true
+		}
+		all := make([]fate, 0, 2*len(l.fates))
+		for _, f := range l.fates {
+			if !f.locked() || f.claim.from < d.since {
+				all = append(all, f)
+			}
+			if f.locked() && f.claim.to > d.since {
+				all = append(all, f.released())
+			}
+		}
+		l.set(all)
+		return true
+	})
+	v.reopenSessions()
+}
+
+// look is everything that there is, as somebody saw it at one moment.
+func (v *version) look(d *deed) bool {
+	seen := 0
+	ok := v.each(func(l *letter) bool {
+		for _, s := range d.sights {
+			if s.seq == l.seq {
+				seen++
+				return s.id == l.id && s.session == l.session && l.where(func(f fate) bool {
+					return f.spot == s.spot && f.deferred == s.deferred && f.count == s.count && f.locked() == s.locked
+				})
+			}
+		}
+		return l.where(func(f fate) bool { return f.spot == gone })
+	})
+	return ok && seen == len(d.sights) && v.lookSessions(d)
+}

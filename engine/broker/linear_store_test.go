@@ -1,0 +1,160 @@
+package broker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"mayfly/engine"
+	"mayfly/storage/memory"
+	"mayfly/storage/storetest"
+)
+
+// A ground is a store that fails now and then, in all its openings, and notes
+// what a history has to know of that.
+type ground struct {
+	clock *atomic.Int64
+
+	mu       sync.Mutex
+	rnd      *rand.Rand
+	store    *memory.Store
+	opens    int
+	every    int // a fault in so many commits; zero: none
+	faults   []storetest.Fault
+	again    int   // how often the next commits are Unwritable
+	complete int64 // when the last commit was that had all there was
+	bodies   map[engine.Key][]byte
+	failed   []span // commits that failed without anybody knowing
+	reopened []reopened
+}
+
+// A span is from a moment to another.
+type span struct{ from, to int64 }
+
+// reopened is when a broker read everything again: after a commit failed, and
+// before anybody can have seen what was read. since is when the last commit was
+// that had all there was.
+type reopened struct {
+	span
+	since int64
+}
+
+func (g *ground) open(context.Context) (engine.Store, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opens++; g.opens == 1 {
+		g.store, g.bodies = new(memory.Store), map[engine.Key][]byte{}
+	} else {
+		g.store = g.store.Reopen()
+	}
+	f := &storetest.Faulty{Store: under{g.store, g}}
+	f.Plan(func(int) storetest.Fault { return g.next() })
+	return over{f, g}, nil
+}
+
+// fails has a fault befall one in so many commits from now on; zero: none does.
+func (g *ground) fails(every int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.every, g.again = every, 0
+}
+
+func (g *ground) next() storetest.Fault {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.again > 0:
+		g.again--
+		return storetest.Unwritable
+	case g.every == 0 || g.rnd.IntN(g.every) > 0:
+		return storetest.None
+	}
+	f := g.faults[g.rnd.IntN(len(g.faults))]
+	if f == storetest.Unwritable {
+		g.again = g.rnd.IntN(3)
+	}
+	return f
+}
+
+// over is the store above its faults.
+type over struct {
+	*storetest.Faulty
+	g *ground
+}
+
+func (o over) Commit(ctx context.Context, b *engine.Batch) error {
+	o.g.mu.Lock()
+	yields := o.g.rnd.IntN(4)
+	o.g.mu.Unlock()
+	for range yields { // so that operations pile up for the next turn
+		runtime.Gosched()
+	}
+	from := o.g.clock.Add(tick)
+	err := o.Faulty.Commit(ctx, b)
+	if err != nil && !errors.Is(err, engine.ErrUnwritable) {
+		o.g.mu.Lock()
+		defer o.g.mu.Unlock()
+		o.g.failed = append(o.g.failed, span{from, o.g.clock.Add(tick)})
+	}
+	return err
+}
+
+// Body gives whoever was given a message its body, whatever has become of the
+// store and of the message meanwhile: a message received and deleted may be lost
+// on its way (LOCK-2), but that is not what is looked for here.
+func (o over) Body(_ context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	o.g.mu.Lock()
+	defer o.g.mu.Unlock()
+	body, ok := o.g.bodies[k]
+	if !ok {
+		return nil, engine.ErrMessageNotFound
+	}
+	return readable{bytes.NewReader(body)}, nil
+}
+
+type readable struct{ *bytes.Reader }
+
+func (readable) Close() error { return nil }
+
+// Close keeps what is in memory for the next opening.
+func (o over) Close() error { return nil }
+
+// under is the store below its faults.
+type under struct {
+	*memory.Store
+	g *ground
+}
+
+func (u under) Commit(ctx context.Context, b *engine.Batch) error {
+	err := u.Store.Commit(ctx, b)
+	u.g.mu.Lock()
+	defer u.g.mu.Unlock()
+	for _, body := range b.Bodies {
+		u.g.bodies[body.Key] = body.Bytes
+	}
+	if len(b.Messages)+len(b.DropMessages) > 0 { // a probe has nothing of what waits
+		u.g.complete = u.g.clock.Add(tick)
+	}
+	return err
+}
+
+func (u under) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		for r, err := range u.Store.Load(ctx) {
+			if !yield(r, err) {
+				return
+			}
+		}
+		u.g.mu.Lock()
+		defer u.g.mu.Unlock()
+		if u.g.opens > 1 {
+			u.g.reopened = append(u.g.reopened, reopened{span{u.g.failed[len(u.g.failed)-1].to, u.g.clock.Add(tick)}, u.g.complete})
+		}
+	}
+}
