@@ -37,6 +37,7 @@ func TestBrowser(t *testing.T) {
 		{"drawer", drawerInBrowser},
 		{"choosing", choosingInBrowser},
 		{"forms", formsInBrowser},
+		{"rules", rulesInBrowser},
 		{"activity", activityInBrowser},
 		{"restart", restartInBrowser},
 		{"walk", walkInBrowser},

@@ -41,6 +41,8 @@ func furnish(v *visit) {
 	v.send("held-b2", `{"Label":"reminder","ScheduledEnqueueTimeUtc":"`+time.Now().Add(40*time.Minute).UTC().Format(http.TimeFormat)+`"}`, "later")
 	v.send("orders", `{"Label":"invoice.due","ScheduledEnqueueTimeUtc":"`+time.Now().Add(3*time.Hour).UTC().Format(http.TimeFormat)+`"}`, "later")
 	v.send("prices", `{"Label":"price.changed","MessageId":"x-1"}`, `{"sku":1180,"price":12.5}`)
+	v.create("topic", "nobody", `{}`)
+	v.send("nobody", `{"Label":"price.changed","MessageId":"x-2","To":"nobody-in-particular-or-at-all"}`, `{}`)
 
 	receive := func(name, rest string) {
 		v.ask("POST", v.server.Dashboard+path("receive", name), "", `{"mode":"peek-lock","max":1`+rest+`}`)
@@ -79,7 +81,8 @@ func (v *visit) places() []place {
 		{"edit-queue", n + "/q/orders/edit"}, {"edit-subscription", n + "/t/prices/s/eu/edit"}, {"delete-queue", n + "/q/orders/delete"}, {"delete-topic", n + "/t/prices/delete"},
 		{"send", n + "/q/orders/send"}, {"purge", n + "/q/orders/purge"}, {"resubmit-all", n + "/q/orders/resubmit"}, {"queue-gone", n + "/q/gone-1"},
 		{"topic-settings", n + "/t/prices?tab=settings"}, {"subscription-rules", n + "/t/prices/s/eu?tab=rules"}, {"temporary-settings", n + "/q/reply-c40d?tab=settings"},
-		{"temporary-queue", n + "/q/held-b2"},
+		{"temporary-queue", n + "/q/held-b2"}, {"lab", n + "/lab"}, {"lab-tried", n + "/lab?topic=prices&from=" + v.stray()}, {"message-unmatched", n + "/m/" + v.stray()},
+		{"rule-new", n + "/t/prices/s/eu/rules/new"}, {"rule-edit", n + "/t/prices/s/eu/rules/edit?rule=%24Default&from=" + v.stray()}, {"create-caught", n + "/t/nobody/new?key=" + v.stray()},
 		{"activity", n + "/activity"}, {"activity-all", n + "/activity?scope=all"}, {"activity-filtered", n + "/activity?scope=all&path=orders&group=ends&actor=REST&from=2026-01-01T00:00&until=bad"},
 		{"activity-none", n + "/activity?q=nobody"},
 	}
@@ -115,6 +118,17 @@ func (v *visit) places() []place {
 	v.visit(n + "/queues?q=very")
 	at := v.js(`document.querySelector("[data-list=rows] a").getAttribute("href")`).(string)
 	return append(all, place{"queue-long", at})
+}
+
+// stray is the key of a message that no subscription took.
+func (v *visit) stray() string {
+	v.t.Helper()
+	v.visit("/n/default/lab")
+	key, ok := v.js(`document.querySelector("[data-list=tray] [data-key]")?.dataset.key`).(string)
+	if !ok {
+		v.t.Fatal("the tray is empty")
+	}
+	return key
 }
 
 // walkInBrowser looks at every page on a screen and on a phone, light and dark.

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -93,6 +94,15 @@ func (m Lab) Parts() []view.Part {
 }
 
 func (m Lab) base() string { return m.Shell.Home + "/lab" }
+
+// catch is where a subscription is made: one for the message that was started
+// from, while it is kept.
+func (m Lab) catch() string {
+	if m.From.Key != "" && slices.ContainsFunc(m.Stray, func(s Stray) bool { return s.Key == m.From.Key }) {
+		return m.base() + "/new?" + LabKey + "=" + m.From.Key
+	}
+	return m.Topic.Href + "/new"
+}
 
 func (s Stray) what(ctx context.Context) string {
 	return Sample{Subject: s.Subject, ID: s.ID}.what(ctx)

@@ -3,6 +3,7 @@ package show
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"mayfly/engine"
 	"mayfly/engine/filter"
@@ -62,7 +63,7 @@ func (p *Pages) firstRule(ctx context.Context, at Place, t Typed, m *page.Entity
 	for _, s := range p.alike(at) {
 		if c, err := s.content.Content(); err == nil && s.topic.Fold() == at.Path.Fold() {
 			contents = append(contents, c)
-			m.Like = append(m.Like, calledBriefly(s.content, 0))
+			m.Like = append(m.Like, strings.TrimSpace(calledBriefly(s.content, 0)+" "+besideSubject(s.content)))
 		}
 	}
 	if c := shared(contents); len(c.Text()) > len("{}") {

@@ -1,6 +1,8 @@
 package show
 
 import (
+	"slices"
+
 	"mayfly/engine"
 	"mayfly/engine/filter"
 	"mayfly/engine/value"
@@ -109,7 +111,7 @@ func changes(before, after filter.Message) (out []page.Change) {
 		}
 	}
 	named := map[string]bool{}
-	for _, q := range append(before.Properties[:len(before.Properties):len(before.Properties)], after.Properties...) {
+	for _, q := range slices.Concat(before.Properties, after.Properties) {
 		if named[q.Name] {
 			continue
 		}

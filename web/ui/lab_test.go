@@ -266,9 +266,9 @@ func TestWhatCannotBeCaught(t *testing.T) {
 		keys := w.keys()
 		other, odd, alone, two, one := keys[0], keys[1], keys[2], keys[3], keys[4]
 		for query, says := range map[string]string{
-			"":                               "Choose the messages first.",
-			"?key=424242":                    "no longer kept",
-			"?key=x&key=-1&key=0":            "no longer kept",
+			"":                              "Choose the messages first.",
+			"?key=424242":                   "no longer kept",
+			"?key=x&key=-1&key=0":           "no longer kept",
 			"?key=" + one + "&key=" + other: "sent to several topics",
 		} {
 			w.get("/n/default/lab/new"+query).wants(http.StatusUnprocessableEntity, says, "Matched nothing")
@@ -341,7 +341,7 @@ func TestTrayAfterRestart(t *testing.T) {
 		}
 		w.see("/n/default/lab").wants(200, "2 messages were accepted and discarded", "before", "after")
 		w.see("/n/default/m/"+keys[1]).wants(200, "before", "b-1", "Matched no subscription", "accepted by prices and discarded", "Filter lab")
-		w.see(w.get("/n/default/lab/new?key=" + keys[0] + "&key=" + keys[1]).to).wants(200, "no property in common")
+		w.see(w.get("/n/default/lab/new?key="+keys[0]+"&key="+keys[1]).to).wants(200, "no property in common")
 	})
 }
 

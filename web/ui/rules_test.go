@@ -229,7 +229,7 @@ func TestRulesThatAreNotThere(t *testing.T) {
 				t.Errorf("POST %s: %d", to, a.status)
 			}
 		}
-		w.see(euRules + "try").wants(200, "New rule for eu") // somebody loads the answer again
+		w.see(euRules+"try").wants(200, "New rule for eu") // somebody loads the answer again
 		c := w.state(eu).Config
 		c.Status = engine.StatusDisabled
 		_, err := w.b.Update(w.Context(), eu, c, "test")
@@ -327,7 +327,7 @@ func TestTryRuleOnWhatWasSent(t *testing.T) {
 		prices(w)
 		w.create(engine.Subscription, "prices/Subscriptions/us", engine.Config{})
 		w.fill("prices", engine.Content{Subject: "taken", To: "x", Properties: value.Properties{{Name: "id", Value: value.OfUUID([16]byte{1})}, {Name: "at", Value: value.OfTimestamp(1)}}})
-		w.done(euRules+"remove?rule=%24Default")
+		w.done(euRules + "remove?rule=%24Default")
 		w.done("/n/default/t/prices/s/us/rules/remove?rule=%24Default")
 		w.pass(time.Second)
 		w.fill("prices", engine.Content{Subject: hostileName})
