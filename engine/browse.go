@@ -146,8 +146,7 @@ type EntityState struct {
 	Seen          int    // MessageIds remembered to detect them; those that have had their window go a few at a time
 	Sessions      SessionCounts
 	Rules         []Rule // not to be changed
-	NotActiveYet  []string
-	Uses          []Use // of a temporary entity, latest first
+	Uses          []Use  // of a temporary entity, latest first
 }
 
 // SessionCounts are the sessions of an entity that requires them.
@@ -204,7 +203,7 @@ func (e *entity) state() EntityState {
 	s := EntityState{
 		Entity: e.Entity, Counts: e.counts(),
 		Bytes: e.bytesHeld(), AccessedAt: h.meter.AccessedAt, LastUsed: h.meter.LastUsed, NextSeq: h.meter.NextSeq,
-		Held: e.activity().Held(), Subscriptions: len(e.subs), Rules: e.rules, NotActiveYet: e.Config.NotActiveYet(),
+		Held: e.activity().Held(), Subscriptions: len(e.subs), Rules: e.rules,
 		Duplicates: h.meter.Duplicates, Seen: e.seen.len(),
 	}
 	for _, h := range e.holders() {

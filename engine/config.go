@@ -80,9 +80,3 @@ func (c Config) Kept() Config {
 	}
 	return c
 }
-
-// NotActiveYet names the properties that are set but that this broker does not
-// act on: none, any more.
-func (Config) NotActiveYet() []string {
-	return nil
-}

@@ -229,7 +229,7 @@ func (ns *Namespace) refuses(now Instant, d departure) *refusal {
 	if d.id.known() {
 		ids = 1
 	}
-	if err := cmp.Or(to.unready(), ns.admitIDs(now, to, ids), ns.full(to, more)); err != nil {
+	if err := cmp.Or(ns.admitIDs(now, to, ids), ns.full(to, more)); err != nil {
 		return not(true, "does not take the message: %v", err)
 	}
 	return nil

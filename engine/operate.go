@@ -128,9 +128,6 @@ func (ns *Namespace) admitMove(now Instant, m *message, from *holder, mv Move) (
 	case to.sessionful() && m.sessionID() == "": // MSG-9
 		return nil, refuseCode(ErrNotAllowed, 40301, "%s", NoSessionIDText)
 	}
-	if err := to.unready(); err != nil {
-		return nil, err
-	}
 	if duplicate, err := ns.admitMoved(now, to, m, mv); duplicate || err != nil {
 		return to, err
 	}

@@ -154,9 +154,6 @@ func (ns *Namespace) Discard(batch []Submission) {
 func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entity, error) {
 	e, err := ns.sendsTo(to)
 	if err == nil {
-		err = e.unready()
-	}
-	if err == nil {
 		err = ns.admitBatch(e, batch)
 	}
 	if err == nil {
@@ -255,23 +252,6 @@ func (ns *Namespace) full(e *entity, more int64) error {
 		return refuseCode(ErrQuota, 40300, "The maximum entity size has been reached or exceeded for %s: '%s'. Size of entity in bytes:%d, Max entity size in bytes:%d.", root.Kind, root.Path, root.bytes, most)
 	}
 	return nil
-}
-
-// unready refuses sends that depend on something configured but not built.
-func (e *entity) unready() error {
-	if names := e.Config.NotActiveYet(); len(names) > 0 {
-		return notActive(e.Path, names[0])
-	}
-	for _, s := range e.subs {
-		if err := s.unready(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func notActive(p Path, what string) error {
-	return refuse(ErrNotImplemented, "'%s' has %s, which is not active yet in this version.", p, what)
 }
 
 // accept takes one admitted message in.

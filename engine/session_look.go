@@ -66,6 +66,20 @@ func (ns *Namespace) SessionRows(p Path, from string, limit int) ([]SessionRow, 
 	return rows, nil
 }
 
+// NextSessions lists the ids of the sessions that receivers get who want the
+// next one, in that order, at most limit of them (SES-2). It has no effect.
+func (ns *Namespace) NextSessions(p Path, limit int) ([]string, error) {
+	h, err := ns.sessionsOf(p)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for s := h.sessions.free.first; s != nil && len(ids) < limit; s = s.next {
+		ids = append(ids, s.id)
+	}
+	return ids, nil
+}
+
 // SessionRow is one session's; not ok if nothing is known of it.
 func (ns *Namespace) SessionRow(p Path, id string) (r SessionRow, ok bool, err error) {
 	h, err := ns.sessionsOf(p)

@@ -38,6 +38,11 @@ func (r Reader) SessionRows(p engine.Path, from string, limit int) ([]engine.Ses
 	return r.ns.SessionRows(p, from, limit)
 }
 
+// NextSessions lists the sessions that can be had, the next one first.
+func (r Reader) NextSessions(p engine.Path, limit int) ([]string, error) {
+	return r.ns.NextSessions(p, limit)
+}
+
 // SessionRow is one session's; not ok if nothing is known of it.
 func (r Reader) SessionRow(p engine.Path, id string) (row engine.SessionRow, ok bool, err error) {
 	return r.ns.SessionRow(p, id)

@@ -27,6 +27,7 @@ type Confirm struct {
 	States []StateLine   // how many in each state, exactly
 	Goes   []string      // what else goes with it: "3 subscriptions"
 	Status Status        // of SetStatus: what it is to be; In.Name is then the entity's name alone
+	Seen   string        // of Resubmit: where ids were seen, so that what has them would be dropped; empty: nowhere
 	Left   int           // messages that are locked and therefore left out
 	Hidden []HiddenField // sent along: the keys of several messages, a lock token
 
@@ -66,7 +67,9 @@ const (
 	AskHow         = "how"  // "move" or "copy"
 	AskToken       = "lock" // the lock token of a message received for inspection; also in its address
 	AskKey         = "key"
-	AskTo          = "to" // of SetStatus, a Status; also in its address
+	AskSession     = "session"   // of receiving: the session to take; empty: the next
+	AskDuplicate   = "duplicate" // of Resubmit, "drop": where its id was seen it is dropped
+	AskTo          = "to"        // of SetStatus, a Status; also in its address
 )
 
 // A StateLine is how many messages of one state are concerned.

@@ -158,7 +158,7 @@ func (s State) purged() string {
 		return "confirm.purged.scheduled"
 	case Parking:
 		return "confirm.purged.deferred"
-	case DeadLetter:
+	case DeadLetter, TransferDead:
 		return "confirm.purged.dead"
 	default:
 		return "confirm.purged.active"

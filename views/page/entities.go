@@ -86,7 +86,6 @@ type EntityRow struct {
 	Name          string
 	Href          string // the entity's page
 	Status        Status
-	NotActive     []string // properties that are set but not acted on, such as RequiresSession
 	Counts        Counts
 	Subscriptions int             // of a topic
 	Rules         int             // of a subscription

@@ -20,8 +20,7 @@ type Entity struct {
 	Href      string // the entity's page; its actions lie below it
 	Path      string // in lower case, with the topic: what Watches names
 	Status    Status
-	NotActive []string // properties that are set but not acted on; of a topic those of its subscriptions too
-	Closed    bool     // it refuses sends; of a subscription: nothing can arrive
+	Closed    bool // it refuses sends; of a subscription: nothing can arrive
 	Counts    Counts
 	Total     int // messages in all states, dead letters too
 
@@ -96,6 +95,10 @@ const (
 	Scheduled  State = "scheduled"
 	Parking    State = "deferred"
 	DeadLetter State = "dead-letter"
+
+	// TransferDead is no state of a row: it stands for the transfer dead-letter
+	// queue where a purge is asked for.
+	TransferDead State = "transfer-dead-letter"
 )
 
 // A MessageRow is a message in a table.
@@ -140,11 +143,10 @@ type Reason struct {
 
 // A Setting is a property of the entity, to be read.
 type Setting struct {
-	Name      string // Service Bus' name
-	Value     string // as shown
-	Default   bool   // it was never changed
-	Fixed     bool   // set for good when the entity was created
-	NotActive bool
+	Name    string // Service Bus' name
+	Value   string // as shown
+	Default bool   // it was never changed
+	Fixed   bool   // set for good when the entity was created
 }
 
 // Full is the page.

@@ -51,9 +51,8 @@ type Setter struct {
 	Least, Most string   // the limits, as shown: "5s"; empty: none
 	Options     []string // of a Choice: the names; of an EntityPath: the entities there are
 
-	Fixed     bool // it cannot be changed any more
-	NotActive bool // it is kept but not acted on yet
-	Error     string
+	Fixed bool // it cannot be changed any more
+	Error string
 }
 
 // A SetterType is how a property is filled in.

@@ -149,9 +149,6 @@ func (s Setter) tip(ctx context.Context, w wording) []component.Text {
 			"Least": s.Least, "Most": cmp.Or(s.Most, locale.T(ctx, "time.never")), "Default": s.Default,
 		}) + " "})
 	}
-	if s.NotActive {
-		tip = append(tip, component.Text{S: locale.T(ctx, "form.inactive") + " ", Tone: component.Low})
-	}
 	if w.label != "" {
 		tip = append(tip, component.Text{S: "(" + s.Name + ")"})
 	}

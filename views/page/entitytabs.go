@@ -48,12 +48,17 @@ func (t tabInfo) slot() string {
 
 func (m Entity) tabs() []tabInfo {
 	settings := tabInfo{Settled, "entity.tab.settings", -1}
+	transfers := func(tabs []tabInfo) []tabInfo {
+		if m.Transfer.Failed > 0 || m.Tab == Transfers {
+			tabs = append(tabs, tabInfo{Transfers, "entity.tab.transfer", m.Transfer.Failed})
+		}
+		return tabs
+	}
 	if m.Kind == Topic {
-		return []tabInfo{
+		return append(transfers([]tabInfo{
 			{Subscribers, "entity.tab.subscriptions", len(m.Subscriptions)},
 			{Waiting, "entity.tab.scheduled", m.Counts.Scheduled},
-			settings,
-		}
+		}), settings)
 	}
 	tabs := []tabInfo{{Messages, "entity.tab.messages", m.Total - m.Counts.Dead}}
 	if m.Kind == Queue {
@@ -64,9 +69,7 @@ func (m Entity) tabs() []tabInfo {
 		tabInfo{Held, "entity.tab.locked", m.Counts.Locked},
 		tabInfo{DeadLetters, "entity.tab.dead", m.Counts.Dead},
 	)
-	if m.Transfer.Failed > 0 || m.Tab == Transfers {
-		tabs = append(tabs, tabInfo{Transfers, "entity.tab.transfer", m.Transfer.Failed})
-	}
+	tabs = transfers(tabs)
 	if m.RequiresSession {
 		tabs = append(tabs, tabInfo{Sessions, "entity.tab.sessions", m.SessionCount})
 	}
@@ -194,6 +197,8 @@ func (s State) look() look {
 		return look{"deferred", "state.deferred", component.Low}
 	case DeadLetter:
 		return look{"dead", "state.dead", component.Dead}
+	case TransferDead:
+		return look{"dead", "entity.tab.transfer", component.Dead}
 	default:
 		return look{"active", "state.active", component.Plenty}
 	}
@@ -270,15 +275,20 @@ func (m Entity) receive(ctx context.Context) component.Deed {
 // are required (SES-13), which dead letters do not ask for (DLQ-7).
 func (m Entity) receives() bool {
 	switch {
+	case m.tab() == Transfers:
+		return true
 	case m.Kind == Topic:
 		return false
 	case m.tab() == DeadLetters:
 		return !slices.ContainsFunc(m.Flow.Out, func(a Arrow) bool { return a.Dead })
-	case m.tab() == Transfers:
-		return true
 	default:
 		return m.forwards() == "" && !m.RequiresSession
 	}
+}
+
+// accepts says whether a session can be taken here, and a message of it.
+func (m Entity) accepts() bool {
+	return m.RequiresSession && m.tab() != DeadLetters && m.tab() != Transfers
 }
 
 func lengthOrNever(ctx context.Context, d time.Duration) string {

@@ -25,6 +25,7 @@ const (
 	Full   Stuck = "full"     // its end has no space left
 	Closed Stuck = "disabled" // its end takes no sends
 	Absent Stuck = "missing"  // its end is not there any more
+	Halted Stuck = "halted"   // its start gives nothing out
 	Hops   Stuck = "hops"     // what stands at its start has been forwarded as often as is allowed
 	Barred Stuck = "refused"  // its end refuses for another reason
 )
@@ -77,9 +78,9 @@ func (a Arrow) then(ctx context.Context) string {
 	switch {
 	case a.Stuck == Hops:
 		return ""
-	case a.Dead && a.Waiting > 0:
+	case (a.Dead || a.Stuck == Halted) && a.Waiting > 0:
 		return locale.N(ctx, "flow.wait", a.Waiting)
-	case a.Dead:
+	case a.Dead || a.Stuck == Halted:
 		return locale.T(ctx, "flow.wait.none")
 	default:
 		return locale.T(ctx, "flow.die")
@@ -95,6 +96,8 @@ func (s Stuck) word() string {
 		return "flow.disabled"
 	case Absent:
 		return "flow.missing"
+	case Halted:
+		return "flow.halted"
 	case Hops:
 		return "flow.hops"
 	default:

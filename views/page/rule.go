@@ -30,7 +30,6 @@ type Rule struct {
 	Created    time.Time   // zero: not shown
 	Now        time.Time
 	Always     bool   // the true filter
-	NotActive  bool   // it is kept but not acted on
 	Wrong      string // why it cannot be read, and selects nothing; empty: it can
 	Edit       string // the form that changes it; empty: it cannot be changed
 	Remove     string // the address that removes it; empty: it cannot be removed

@@ -11,16 +11,15 @@ import (
 // Send is the form that sends a message. It stands still: Shell.Live is left
 // empty.
 type Send struct {
-	Shell     layout.Shell
-	In        Place
-	To        string            // the address it posts to
-	Values    map[string]string // what was typed, by the names of fields below
-	Errors    map[string]string // what was wrong with it, by the same names
-	Refused   component.Notice  // what was wrong with all of it; zero: nothing
-	Ceiling   string            // the longest time to live, as shown: "5m"; empty: none
-	Most      int               // the most messages of one send
-	NotActive []string          // properties of the entity that are not acted on
-	Sessions  bool              // it takes only messages with a session
+	Shell    layout.Shell
+	In       Place
+	To       string            // the address it posts to
+	Values   map[string]string // what was typed, by the names of fields below
+	Errors   map[string]string // what was wrong with it, by the same names
+	Refused  component.Notice  // what was wrong with all of it; zero: nothing
+	Ceiling  string            // the longest time to live, as shown: "5m"; empty: none
+	Most     int               // the most messages of one send
+	Sessions bool              // it takes only messages with a session
 
 	// Properties are the rows of application properties; the page adds empty
 	// ones. Kinds are the types to choose from. The fields are name, type and

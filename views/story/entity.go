@@ -29,7 +29,7 @@ func entityRows() []page.EntityRow {
 	}
 	rows[2].Idle = within(30*time.Second, 5*time.Minute)
 	rows[3].Status = page.SendDisabled
-	rows[4].Status, rows[4].NotActive, rows[4].Line = page.Disabled, []string{"RequiresSession", "ForwardTo"}, nil
+	rows[4].Status, rows[4].Line = page.Disabled, nil
 	rows[4].Idle, rows[4].Glass = component.Clock{Of: 10 * time.Minute, Now: now}, component.Pinned
 	rows[5].Idle, rows[5].Glass = component.Clock{Of: 10 * time.Minute, Now: now}, component.Held
 	return rows
@@ -129,7 +129,7 @@ func queueMessages() page.Entity {
 func queueEmpty() page.Entity {
 	m := queue(page.Messages)
 	m.Counts, m.Total, m.Size, m.Idle, m.TTL, m.Fate = page.Counts{}, 0, 0, page.Sitter{}, 0, component.Fate{}
-	m.NotActive, m.Closed = []string{"RequiresSession"}, true
+	m.Status, m.Closed = page.SendDisabled, true
 	m.Pages = component.Pages{Note: "0 of 0 shown"}
 	return m
 }
@@ -242,7 +242,7 @@ func subscription(tab page.Tab) page.Entity {
 	m.Counts.Scheduled = 0
 	m.Rules = []page.Rule{
 		{Name: "$Default", Filter: "1=1", Always: true, Remove: home + "/t/prices/s/eu/rules/remove"},
-		{Name: "large", Filter: "amount > 1000 AND region = 'eu'", Action: "SET sys.Label = 'large'", NotActive: true},
+		{Name: "large", Filter: "amount > 1000 AND region = 'eu'", Action: "SET sys.Label = 'large'"},
 	}
 	if tab == page.Messages {
 		m.Counts, m.Total, m.Pages = page.Counts{}, 0, component.Pages{Note: "0 of 0 shown"}

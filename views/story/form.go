@@ -103,7 +103,6 @@ func sendRefused() page.Send {
 		{Name: "attempt", Kind: "int", Value: "two", Error: "“two” is not an int."},
 	}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "Nothing was sent", Detail: "Four fields cannot be read."}
-	m.NotActive = []string{"RequiresSession"}
 	return m
 }
 

@@ -86,7 +86,15 @@ func sessionFree() page.Session {
 	m.Rows, m.Pages, m.View = m.Rows[3:], component.Pages{Note: "3 of 3 shown"}, page.HexView
 	m.State.Content = []byte{0, 1, 2, 0xff, 'a', 'b', 0x80}
 	m.State.Size = 7
+	m.Takes = true
 	m.In, m.Name, m.Topic = page.Place{Kind: page.Subscription, Name: "prices/eu", Href: home + "/t/prices/s/eu"}, "eu", "prices"
+	return m
+}
+
+// sessionOurs is held by the dashboard.
+func sessionOurs() page.Session {
+	m := oneSession()
+	m.Takes, m.Ours, m.Holder = true, true, "the dashboard"
 	return m
 }
 
@@ -135,6 +143,7 @@ func queueStuck() page.Entity {
 	m.Flow.In, m.Flow.More = m.Flow.In[:1], 0
 	m.Flow.Out[0].Stuck, m.Flow.Out[0].Waiting, m.Flow.Out[0].Href = page.Absent, 0, ""
 	m.Flow.Out[1].Stuck = page.Hops
+	m.Flow.In[0].Stuck = page.Halted
 	m.Duplicates.Remembered, m.Duplicates.Most = 890_000, 1_000_000
 	m.Transfer = page.Transfer{}
 	return m
@@ -170,11 +179,16 @@ func sessionStories() []Story {
 		Shell: confirmShell(), Verb: page.SetStatus, To: home + "/q/orders/status", Cancel: home + "/q/orders?tab=settings", In: ordersPlace(),
 		Status: page.ReceiveDisabled, Goes: []string{"16 messages are locked and can no longer be settled", "2 receivers are attached and are cut off"},
 	}
+	seen := page.Confirm{
+		Shell: confirmShell(), Verb: page.Resubmit, To: home + "/m/9/resubmit", Cancel: home + "/m/9", In: ordersPlace(), N: 1, Subject: "paid",
+		Seen: "orders has seen its id within the last 10m and would drop it as a duplicate. Without your leave it stays here.",
+	}
 	return []Story{
 		{Name: "queue-sessions", Page: queueSessions()},
 		{Name: "queue-sessions-empty", Page: queueSessionsEmpty()},
 		{Name: "session", Page: oneSession()},
 		{Name: "session-free", Page: sessionFree()},
+		{Name: "session-ours", Page: sessionOurs()},
 		{Name: "session-refused", Page: sessionRefused()},
 		{Name: "session-nothing", Page: sessionNothing()},
 		{Name: "session-drawer", Piece: beside(queueSessions(), oneSession().Drawer())},
@@ -185,6 +199,7 @@ func sessionStories() []Story {
 		{Name: "topic-status", Page: statusOf(topic(), page.Open)},
 		{Name: "subscription-status", Page: statusOf(subscription(page.Settled), page.Disabled)},
 		{Name: "confirm-status", Page: status},
+		{Name: "confirm-seen", Page: seen},
 		{Name: "send-session", Page: sendInSession()},
 	}
 }

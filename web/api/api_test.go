@@ -34,7 +34,7 @@ func TestEntities(t *testing.T) {
 	}
 	w.want(201, "POST", "/entities", `{"kind":"topic","path":"prices"}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"Subscription","path":"prices/subscriptions/eu","properties":{"RequiresSession":"true"}}`, &made)
-	if made.Path != "prices/Subscriptions/eu" || len(made.NotActiveYet) != 0 || made.Properties["RequiresSession"] != true || len(made.Rules) != 1 || made.Rules[0].Kind != "True" {
+	if made.Path != "prices/Subscriptions/eu" || made.Properties["RequiresSession"] != true || len(made.Rules) != 1 || made.Rules[0].Kind != "True" {
 		t.Errorf("got %+v", made)
 	}
 	var all Entities

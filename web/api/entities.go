@@ -27,8 +27,7 @@ type Entity struct {
 	CreatedAt     time.Time      `json:"createdAt"`
 	UpdatedAt     time.Time      `json:"updatedAt"`
 	AccessedAt    *time.Time     `json:"accessedAt,omitempty"`
-	DeletesAt     *time.Time     `json:"deletesAt,omitempty"`    // if nobody uses it until then
-	NotActiveYet  []string       `json:"notActiveYet,omitempty"` // configured, but nothing this broker does yet
+	DeletesAt     *time.Time     `json:"deletesAt,omitempty"` // if nobody uses it until then
 	Rules         []Rule         `json:"rules,omitempty"`
 	Duplicates    *Duplicates    `json:"duplicates,omitempty"` // missing: they are not looked for
 	Sessions      *int           `json:"sessions,omitempty"`   // known ones; missing: there are none to be had
@@ -74,7 +73,7 @@ func presentEntity(s engine.EntityState, l engine.Limits) Entity {
 			Transfer: s.Counts.Transfer, TransferDeadLetter: s.Counts.TransferDeadLetter,
 		},
 		Bytes: s.Bytes, Subscriptions: s.Subscriptions, CreatedAt: s.CreatedAt.Time(), UpdatedAt: s.UpdatedAt.Time(),
-		AccessedAt: moment(s.AccessedAt), DeletesAt: moment(s.DeletesAt), NotActiveYet: s.NotActiveYet,
+		AccessedAt: moment(s.AccessedAt), DeletesAt: moment(s.DeletesAt),
 	}
 	for _, p := range engine.Properties(s.Kind) {
 		out.Properties[p.Name] = presentProperty(p, s.Config)

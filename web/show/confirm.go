@@ -8,6 +8,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
@@ -71,9 +72,14 @@ func (p *Pages) askDelete(ctx context.Context, at Place, t Typed) (view.Page, er
 	return m, nil
 }
 
-// Purgeable are the states a purge can be asked for, in order.
-func Purgeable() []page.State {
-	return []page.State{page.Active, page.Parking, page.Scheduled, page.DeadLetter}
+// Purgeable are the states a purge of an entity can be asked for, in order; the
+// transfer dead-letter queue stands by itself, while there is something in it.
+func Purgeable(e engine.EntityState) []page.State {
+	all := []page.State{page.Active, page.Parking, page.Scheduled, page.DeadLetter}
+	if e.Counts.TransferDeadLetter > 0 {
+		all = append(all, page.TransferDead)
+	}
+	return all
 }
 
 // askPurge asks which messages go, by their state (OPS-7).
@@ -94,7 +100,7 @@ func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, err
 			picked = []string{string(page.DeadLetter)}
 		}
 	}
-	for _, s := range Purgeable() {
+	for _, s := range Purgeable(e.EntityState) {
 		line := page.StateLine{State: s, N: purgeable(e.Counts, s), Picked: slices.Contains(picked, string(s))}
 		if m.States = append(m.States, line); line.Picked {
 			m.N += line.N
@@ -114,6 +120,8 @@ func purgeable(c engine.Counts, s page.State) int {
 		return int(c.Scheduled)
 	case page.DeadLetter:
 		return int(c.DeadLetter - c.DeadLocked)
+	case page.TransferDead:
+		return int(c.TransferDeadLetter)
 	default:
 		return int(c.Active)
 	}
@@ -121,20 +129,49 @@ func purgeable(c engine.Counts, s page.State) int {
 
 // askResubmit asks before every dead letter goes back.
 func (p *Pages) askResubmit(ctx context.Context, at Place, t Typed) (view.Page, error) {
+	transfers := at.Query.Get("dlq") == string(page.Transfers)
+	var wary []string // destinations that detect duplicates, of those that are sampled
 	e, err := p.see(ctx, at.Path, func(r broker.Reader, e *entitySight) (err error) {
-		if e.Kind == engine.Topic {
+		from := e.Path.DeadLetter()
+		switch {
+		case transfers:
+			from = e.Path.Transfer()
+		case e.Kind == engine.Topic:
 			return ErrNoPage
 		}
-		e.rows, err = r.Browse(engine.Browse{Path: e.Path.DeadLetter(), From: 1, Limit: sampled})
-		return err //nolint:wrapcheck // the caller asked for just this
+		if e.rows, err = r.Browse(engine.Browse{Path: from, From: 1, Limit: sampled}); err != nil {
+			return err //nolint:wrapcheck // the caller asked for just this
+		}
+		for _, row := range e.rows {
+			to, err := r.State(destination(row))
+			if err == nil && p.duplicates(to).Window > 0 && !slices.Contains(wary, Shown(to.Path)) {
+				wary = append(wary, Shown(to.Path))
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	m := p.confirm(ctx, at, e, t, page.Resubmit)
 	m.N, m.Left = int(e.Counts.DeadLetter-e.Counts.DeadLocked), int(e.Counts.DeadLocked)
+	if transfers {
+		m.N, m.Left = int(e.Counts.TransferDeadLetter), 0
+	}
+	if len(wary) > 0 {
+		m.Seen = locale.T(ctx, "confirm.seen.all", locale.Args{"Name": locale.List(ctx, wary...)})
+	}
 	m.Sample = names(e.rows)
 	return m, nil
+}
+
+// destination is where a dead letter goes when it is resubmitted: back to where
+// it died, or on to where it was to go.
+func destination(r engine.Row) engine.Path {
+	if r.Path.IsTransfer() && r.Message.Extra != nil {
+		return engine.Path(r.Message.Extra.Source)
+	}
+	return r.Path.Entity()
 }
 
 func names(rows []engine.Row) (out []string) {
@@ -189,9 +226,17 @@ func (p *Pages) askMessage(ctx context.Context, at Place, t Typed) (view.Page, e
 		return nil, ErrNoPage
 	}
 	var s messageSight
+	var to engine.EntityState // that has seen its id
 	_, err := p.look(ctx, func(r broker.Reader) (err error) {
-		s, err = seeMessage(r, at.Key)
-		return err
+		if s, err = seeMessage(r, at.Key); err != nil || verb != page.Resubmit {
+			return err
+		}
+		to = engine.EntityState{}
+		if seen, err := r.Seen(destination(s.Row), s.content.MessageID); err == nil && seen {
+			to, err = r.State(destination(s.Row))
+			return err //nolint:wrapcheck // it was there in this very turn
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -205,6 +250,9 @@ func (p *Pages) askMessage(ctx context.Context, at Place, t Typed) (view.Page, e
 		Shell: p.still(ctx, at, calledBriefly(s.Content, s.Message.Seq)), Verb: verb, To: p.URL(at), Cancel: p.cancel(at, t),
 		In: p.placeOf(s.in.Kind, s.Path), N: 1, Subject: calledBriefly(s.Content, s.Message.Seq),
 		Values: t.first(), Errors: t.Errors, Refused: t.Refused,
+	}
+	if to.ID != 0 {
+		m.Seen = locale.T(ctx, "confirm.seen", locale.Args{"Name": Shown(to.Path), "Window": component.Length(to.Config.DuplicateWindow())})
 	}
 	if lock != "" {
 		m.Hidden = append(m.Hidden, page.HiddenField{Name: page.AskToken, Value: cut(lock, 64)})

@@ -86,33 +86,8 @@ func pageCounts(e engine.EntityState, subs []engine.EntityState) page.Counts {
 	return c
 }
 
-// mostNotActive bounds the names of what is not active yet of a topic's
-// subscriptions, of which there may be thousands.
-const mostNotActive = 3
-
-// notActive names what is configured and not acted on; of a topic also what its
-// subscriptions ask for, as one of them that does not work refuses every send.
-func (e member) notActive() []string {
-	names := slices.Clone(e.NotActiveYet)
-	for _, s := range e.subs {
-		for _, name := range s.NotActiveYet {
-			switch {
-			case slices.Contains(names, name):
-			case len(names) == mostNotActive:
-				return append(names, "…")
-			default:
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
 // closed tells whether sends are refused.
-func (e member) closed() bool {
-	s := e.Config.Status
-	return s != engine.StatusActive && s != engine.StatusReceiveDisabled || len(e.notActive()) > 0
-}
+func (e member) closed() bool { return !takesSenders(e.Config.Status) }
 
 // nextExpiry is when the first message runs out; zero: none has an end.
 func (e member) nextExpiry() engine.Instant {
@@ -189,7 +164,7 @@ func sortMembers(all []member, by page.Column, down bool) {
 func (p *Pages) entityRow(e member, now engine.Instant) page.EntityRow {
 	row := page.EntityRow{
 		Key: e.Path.Fold(), Name: e.Path.Name(), Href: p.EntityURL(e.Kind, e.Path), Status: page.Status(e.Config.Status.String()),
-		NotActive: e.notActive(), Counts: e.counts(), Subscriptions: e.Subscriptions, Rules: len(e.Rules),
+		Counts: e.counts(), Subscriptions: e.Subscriptions, Rules: len(e.Rules),
 		Idle: idleClock(e.EntityState, now), Glass: glass(e.EntityState), Size: e.Bytes,
 	}
 	if e.Kind != engine.Subscription {

@@ -24,6 +24,11 @@ type entitySight struct {
 	rows   []engine.Row       // one more than are shown
 	deaths *deaths            // of the tab of dead letters
 	minute engine.Span        // what runs out within a minute
+	flow   flowing
+
+	sessions []engine.SessionRow // of the tab of sessions, those in line first
+	turns    map[string]int      // the place in line of those that are in line
+	after    string              // the first session of the next page; empty: this is the last
 }
 
 func (p *Pages) entity(ctx context.Context, at Place) (view.Page, uint64, error) {
@@ -40,13 +45,23 @@ func (p *Pages) entity(ctx context.Context, at Place) (view.Page, uint64, error)
 			sum = d
 		}
 	}
+	sources, err := p.sourcesOf(ctx, at.Path)
+	if err != nil {
+		return nil, 0, err
+	}
 	s, err := p.look(ctx, func(r broker.Reader) (err error) {
 		e, err = seeEntity(r, at.Path)
 		if err != nil {
 			return err
 		}
 		e.deaths = sum
-		tab = tabOf(e.Kind, tab)
+		tab = tabOf(e.EntityState, tab)
+		if err := e.seeFlow(r, sources); err != nil {
+			return err
+		}
+		if tab == page.Sessions {
+			return e.seeSessions(r, at.Query.Get("from"))
+		}
 		return e.seeRows(r, tab, engine.Seq(from), at.Query.Get("reason"))
 	})
 	if errors.Is(err, engine.ErrNotFound) {
@@ -58,7 +73,7 @@ func (p *Pages) entity(ctx context.Context, at Place) (view.Page, uint64, error)
 	m := p.entityModel(ctx, at, e, s)
 	m.Tab = tab
 	p.fillTab(ctx, at, &m, e, s.now)
-	if tab == page.Parked || tab == page.Held || tab == page.Messages { // what runs out there is not gone at once
+	if tab == page.Parked || tab == page.Held || tab == page.Messages || len(m.Flow.In)+len(m.Flow.Out) > 0 { // what runs out there is not gone at once, and where something is forwarded to may open
 		return Refreshing{m, time.Second}, s.n, nil
 	}
 	if tab == page.DeadLetters && sum.count != e.Counts.DeadLetter { // what they died of is to be summed up again
@@ -100,6 +115,8 @@ func (e *entitySight) seeRows(r broker.Reader, tab page.Tab, from engine.Seq, re
 			e.rows, err = e.deaths.of(r, b, reason)
 			return err
 		}
+	case page.Transfers:
+		b.Path = e.Path.Transfer()
 	default:
 		return nil
 	}
@@ -108,13 +125,16 @@ func (e *entitySight) seeRows(r broker.Reader, tab page.Tab, from engine.Seq, re
 }
 
 // tabOf is the tab that an entity shows when asked for one.
-func tabOf(kind engine.EntityKind, asked page.Tab) page.Tab {
-	tabs := []page.Tab{page.Messages, page.Waiting, page.Parked, page.Held, page.DeadLetters, page.Settled}
-	switch kind {
+func tabOf(e engine.EntityState, asked page.Tab) page.Tab {
+	tabs := []page.Tab{page.Messages, page.Waiting, page.Parked, page.Held, page.DeadLetters, page.Settled, page.Transfers}
+	switch e.Kind {
 	case engine.Topic:
-		tabs = []page.Tab{page.Subscribers, page.Waiting, page.Settled}
+		tabs = []page.Tab{page.Subscribers, page.Waiting, page.Settled, page.Transfers}
 	case engine.Subscription:
-		tabs = []page.Tab{page.Messages, page.Parked, page.Held, page.DeadLetters, page.Ruling, page.Settled}
+		tabs = []page.Tab{page.Messages, page.Parked, page.Held, page.DeadLetters, page.Ruling, page.Settled, page.Transfers}
+	}
+	if e.Config.RequiresSession && e.Kind != engine.Topic {
+		tabs = append(tabs, page.Sessions)
 	}
 	if slices.Contains(tabs, asked) {
 		return asked
@@ -139,9 +159,15 @@ func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sigh
 	m := page.Entity{
 		Shell: p.shell(ctx, at, s, Shown(e.Path)), Kind: pageKind(e.Kind), Name: e.Path.Name(),
 		Href: p.EntityURL(e.Kind, e.Path), Path: e.Path.Fold(),
-		Status: page.Status(e.Config.Status.String()), NotActive: e.notActive(), Closed: e.closed(),
+		Status: page.Status(e.Config.Status.String()), Closed: e.closed(),
 		Counts: c, Total: c.Active + c.Locked + c.Scheduled + c.Deferred + c.Dead,
 		TTL: e.ttl(), Size: e.Bytes,
+		Flow: p.flow(e, s.now), Duplicates: p.duplicates(e.EntityState),
+		Transfer: page.Transfer{Waiting: int(e.Counts.Transfer), Failed: int(e.Counts.TransferDeadLetter)},
+	}
+	m.StatusTo = m.Href + "/status"
+	if e.Config.RequiresSession && e.Kind != engine.Topic {
+		m.RequiresSession, m.SessionCount, m.Example = true, e.Sessions.Known, p.sessionExample(e.EntityState)
 	}
 	if e.Kind != engine.Topic {
 		m.Fate = fate(e.Path, e.Config.DeadLetteringOnMessageExpiration)
@@ -179,6 +205,9 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 		return
 	case page.Subscribers:
 		return
+	case page.Sessions:
+		p.fillSessions(ctx, at, m, e, now)
+		return
 	}
 	for _, r := range e.rows[:min(len(e.rows), messagesOnPage)] {
 		m.Rows = append(m.Rows, p.messageRow(ctx, r, now, e.Config.LockFor()))
@@ -187,7 +216,7 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 	m.From = int64(from)
 	all := map[page.Tab]int{
 		page.Messages: m.Total - m.Counts.Dead, page.Waiting: m.Counts.Scheduled, page.Parked: m.Counts.Deferred,
-		page.Held: m.Counts.Locked, page.DeadLetters: m.Counts.Dead,
+		page.Held: m.Counts.Locked, page.DeadLetters: m.Counts.Dead, page.Transfers: m.Transfer.Failed,
 	}[m.Tab]
 	if m.Tab == page.DeadLetters {
 		m.Reason = at.Query.Get("reason")
@@ -229,12 +258,11 @@ func (p *Pages) tabLede(ctx context.Context, m *page.Entity, e entitySight) []co
 
 // settings are the properties of an entity, to be read.
 func settings(ctx context.Context, kind engine.EntityKind, c engine.Config, l engine.Limits) (out []page.Setting) {
-	pending := c.NotActiveYet()
 	for _, prop := range engine.Properties(kind) {
 		text := prop.Text(c)
 		out = append(out, page.Setting{
 			Name: prop.Name, Value: propertyWord(ctx, prop, text), Default: text == prop.DefaultIn(l),
-			Fixed: prop.CreateOnly, NotActive: slices.Contains(pending, prop.Name),
+			Fixed: prop.CreateOnly,
 		})
 	}
 	return out
@@ -255,7 +283,7 @@ func (p *Pages) gravePage(ctx context.Context, at Place, missing error) (view.Pa
 	m := page.Entity{
 		Shell: p.shell(ctx, at, s, Shown(g.Path)), Kind: pageKind(g.Entity.Kind), Name: g.Path.Name(),
 		Href: p.EntityURL(g.Entity.Kind, g.Path), Path: g.Path.Fold(), Status: page.Status(g.Entity.Config.Status.String()),
-		Tab: tabOf(g.Entity.Kind, page.Tab(at.Query.Get("tab"))), Gone: p.stone(ctx, g, s.now),
+		Tab: tabOf(engine.EntityState{Entity: *g.Entity}, page.Tab(at.Query.Get("tab"))), Gone: p.stone(ctx, g, s.now),
 	}
 	if topic, _, ok := g.Path.Subscription(); ok {
 		m.Topic, m.TopicHref = topic, p.EntityURL(engine.Topic, engine.Path(topic))

@@ -119,7 +119,7 @@ func forwardTargets(r broker.Reader) (names []string) {
 // setters are the properties of an entity as a form asks for them: with what
 // was typed, else with what is stored.
 func (p *Pages) setters(kind engine.EntityKind, stored engine.Config, t Typed, targets []string) (out []page.Setter) {
-	idleNames, limits := pending(), p.b.Limits()
+	limits := p.b.Limits()
 	for _, prop := range engine.Properties(kind) {
 		if !limits.Offers(prop) && prop.Text(stored) == prop.Default && t.Errors[prop.Name] == "" {
 			continue // there is nothing to choose
@@ -127,7 +127,7 @@ func (p *Pages) setters(kind engine.EntityKind, stored engine.Config, t Typed, t
 		is := FieldText(prop, stored)
 		s := page.Setter{
 			Name: prop.Name, Type: setterType(prop.Type), Value: is, Default: FieldText(prop, limits.Defaults),
-			Fixed: prop.CreateOnly, NotActive: slices.Contains(idleNames, prop.Name), Error: t.Errors[prop.Name],
+			Fixed: prop.CreateOnly, Error: t.Errors[prop.Name],
 			Options: options(prop, kind, targets),
 		}
 		s.Least, s.Most = bounds(prop, limits)
@@ -142,11 +142,6 @@ func (p *Pages) setters(kind engine.EntityKind, stored engine.Config, t Typed, t
 		out = append(out, s)
 	}
 	return out
-}
-
-// pending are the properties that are kept but not acted on.
-func pending() []string {
-	return engine.Config{RequiresSession: true, RequiresDuplicateDetection: true}.NotActiveYet()
 }
 
 func setterType(t engine.PropertyType) page.SetterType {

@@ -59,6 +59,8 @@ func (p *Pages) Form(ctx context.Context, at Place, t Typed) (view.Page, error) 
 		return p.ruleForm(ctx, at, t)
 	case "send":
 		return p.sendForm(ctx, at, t)
+	case "status":
+		return p.askStatus(ctx, at, t)
 	case "delete":
 		return p.askDelete(ctx, at, t)
 	case "purge":

@@ -91,6 +91,7 @@ func deedWord(ctx context.Context, what string) string {
 		"renew": "use.renew", "cancel": "use.cancel", "batch delete": "use.delete", "delete": "use.delete", "purge": "use.purge",
 		"resubmit": "use.resubmit", "extend": "use.extend", "return": "use.return", "break lock": "use.break",
 		"send now": "use.sendnow", "reschedule": "use.reschedule", "touch": "use.touch", "pin": "use.pin", "unpin": "use.unpin",
+		"session state": "use.session.state", "list sessions": "use.sessions",
 		"view": "use.view",
 	}[what]
 	if !ok {

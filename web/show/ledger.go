@@ -151,6 +151,17 @@ func useHere(kind engine.EntityKind, ev engine.Event) string {
 		return cmp.Or(ev.Reason, "update") // pin or unpin
 	case engine.EventTouched:
 		return "touch"
+	case engine.EventSessionTaken:
+		return "receive"
+	case engine.EventSessionLost:
+		if ev.Audit {
+			return "break lock"
+		}
+		return ""
+	case engine.EventSessionState:
+		return "session state"
+	case engine.EventDuplicate: // IDLE-4
+		return "send"
 	case engine.EventRuleAdded:
 		return "add rule"
 	case engine.EventRuleRemoved:

@@ -151,8 +151,7 @@ const StarterQueue = "starter"
 // TakesSends tells whether e is a queue that a line for the shell may send to; it
 // names no session.
 func TakesSends(e engine.EntityState) bool {
-	s := e.Config.Status
-	return e.Kind == engine.Queue && !e.Config.RequiresSession && len(e.NotActiveYet) == 0 && (s == engine.StatusActive || s == engine.StatusReceiveDisabled)
+	return e.Kind == engine.Queue && !e.Config.RequiresSession && takesSenders(e.Config.Status)
 }
 
 // connect is how to talk to the broker, with a line that sends to a queue; the

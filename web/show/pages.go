@@ -40,13 +40,14 @@ type Options struct {
 
 // Pages makes the dashboard's pages. It is safe for concurrent use.
 type Pages struct {
-	b      *broker.Broker
-	o      Options
-	recent *Recent
-	morgue morgue
-	board  board
-	found  findings
-	lately chronicles
+	b       *broker.Broker
+	o       Options
+	recent  *Recent
+	morgue  morgue
+	board   board
+	found   findings
+	lately  chronicles
+	sources sources
 }
 
 // Start begins to remember what happens. Close ends it.
@@ -133,6 +134,8 @@ func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
 		return p.activity(ctx, at)
 	case Lab:
 		return p.lab(ctx, at)
+	case Session:
+		return p.session(ctx, at)
 	default:
 		return nil, 0, ErrNoPage
 	}
@@ -154,9 +157,12 @@ func (p *Pages) URL(at Place) string { return p.o.Base + at.String() }
 func (p *Pages) Home() string { return p.o.Base + "/n/" + url.PathEscape(p.b.Name()) }
 
 // EntityURL is the address of an entity's page, base path included; of a
-// dead-letter queue, that tab of its entity.
+// dead-letter queue or a transfer one, that tab of its entity.
 func (p *Pages) EntityURL(kind engine.EntityKind, path engine.Path) string {
-	if path.IsDeadLetter() && !path.IsTransfer() {
+	switch {
+	case path.IsTransfer():
+		return p.Home() + entityAddress(kind, path.Entity()) + "?tab=transfer"
+	case path.IsDeadLetter():
 		return p.Home() + entityAddress(kind, path.Entity()) + "?tab=dead-letter"
 	}
 	return p.Home() + entityAddress(kind, path.Entity())
@@ -220,7 +226,7 @@ func (p Place) section() layout.Section {
 		return layout.Deferred
 	case Activity:
 		return layout.Activity
-	case Entity:
+	case Entity, Session:
 		if p.Entity == engine.Queue {
 			return layout.Queues
 		}

@@ -33,6 +33,7 @@ const (
 	Starter   // the queue that a first start can be given
 	Activity  // what was done, and what happened to the server
 	Lab       // the filter lab
+	Session   // one session of an entity, by the id in the query
 )
 
 // A Place is what an address of the dashboard names: a thing, and what is done
@@ -40,8 +41,8 @@ const (
 type Place struct {
 	Namespace string
 	Kind      Kind
-	Entity    engine.EntityKind // of an Entity
-	Path      engine.Path       // of an Entity, as it stands in the address
+	Entity    engine.EntityKind // of an Entity or Session
+	Path      engine.Path       // of an Entity or Session, as it stands in the address
 	Key       engine.Key        // of a Message
 	Epoch     uint64            // of a Tombstone, as is ID
 	ID        uint64            // of the event with which the entity went
@@ -56,7 +57,7 @@ const longestAddress = 4096
 // several pages.
 func asked() []string {
 	return append(past.Words(),
-		"agreed", "by", "dir", "dlq", "fate", "format", "key", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "top", "topic", "view", "within")
+		"agreed", "by", "dir", "dlq", "fate", "format", "id", "key", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
 }
 
 // Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.
@@ -177,6 +178,10 @@ func (p *Place) readEntity(kind string, rest []string, limits engine.Limits) boo
 		p.Entity = engine.Subscription
 		p.Path, rest = engine.SubscriptionPath(string(p.Path), rest[1]), rest[2:]
 	}
+	if len(rest) > 0 && rest[0] == "session" && p.Entity != engine.Topic {
+		p.Kind = Session
+		return p.deed(rest[1:], sessionDeeds...)
+	}
 	deeds := entityDeeds
 	if p.Entity == engine.Topic {
 		deeds = append([]string{"new"}, deeds...)
@@ -189,10 +194,12 @@ var (
 		"body", "complete", "abandon", "defer", "dead-letter", "delete", "resubmit", "resubmit-copy", "cancel",
 		"send-now", "reschedule", "extend", "return", "fetch", "break-lock", "renew",
 	}
-	entityDeeds = []string{
+	sessionDeeds = []string{"state", "clear", "break", "receive", "release"}
+	entityDeeds  = []string{
 		"edit", "delete", "send", "receive", "purge", "touch", "pin", "unpin", "resubmit",
 		"bulk/delete", "bulk/dead-letter", "bulk/resubmit", "bulk/extend", "rules/add", "rules/remove",
 		"rules/new", "rules/edit", "rules/try",
+		"status",
 	}
 )
 
@@ -248,6 +255,8 @@ func (p Place) bare() string {
 		return home + "/lab"
 	case Entity:
 		return home + entityAddress(p.Entity, p.Path)
+	case Session:
+		return home + entityAddress(p.Entity, p.Path) + "/session"
 	default:
 		return home
 	}

@@ -54,6 +54,7 @@ type Recent struct {
 	expiry  []trace         // newest last
 	yard    churchyard      // of what was deleted, or deleted itself
 	made    map[string]bool // folded paths of entities created before the graves of former processes were known; nil after
+	shaped  uint64          // number of the last event that made an entity, changed its description or took it away
 	notable uint64          // number of the last event that is an operator's doing or the server's own
 
 	ledgers map[engine.HolderID]ledger // of the time before known
@@ -150,7 +151,9 @@ func (r *Recent) measure(c engine.Counts) {
 func (r *Recent) note(events []engine.Event, lost uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lost += lost
+	if r.lost += lost; lost > 0 { // one of them may have been of an entity
+		r.shaped = events[len(events)-1].N
+	}
 	for _, e := range events {
 		r.noteOne(e)
 	}
@@ -173,6 +176,10 @@ func (r *Recent) noteOne(e engine.Event) {
 			r.all.add(e.At, metExpired)
 		}
 		r.expiry = append(trimmed(r.expiry, expiredLines), t.named(e))
+	}
+	switch e.Kind {
+	case engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted, engine.EventReopened:
+		r.shaped = e.N
 	}
 	switch e.Kind {
 	case engine.EventEntityAutoDeleted, engine.EventEntityDeleted:
@@ -361,6 +368,14 @@ func (r *Recent) lastNotable() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.notable
+}
+
+// lastShaped is the number of the last event since the start that made an
+// entity, changed its description or took it away.
+func (r *Recent) lastShaped() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.shaped
 }
 
 // departure is the event with which a message went, if it is remembered.

@@ -32,7 +32,7 @@ func (p *Pages) sendForm(ctx context.Context, at Place, t Typed) (view.Page, err
 	m := page.Send{
 		Shell: p.still(ctx, at, locale.T(ctx, "send.title", locale.Args{"Name": Shown(e.Path)})),
 		In:    p.placeOf(e.Kind, e.Path), To: p.URL(at), Values: t.first(), Errors: t.Errors, Refused: t.Refused,
-		Most: MostRepeats, Kinds: kindNames(), NotActive: e.notActive(), Properties: SentEntries(t, page.SendPropertyPrefix),
+		Most: MostRepeats, Kinds: kindNames(), Sessions: e.sessionful(), Properties: SentEntries(t, page.SendPropertyPrefix),
 	}
 	if ttl := e.Config.DefaultMessageTimeToLive; ttl != 0 {
 		m.Ceiling = component.Length(ttl)

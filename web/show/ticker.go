@@ -66,6 +66,17 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventGap:            {"warn", component.Low, "event.gap"},
 }
 
+// ofSession says whether events of a kind are of a session: what is done to one,
+// and when nobody holds it any more.
+func ofSession(k engine.EventKind) bool {
+	switch k {
+	case engine.EventSessionTaken, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState:
+		return true
+	default:
+		return false
+	}
+}
+
 // lookOf is how a trace is drawn.
 func lookOf(t trace) eventLook {
 	l, ok := eventLooks[t.kind]
@@ -76,6 +87,10 @@ func lookOf(t trace) eventLook {
 		l.icon, l.says = "expired", "event.ranout"
 	case t.kind == engine.EventLockLost && t.audit:
 		l.says = "event.lockbroken"
+	case t.kind == engine.EventSessionLost && t.audit:
+		l.says = "event.session.broken"
+	case t.kind == engine.EventSessionState && t.reason == "cleared":
+		l.says = "event.session.cleared"
 	case t.kind == engine.EventActivated && t.audit:
 		l.says = "event.sentnow"
 	case t.kind == engine.EventScheduled && t.audit:
@@ -91,7 +106,7 @@ func lookOf(t trace) eventLook {
 // wordsOf is how a line is drawn, and how many its words are about.
 func wordsOf(l line) (how eventLook, n int) {
 	how, n = lookOf(l.trace), l.alike
-	if l.count > 0 || l.key == 0 {
+	if l.count > 0 || l.key == 0 && !ofSession(l.kind) {
 		n = int(l.count)
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mayfly/engine"
+	"mayfly/views/component"
 )
 
 // A trace is what is kept of an event: small, and sharing no memory with what
@@ -56,8 +57,12 @@ func (t trace) id() string {
 	return strconv.FormatUint(t.epoch, 10) + "-" + strconv.FormatUint(t.n, 10)
 }
 
-// named is t with what the message is called.
+// named is t with what the message is called, or which session it is.
 func (t trace) named(e engine.Event) trace {
+	if e.Session != "" {
+		t.name = strings.Clone(component.Visible(cut(e.Session, 80)))
+		return t
+	}
 	if e.Message.Key != 0 {
 		t.name = strings.Clone(calledBriefly(e.Content, e.Message.Seq))
 	}

@@ -73,6 +73,8 @@ func (t *tally) note(err error) {
 		t.done++
 	case errors.Is(err, engine.ErrMessageNotFound):
 		t.failed["ui.bulk.gone"]++
+	case errors.Is(err, engine.ErrDuplicate):
+		t.failed["ui.bulk.duplicate"]++
 	case errors.Is(err, engine.ErrNotAllowed):
 		t.failed["ui.bulk.refused"]++
 	case errors.Is(err, engine.ErrOutOfRange), errors.Is(err, engine.ErrArgument):
@@ -88,7 +90,7 @@ func (t *tally) note(err error) {
 // says is what became of them: "18 deleted, 2 are locked".
 func (t tally) says(ctx context.Context, id string) component.Notice {
 	n := component.Notice{Title: locale.N(ctx, id, t.done)}
-	for _, why := range []string{"ui.bulk.refused", "ui.bulk.gone", "ui.bulk.range", "ui.bulk.failed"} {
+	for _, why := range []string{"ui.bulk.duplicate", "ui.bulk.refused", "ui.bulk.gone", "ui.bulk.range", "ui.bulk.failed"} {
 		if c := t.failed[why]; c > 0 {
 			n.Tone = component.Low
 			n.Title += ", " + locale.N(ctx, why, c)
@@ -160,9 +162,9 @@ func (d *Door) extendQuietly(c echo.Context, k engine.Key, by time.Duration) err
 }
 
 func (d *Door) mover(c echo.Context, typed url.Values) func(engine.Key) error {
-	keep := typed.Get(page.AskHow) == "copy"
+	keep, drop := typed.Get(page.AskHow) == "copy", typed.Get(page.AskDuplicate) != ""
 	return func(k engine.Key) error {
-		_, err := d.b.Move(c.Request().Context(), engine.Move{Key: k, Copy: keep}, actor(c))
+		_, err := d.b.Move(c.Request().Context(), engine.Move{Key: k, Copy: keep, DropDuplicate: drop}, actor(c))
 		return err //nolint:wrapcheck // it is counted
 	}
 }
@@ -206,7 +208,7 @@ func (d *Door) resubmitAll(c echo.Context, at show.Place, typed url.Values) erro
 	if !asked || how != "" && how != "move" && how != "copy" {
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
-	keys, all, err := d.deadLetters(ctx, at.Path)
+	keys, all, err := d.deadLetters(ctx, deadOf(at))
 	if err != nil {
 		return err
 	}
@@ -220,19 +222,30 @@ func (d *Door) resubmitAll(c echo.Context, at show.Place, typed url.Values) erro
 	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), n)
 }
 
-// deadLetters are the keys of an entity's dead letters that nobody holds, the
+// deadOf is where the dead letters lie that an address is about.
+func deadOf(at show.Place) engine.Path {
+	if at.Query.Get("dlq") == string(page.Transfers) {
+		return at.Path.Transfer()
+	}
+	return at.Path.DeadLetter()
+}
+
+// deadLetters are the keys of the dead letters of a place that nobody holds, the
 // oldest, and how many there are of them in all.
 func (d *Door) deadLetters(ctx context.Context, path engine.Path) (keys []engine.Key, all int64, err error) {
 	err = d.b.Read(ctx, func(r broker.Reader) error {
-		e, err := r.State(path)
+		e, err := r.State(path.Entity())
 		if err != nil {
 			return err //nolint:wrapcheck // it says what it is about
 		}
-		if e.Kind == engine.Topic {
+		all = e.Counts.DeadLetter - e.Counts.DeadLocked
+		switch {
+		case path.IsTransfer():
+			all = e.Counts.TransferDeadLetter
+		case e.Kind == engine.Topic:
 			return show.ErrNoPage
 		}
-		all = e.Counts.DeadLetter - e.Counts.DeadLocked
-		rows, err := r.Browse(engine.Browse{Path: path.DeadLetter(), From: 1, Limit: mostResubmitted})
+		rows, err := r.Browse(engine.Browse{Path: path, From: 1, Limit: mostResubmitted})
 		for _, row := range rows {
 			if !row.Message.Locked() {
 				keys = append(keys, row.Message.Key)

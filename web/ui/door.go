@@ -40,6 +40,7 @@ type Door struct {
 	base  string
 	log   *slog.Logger
 	views views
+	held  holdings
 }
 
 // New makes a door; Mount opens it.
@@ -77,12 +78,16 @@ func (d *Door) Mount(g *echo.Group) {
 }
 
 func (d *Door) mountEntity(g *echo.Group, at string) {
-	for _, ask := range []string{"", "/edit", "/delete", "/send", "/purge", "/resubmit", "/rules/new", "/rules/edit", "/rules/try"} {
+	for _, ask := range []string{
+		"", "/edit", "/delete", "/send", "/purge", "/resubmit", "/status", "/session", "/rules/new", "/rules/edit", "/rules/try",
+	} {
 		g.GET(at+ask, d.page)
 	}
 	for do, h := range map[string]handler{
 		"/edit": d.edit, "/delete": d.deleteEntity, "/send": d.send, "/receive": d.receive, "/purge": d.purge,
 		"/touch": d.touch, "/pin": d.pin, "/unpin": d.unpin, "/resubmit": d.resubmitAll,
+		"/status": d.setStatus, "/session/receive": d.receiveFrom, "/session/release": d.releaseSession,
+		"/session/break": d.breakSession, "/session/state": d.setState, "/session/clear": d.setState,
 		"/rules/add": d.addRule, "/rules/remove": d.removeRule,
 		"/rules/new": d.newRule, "/rules/edit": d.editRule, "/rules/try": d.tryRule,
 		"/bulk/delete": d.bulk, "/bulk/dead-letter": d.bulk, "/bulk/resubmit": d.bulk, "/bulk/extend": d.bulk,
@@ -166,6 +171,10 @@ func (d *Door) page(c echo.Context) error {
 		if m.Missing {
 			status = http.StatusNotFound
 		} else if beside(c.Request()) {
+			return d.write(c, status, m.Drawer())
+		}
+	case page.Session:
+		if beside(c.Request()) {
 			return d.write(c, status, m.Drawer())
 		}
 	}

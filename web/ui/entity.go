@@ -170,9 +170,10 @@ func (d *Door) purge(c echo.Context, at show.Place, typed url.Values) error {
 	chosen := typed[page.AskState]
 	agreed, ok := agreedOf(typed, chosen)
 	for _, s := range chosen {
-		ok = ok && slices.Contains(show.Purgeable(), page.State(s))
+		ok = ok && slices.Contains(show.Purgeable(e), page.State(s))
 	}
-	if !ok || len(chosen) == 0 {
+	both := slices.Contains(chosen, string(page.DeadLetter)) && slices.Contains(chosen, string(page.TransferDead))
+	if !ok || both || len(chosen) == 0 { // the two queues of dead letters are purged one by one
 		t.Refused = component.Notice{Tone: component.Critical, Title: locale.T(ctx, "ui.purge.what")}
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
@@ -201,7 +202,7 @@ func (d *Door) purge(c echo.Context, at show.Place, typed url.Values) error {
 // A purging is what a purge takes from an entity and from its dead-letter queue.
 type purging struct {
 	classes []engine.Class // of the entity itself
-	dead    bool           // its dead letters
+	dead    engine.Path    // where dead letters go from; empty: from nowhere
 	locked  int64          // of the dead letters, which stay
 	n       int64          // as it was shown: without locked ones
 }
@@ -216,8 +217,11 @@ func purgeOf(e engine.EntityState, chosen []string) (p purging) {
 		case page.Scheduled:
 			p.classes, p.n = append(p.classes, engine.ClassScheduled), p.n+e.Counts.Scheduled
 		case page.DeadLetter:
-			p.dead, p.locked = true, e.Counts.DeadLocked
+			p.dead, p.locked = e.Path.DeadLetter(), e.Counts.DeadLocked
 			p.n += e.Counts.DeadLetter - p.locked
+		case page.TransferDead:
+			p.dead, p.locked = e.Path.Transfer(), 0
+			p.n += e.Counts.TransferDeadLetter
 		}
 	}
 	return p
@@ -229,7 +233,7 @@ func purgeOf(e engine.EntityState, chosen []string) (p purging) {
 // even if there is an error.
 func (d *Door) purgeBoth(c echo.Context, path engine.Path, p purging, agreed broker.Agreed) (done engine.Purge, err error) {
 	ctx := c.Request().Context()
-	if p.dead && len(p.classes) > 0 {
+	if p.dead != "" && len(p.classes) > 0 {
 		agreed = broker.Unasked
 	}
 	if len(p.classes) > 0 {
@@ -237,13 +241,13 @@ func (d *Door) purgeBoth(c echo.Context, path engine.Path, p purging, agreed bro
 			return done, fmt.Errorf("purge %s: %w", path, err)
 		}
 	}
-	if p.dead {
+	if p.dead != "" {
 		if agreed >= 0 { // the broker counts those that stay too
 			agreed += min(broker.Agreed(p.locked), math.MaxInt64-agreed)
 		}
-		dead, err := d.b.Purge(ctx, path.DeadLetter(), []engine.Class{engine.ClassActive, engine.ClassDeferred}, agreed, actor(c))
+		dead, err := d.b.Purge(ctx, p.dead, []engine.Class{engine.ClassActive, engine.ClassDeferred}, agreed, actor(c))
 		if done.Removed, done.Skipped = done.Removed+dead.Removed, done.Skipped+dead.Skipped; err != nil {
-			return done, fmt.Errorf("purge %s: %w", path.DeadLetter(), err)
+			return done, fmt.Errorf("purge %s: %w", p.dead, err)
 		}
 	}
 	return done, nil

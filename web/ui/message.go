@@ -43,7 +43,18 @@ func (d *Door) settled(c echo.Context, at show.Place, n component.Notice) error 
 // receive locks one message for inspection and opens it.
 func (d *Door) receive(c echo.Context, at show.Place, typed url.Values) error {
 	ctx, path := c.Request().Context(), at.Path
-	if typed.Get("dlq") != "" {
+	switch typed.Get("dlq") {
+	case "":
+		e, err := d.state(c, path)
+		if err != nil {
+			return err
+		}
+		if e.Config.RequiresSession && e.Kind != engine.Topic {
+			return d.receiveSession(c, at, named(typed.Get(page.AskSession)))
+		}
+	case string(page.Transfers):
+		path = path.Transfer()
+	default:
 		path = path.DeadLetter()
 	}
 	got, err := d.b.Receive(ctx, broker.Receive{Path: path, Client: actor(c)})
@@ -56,6 +67,14 @@ func (d *Door) receive(c echo.Context, at show.Place, typed url.Values) error {
 		})
 	}
 	return d.received(c, got[0])
+}
+
+// named is a session by its id; nil: the next one.
+func named(id string) *string {
+	if id == "" {
+		return nil
+	}
+	return &id
 }
 
 // received opens a message under the lock that it was just given.
@@ -182,13 +201,22 @@ func (d *Door) resubmit(c echo.Context, at show.Place, typed url.Values) error {
 	if how != "" && how != "move" && how != "copy" {
 		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]string{page.AskHow: locale.T(c.Request().Context(), "ui.how")}})
 	}
-	m := engine.Move{Key: at.Key, Copy: at.Do == "resubmit-copy" || how == "copy"}
+	m := engine.Move{
+		Key: at.Key, Copy: at.Do == "resubmit-copy" || how == "copy", DropDuplicate: typed.Get(page.AskDuplicate) != "",
+	}
 	seq, err := d.b.Move(c.Request().Context(), m, actor(c))
+	if errors.Is(err, engine.ErrDuplicate) { // it can be let go
+		at.Do = "resubmit"
+		return d.again(c, at, show.Typed{Values: typed}, err)
+	}
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
 	id := "ui.resubmitted"
-	if m.Copy {
+	switch {
+	case seq == 0:
+		id = "ui.duplicate"
+	case m.Copy:
 		id = "ui.copied"
 	}
 	return d.settled(c, at, says(c, id, locale.Args{"Number": locale.Number(c.Request().Context(), int(seq))}))

@@ -1,0 +1,43 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/web/show"
+)
+
+// setStatus opens or closes an entity, the rest of its description unchanged.
+// What stops something that goes on now is asked about first.
+func (d *Door) setStatus(c echo.Context, at show.Place, typed url.Values) error {
+	ctx := c.Request().Context()
+	e, err := d.state(c, at.Path)
+	if err != nil {
+		return err
+	}
+	to, ok := show.ReadStatus(e.Kind, typed.Get(page.AskTo))
+	if !ok {
+		return &engine.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, "ui.status.what")}
+	}
+	t := show.Typed{Values: typed}
+	if show.Stops(e.Kind, e.Config.Status, to) && at.Query.Get("agreed") == "" {
+		return d.form(c, http.StatusOK, at, t)
+	}
+	config := e.Config
+	config.Status = to
+	if _, err := d.b.Update(ctx, e.Path, config, actor(c)); err != nil {
+		return d.again(c, at, t, err)
+	}
+	return d.goTo(c, d.pages.EntityURL(e.Kind, e.Path)+"?tab="+string(page.Settled)+"#status", component.Notice{
+		Title: locale.T(ctx, map[engine.Status]string{
+			engine.StatusActive: "ui.status.active", engine.StatusDisabled: "ui.status.disabled",
+			engine.StatusSendDisabled: "ui.status.send", engine.StatusReceiveDisabled: "ui.status.receive",
+		}[to], locale.Args{"Name": show.Shown(e.Path)}),
+	})
+}
