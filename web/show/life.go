@@ -33,7 +33,7 @@ func (p *Pages) before(ctx context.Context, m messageSight, past []trace) (out [
 	if m.Message.State == engine.Scheduled {
 		stored.kind = engine.EventScheduled
 	}
-	if !known(engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventMoved) {
+	if !known(engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventMoved, engine.EventForwarded) {
 		out = append(out, p.entry(ctx, stored))
 	}
 	x := m.Message.Extra
@@ -74,7 +74,7 @@ func (p *Pages) entry(ctx context.Context, t trace) component.Entry {
 		detail(locale.T(ctx, "life.reason", args))
 	}
 	switch t.kind {
-	case engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventMoved:
+	case engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventMoved, engine.EventForwarded:
 		detail(locale.T(ctx, "life.number", args))
 	case engine.EventUnmatched:
 		detail(locale.T(ctx, "life.unmatched.at", locale.Args{"Topic": Shown(t.path)}))

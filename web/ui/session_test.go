@@ -142,7 +142,7 @@ func TestReceiveFromSession(t *testing.T) {
 		}
 		w.see(first).wants(200, "Complete")
 		p := w.see(at("b"))
-		p.wants(200, "the dashboard holds it.", "Give it back", "Receive its next message")
+		p.wants(200, "It is held by the dashboard.", "Give it back", "Receive its next message")
 		_, second := w.done(at("b", "receive"))
 		if r := w.session("b"); r.Locked != 2 || second == first {
 			t.Fatalf("%+v, %s", r, second)
@@ -193,7 +193,7 @@ func TestBreakSession(t *testing.T) {
 		w.must(err)
 		_, err = s.Receive(w.Context(), 1, 0)
 		w.must(err)
-		w.see(at("b")).wants(200, "worker-1 holds it.")
+		w.see(at("b")).wants(200, "It is held by worker-1.")
 		w.done(at("b", "break"))
 		if r := w.session("b"); r.LockedUntil != 0 || !errors.Is(s.Err(), engine.ErrSessionLockLost) || !w.audited(engine.EventSessionLost) {
 			t.Errorf("%+v, %v", r, s.Err())
