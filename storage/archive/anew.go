@@ -107,7 +107,7 @@ func (c change) record(r engine.Record) engine.Record {
 		r.Holder = c.holder(r.Holder)
 		return r
 	case engine.Seen:
-		r.Holder = c.holder(r.Holder)
+		r.Holder, r.N = c.holder(r.Holder), c(r.N)
 		return r
 	case engine.StoredContent:
 		r.Key = c.key(r.Key)

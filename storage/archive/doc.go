@@ -37,8 +37,8 @@
 // old one perhaps, out of which the next server would give the same identities
 // again. So they are given anew: each is moved, in the order they had, into the
 // epoch of the restore, wherever it is named: in entities, rules, meters,
-// sessions, what was seen, contents, bodies, messages and history. What was seen
-// keeps its numbers, for they are of its entity. Contents that no message refers to stay
+// sessions, what was seen, contents, bodies, messages and history. The numbers of
+// what was seen are moved likewise: the next ones have to be higher. Contents that no message refers to stay
 // behind. The server that opens the store afterwards has a higher epoch. It
 // follows that a lock token from before names nothing after a restore: a message
 // that was locked stays so until its LockedUntil, and is free then.

@@ -268,6 +268,48 @@ func TestBrokerGoesOn(t *testing.T) {
 	})
 }
 
+// TestDuplicatesGoOn restores what a broker of the fourth epoch had seen into a
+// store of the first. What is seen there comes after it: when the old has had its
+// window, the new has not.
+func TestDuplicatesGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old := new(memory.Store).Reopen().Reopen().Reopen()
+		b := &world{T: t}
+		b.open(old)
+		if _, err := b.Create(t.Context(), engine.Queue, "orders", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: 10 * time.Minute}, "test"); err != nil {
+			t.Fatal(err)
+		}
+		send := func(id string) {
+			t.Helper()
+			if _, err := b.Send(t.Context(), "orders", []broker.Outgoing{{Content: engine.Content{MessageID: id}, Body: []byte(id)}}, "test"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		received := func(want string) {
+			t.Helper()
+			if got := b.texts("orders", engine.ReceiveAndDelete); got != want {
+				t.Errorf("received are %q, want %q", got, want)
+			}
+		}
+		send("a")
+		b.open(restore(t, backup(t, b.close()), new(memory.Store)))
+		send("a")
+		received("a")
+		time.Sleep(5 * time.Minute)
+		send("b")
+		send("a")
+		received("b")
+		time.Sleep(5*time.Minute + time.Second) // the window of a is over
+		send("b")
+		received("")
+		b.open(b.close())
+		send("b")
+		send("a")
+		received("a")
+		b.close()
+	})
+}
+
 // world is a broker with what the test needs to talk to it.
 type world struct {
 	*testing.T

@@ -31,6 +31,8 @@ func identities(v reflect.Value, do func(uint64) uint64) {
 		return
 	case reflect.TypeFor[value.Properties]():
 		return
+	case reflect.TypeFor[engine.Seen]():
+		v.FieldByName("N").SetUint(do(v.FieldByName("N").Uint()))
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -215,7 +217,7 @@ func random(t *testing.T, d enginetest.Drawer, n int) *memory.Store {
 				m.Fill(&v)
 				v.Holder, v.ID = e.ID, v.ID+fmt.Sprint(i)
 				b.Sessions = append(b.Sessions, v)
-				seen := engine.Seen{Holder: e.ID, N: uint64(1 + 5*i + m.IntN(5)), At: m.at}
+				seen := engine.Seen{Holder: e.ID, N: m.id(), At: m.at}
 				for range 10 * i {
 					seen.Digests = append(seen.Digests, engine.Digest(m.Bytes(16)))
 				}

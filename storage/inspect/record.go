@@ -33,7 +33,7 @@ func (i *Inspector) entity(e engine.Entity) string {
 		i.paths[e.DeadLetterID] = e.Path.DeadLetter()
 	}
 	if e.TransferID != 0 {
-		i.paths[e.TransferID] = (e.Path + "/$Transfer").DeadLetter()
+		i.paths[e.TransferID] = e.Path.Transfer()
 	}
 	return ""
 }
@@ -88,19 +88,17 @@ func (i *Inspector) session(s engine.Session) string {
 	return ""
 }
 
-// saw checks that numbers rise with time: what is forgotten is what has numbers
-// up to some one.
+// saw checks that numbers rise: what is forgotten is what has numbers up to some
+// one, and what comes later has higher ones.
 func (i *Inspector) saw(s engine.Seen) string {
 	last, more := i.seen[s.Holder]
 	switch kind := i.kinds[s.Holder]; {
 	case kind != engine.Queue && kind != engine.Topic:
 		return fmt.Sprintf("MessageIds are remembered for %d, which is no queue or topic.", s.Holder)
-	case s.N == 0 || more && s.N <= last.N:
-		return fmt.Sprintf("What %q remembers of MessageIds has number %d after number %d.", i.paths[s.Holder], s.N, last.N)
-	case more && s.At < last.At:
-		return fmt.Sprintf("What %q remembers of MessageIds as number %d is older than what it has as number %d.", i.paths[s.Holder], s.N, last.N)
+	case s.N == 0 || more && s.N <= last:
+		return fmt.Sprintf("What %q remembers of MessageIds has number %d after number %d.", i.paths[s.Holder], s.N, last)
 	}
-	i.seen[s.Holder] = s
+	i.seen[s.Holder] = s.N
 	return ""
 }
 

@@ -249,6 +249,6 @@ func (s *Store) know(e engine.Entity) {
 		s.holders[e.DeadLetterID] = place{id: e.DeadLetterID, path: e.Path.DeadLetter(), keeps: true}
 	}
 	if e.TransferID != 0 {
-		s.holders[e.TransferID] = place{id: e.TransferID, path: (e.Path + "/$Transfer").DeadLetter(), keeps: true}
+		s.holders[e.TransferID] = place{id: e.TransferID, path: e.Path.Transfer(), keeps: true}
 	}
 }

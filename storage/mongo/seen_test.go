@@ -174,6 +174,35 @@ func TestForsakenMemoryIsSwept(t *testing.T) {
 	})
 }
 
+// A load that goes on while others commit yields what was seen in the order of
+// numbers all the same, though they begin anew meanwhile.
+func TestLoadBesideCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remembering{T: t, db: new(toy)}
+		r.open()
+		r.commit(&engine.Batch{Entities: []engine.Entity{{ID: 1, Path: "q"}}})
+		if err := r.s.Commit(t.Context(), &engine.Batch{Hard: true, Now: engine.At(time.Now()), Seen: []engine.Seen{{Holder: 1, N: 5}}}); err != nil {
+			t.Fatal(err)
+		}
+		var got []uint64
+		for rec, err := range r.s.Load(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch rec := rec.(type) {
+			case engine.Clock:
+				r.forgets(5)
+				r.sees(1)
+			case engine.Seen:
+				got = append(got, rec.N)
+			}
+		}
+		want(t, []uint64{5}, got)
+		r.remembers(1, 1)
+		r.close()
+	})
+}
+
 // A counting server counts what is put.
 type counting struct {
 	server

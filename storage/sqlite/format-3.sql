@@ -16,7 +16,7 @@ CREATE TABLE session (
 ) WITHOUT ROWID;
 CREATE TABLE seen (
 	holder  INTEGER NOT NULL, -- entity.id
-	n       INTEGER NOT NULL, -- rises; the lowest ones go first
+	n       INTEGER NOT NULL, -- less 2^63; rises, and the lowest ones go first
 	at      INTEGER NOT NULL,
 	digests BLOB NOT NULL,    -- of each id the first 16 bytes of its SHA-256
 	PRIMARY KEY (holder, n)

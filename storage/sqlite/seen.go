@@ -24,9 +24,11 @@ const (
 	isOutdated  = "SELECT n FROM outdated WHERE holder = ? AND n >= ?"
 )
 
-// number64 is a number of what was seen as SQLite has it. They are given from 1
-// on, so those that it cannot hold are never reached.
-func number64(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+// shifted is a number of what was seen as SQLite has it, with a sign and in the
+// same order.
+func shifted(n uint64) int64 { return int64(n ^ 1<<63) }
+
+func unshifted(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
 // applySeen makes the changes of b to what was seen.
 func (w *writer) applySeen(b *engine.Batch) error {
@@ -36,7 +38,7 @@ func (w *writer) applySeen(b *engine.Batch) error {
 		}
 	}
 	for _, through := range b.DropSeen {
-		if err := w.outdate(int64(through.Holder), number64(through.N)); err != nil {
+		if err := w.outdate(int64(through.Holder), shifted(through.N)); err != nil {
 			return err
 		}
 	}
@@ -44,7 +46,7 @@ func (w *writer) applySeen(b *engine.Batch) error {
 }
 
 func (w *writer) see(v *engine.Seen) error {
-	if err := w.begunAnew(int64(v.Holder), number64(v.N)); err != nil {
+	if err := w.begunAnew(int64(v.Holder), shifted(v.N)); err != nil {
 		return err
 	}
 	w.scratch = w.scratch[:0]
@@ -53,7 +55,7 @@ func (w *writer) see(v *engine.Seen) error {
 	}
 	r := into(w.putSeen)
 	r.putInt(int64(v.Holder))
-	r.putInt(number64(v.N))
+	r.putInt(shifted(v.N))
 	r.putInt(int64(v.At))
 	r.putBytes(w.scratch)
 	return r.run()
@@ -115,7 +117,7 @@ func (s *Store) sweepOutdated(ctx context.Context) error {
 }
 
 func (r *row) seen() (engine.Seen, error) {
-	v := engine.Seen{Holder: engine.HolderID(r.int()), N: uint64(r.int()), At: engine.Instant(r.int())}
+	v := engine.Seen{Holder: engine.HolderID(r.int()), N: unshifted(r.int()), At: engine.Instant(r.int())}
 	b := r.bytes()
 	const size = len(engine.Digest{})
 	if len(b)%size != 0 {

@@ -62,7 +62,7 @@ JOIN holders h ON h.id = s.holder;
 
 -- What an entity with duplicate detection remembers, latest first.
 CREATE VIEW duplicate_history AS
-SELECT h.path, s.n AS number, length(s.digests) / 16 AS message_ids,
+SELECT h.path, s.n + 9223372036854775807 + 1 AS number, length(s.digests) / 16 AS message_ids,
 	strftime('%Y-%m-%dT%H:%M:%fZ', s.at / 1000.0, 'unixepoch') AS accepted_at
 FROM seen s
 JOIN holders h ON h.id = s.holder

@@ -125,5 +125,17 @@ func testSeen(t *testing.T, o Open, rows int) {
 	do(&engine.Batch{Seen: see(10, 6, rows)})
 	do(&engine.Batch{DropSeen: through(10, rows)})
 	do(&engine.Batch{Seen: see(10, 1, 2)}) // while those may still be on their way out
+	// Numbers have 64 bits.
+	high := []uint64{1<<63 - 1, 1 << 63, 1<<63 + 1, ^uint64(0)}
+	b := &engine.Batch{}
+	for _, n := range high {
+		b.Seen = append(b.Seen, drawSeen(d, 10, n, want.Clock+1))
+	}
+	do(b)
+	s = reopen(t, o, s)
+	check(t, s, want)
+	for _, n := range high {
+		do(&engine.Batch{DropSeen: []engine.SeenThrough{{Holder: 10, N: n}}})
+	}
 	check(t, reopen(t, o, s), want)
 }
