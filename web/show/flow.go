@@ -72,7 +72,7 @@ func (p *Pages) sourcesOf(ctx context.Context, path engine.Path) ([]source, erro
 // A flowing is what an entity's page sees of forwarding.
 type flowing struct {
 	in, out []stream
-	more    int // that lead here and are not in in
+	more    int // that lead here, and are left out
 }
 
 // A stream is messages, or dead letters, that are forwarded from one entity to

@@ -180,7 +180,7 @@ func (p *Place) readEntity(kind string, rest []string, limits engine.Limits) boo
 	}
 	if len(rest) > 0 && rest[0] == "session" && p.Entity != engine.Topic {
 		p.Kind = Session
-		return p.deed(rest[1:], sessionDeeds...)
+		return p.deed(rest[1:], "state", "clear", "break", "receive", "release")
 	}
 	deeds := entityDeeds
 	if p.Entity == engine.Topic {
@@ -194,12 +194,10 @@ var (
 		"body", "complete", "abandon", "defer", "dead-letter", "delete", "resubmit", "resubmit-copy", "cancel",
 		"send-now", "reschedule", "extend", "return", "fetch", "break-lock", "renew",
 	}
-	sessionDeeds = []string{"state", "clear", "break", "receive", "release"}
-	entityDeeds  = []string{
+	entityDeeds = []string{
 		"edit", "delete", "send", "receive", "purge", "touch", "pin", "unpin", "resubmit",
 		"bulk/delete", "bulk/dead-letter", "bulk/resubmit", "bulk/extend", "rules/add", "rules/remove",
-		"rules/new", "rules/edit", "rules/try",
-		"status",
+		"rules/new", "rules/edit", "rules/try", "status",
 	}
 )
 

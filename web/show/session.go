@@ -26,12 +26,12 @@ type sessionSight struct {
 }
 
 // SeenState is what a session's state is called in few characters: another state
-// has another.
-func SeenState(state string, set bool) string {
-	if !set {
+// has another, and nil is that none is set.
+func SeenState(state *string) string {
+	if state == nil {
 		return "none"
 	}
-	sum := sha256.Sum256([]byte(state))
+	sum := sha256.Sum256([]byte(*state))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -110,7 +110,11 @@ func (p *Pages) sessionModel(ctx context.Context, at Place, v sessionSight, s si
 		Turn: turn(v.turns, v.row, s.now), Hold: sessionHold(v.row, v.EntityState, s.now),
 		HasState: v.set, State: page.Body{Content: []byte(v.state), Size: int64(len(v.state))},
 		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView))),
-		Seen: SeenState(v.state, v.set), Most: p.b.Limits().SessionStateSize,
+		Most: p.b.Limits().SessionStateSize,
+	}
+	m.Seen = SeenState(nil)
+	if v.set {
+		m.Seen = SeenState(&v.state)
 	}
 	m.Topic, _, _ = v.Path.Subscription()
 	if v.row.OldestAt != 0 {

@@ -121,7 +121,7 @@ func TestSessionStateIsShown(t *testing.T) {
 				w.sound(to + v)
 			}
 			m, ok := w.open(to).(page.Session)
-			if !ok || !m.HasState || string(m.State.Content) != state || m.Seen != show.SeenState(state, true) {
+			if !ok || !m.HasState || string(m.State.Content) != state || m.Seen != show.SeenState(&state) {
 				w.Errorf("%.20q is shown as %.20q", state, m.State.Content)
 			}
 		}

@@ -149,16 +149,18 @@ func (d *Door) setState(c echo.Context, at show.Place, typed url.Values) error {
 		}
 		next = &text
 	}
-	var was string
-	var set bool
-	err = d.b.Read(ctx, func(r broker.Reader) (err error) {
-		was, set, err = r.StateOf(at.Path, id)
+	var was *string
+	err = d.b.Read(ctx, func(r broker.Reader) error {
+		state, set, err := r.StateOf(at.Path, id)
+		if set {
+			was = &state
+		}
 		return err //nolint:wrapcheck // it says what it is about
 	})
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	if typed.Get(page.StateSeen) != show.SeenState(was, set) {
+	if typed.Get(page.StateSeen) != show.SeenState(was) {
 		form.Error = locale.T(ctx, "ui.state.newer")
 		return d.stateAgain(c, http.StatusConflict, at, form)
 	}
