@@ -86,6 +86,8 @@ func TestFlow(t *testing.T) {
 		is("q/orders", "prices/eu(false  0)>>archive(false disabled 0)>graves(true  0)")
 		set("prices/Subscriptions/eu", func(c *engine.Config) { c.ForwardTo = "" })
 		is("q/orders", ">archive(false disabled 0)>graves(true  0)")
+		w.create(engine.Queue, "late", engine.Config{ForwardDeadLetteredMessagesTo: "orders"}) // after it was looked at
+		is("q/orders", "late(true  0)>>archive(false disabled 0)>graves(true  0)")
 	})
 }
 
