@@ -121,7 +121,7 @@ func (ns *Namespace) Flush(now Instant, commit bool) Effects { //nolint:revive /
 	ns.out = Effects{}
 	fx.Events, ns.events = ns.events, nil
 	s := &ns.changes.sealed
-	s.events, s.deliveries, s.ended = 0, 0, 0
+	s.events, s.deliveries, s.ended, s.accepted = 0, 0, 0, 0
 	if commit {
 		fx.Batch = ns.batch(now)
 	}

@@ -422,12 +422,12 @@ func TestTrials(t *testing.T) {
 		try(engine.Rule{Name: "e", Action: "SET n = 5"}), try(engine.Rule{Name: "f", Filter: sql("n = 1"), Action: "SET n = 5"}),
 		try(engine.Rule{Name: "g", Action: "SET n = 1 / n"}),
 	}
-	selects := ""
-	for _, tr := range trials {
-		selects += fmt.Sprint(tr.Rule.Name, tr.Selects, tr.Err != nil, tr.After != nil, len(tr.Clauses) > 0, " ")
-	}
-	if want := "atrue false false true btrue false false true cfalse true false true dfalse true false true etrue false true false ffalse false false true gtrue true false false "; selects != want {
-		t.Errorf("got  %s\nwant %s", selects, want)
+	type said struct{ selects, failed, after, clauses bool }
+	want := []said{{selects: true, clauses: true}, {selects: true, clauses: true}, {failed: true, clauses: true}, {failed: true, clauses: true}, {selects: true, after: true}, {clauses: true}, {selects: true, failed: true}}
+	for i, tr := range trials {
+		if got := (said{tr.Selects, tr.Err != nil, tr.After != nil, len(tr.Clauses) > 0}); got != want[i] {
+			t.Errorf("rule %s: got %+v, want %+v", tr.Rule.Name, got, want[i])
+		}
 	}
 	if copies, dead := engine.Copies(trials, engine.Config{}); copies != 4 || dead != 2 {
 		t.Errorf("%d copies, %d of them dead; want 4 and 2", copies, dead)

@@ -168,7 +168,9 @@ func (ns *Namespace) hop(now Instant, d departure) (done int) {
 func (m *message) ttl() time.Duration {
 	ttl := m.content.packed.ttl()
 	if ttl > 0 && m.ExpiresAt != 0 {
-		ttl = min(ttl, m.ExpiresAt.Sub(m.EnqueuedAt))
+		if ttl = min(ttl, m.ExpiresAt.Sub(m.EnqueuedAt)); ttl <= 0 {
+			return -1 // nothing is left of it; zero would be for ever
+		}
 	}
 	return ttl
 }

@@ -152,7 +152,7 @@ func (ns *Namespace) SettleIn(now Instant, id TxID, s Settlement) error {
 	}
 	for _, o := range t.operations {
 		if len(o.batch) == 0 && o.settle.Token == s.Token {
-			return lockLost()
+			return ns.lost(h, s.Path)
 		}
 	}
 	ns.give(now, id, t, operation{settle: s, what: fmt.Sprintf("to %s message #%d of '%s'", s.Outcome, m.Seq, h.path)})

@@ -90,9 +90,9 @@ func (s *Session) await(ctx context.Context, wait time.Duration) (*Session, erro
 func (s *Session) giveUp(ctx context.Context) (*Session, error) {
 	gone := false
 	err := s.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
-		if _, holds := ns.Holds(s.link); !holds {
+		_, holds := ns.Holds(s.link)
+		if gone = !holds; gone { // it comes again if the store refused the turn
 			ns.Detach(now, s.link, engine.ByClient)
-			gone = true
 		}
 		return nil
 	}}, func() {

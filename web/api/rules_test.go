@@ -47,8 +47,8 @@ func TestRules(t *testing.T) {
 
 	// What is refused says which part, and where (FILT-28).
 	for body, want := range map[string]Problem{
-		`{"name":"r","filter":"a = = 1"}`:                                      {Rule: "r", Part: "filter", Position: ptr(4)},
-		`{"name":"r","action":"SET a"}`:                                        {Rule: "r", Part: "action", Position: ptr(5)},
+		`{"name":"r","filter":"a = = 1"}`:                                      {Rule: "r", Part: "filter", Position: new(4)},
+		`{"name":"r","action":"SET a"}`:                                        {Rule: "r", Part: "action", Position: new(5)},
 		`{"name":"r","correlation":{}}`:                                        {Rule: "r", Part: "filter"},
 		`{"name":"r","filter":"` + strings.Repeat("a", 1025) + `"}`:            {Rule: "r", Part: "filter"},
 		`{"name":"a/b"}`:                                                       {},
@@ -69,8 +69,6 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
-
-func ptr(n int) *int { return &n }
 
 func TestTry(t *testing.T) {
 	w := start(t, broker.Options{})
