@@ -131,6 +131,9 @@ func furnish(t *testing.T, b *broker.Broker) {
 	t.Helper()
 	create(t, b, engine.Queue, engine.Config{MaxMessageSizeInKilobytes: 1024}, "orders")
 	create(t, b, engine.Queue, engine.Config{}, "short")
+	create(t, b, engine.Queue, engine.Config{RequiresSession: true}, "talks")
+	create(t, b, engine.Queue, engine.Config{RequiresDuplicateDetection: true}, "once")
+	create(t, b, engine.Queue, engine.Config{ForwardTo: "orders"}, "gate")
 	create(t, b, engine.Topic, engine.Config{}, "prices")
 	create(t, b, engine.Subscription, engine.Config{MaxDeliveryCount: 2}, "prices/Subscriptions/a", "prices/Subscriptions/b")
 }
@@ -159,7 +162,7 @@ func busy(ctx context.Context, t *testing.T, b *broker.Broker, workers, steps in
 func act(ctx context.Context, b *broker.Broker, d *rand.Rand, n, i int) error {
 	targets := []engine.Path{"orders", "prices", "short"}
 	sources := []engine.Path{"orders", "short", "prices/Subscriptions/a", "prices/Subscriptions/b"}
-	switch d.IntN(8) {
+	switch d.IntN(11) {
 	case 0, 1, 2:
 		to, body := targets[d.IntN(3)], make([]byte, d.IntN(2000))
 		if d.IntN(20) == 0 {
@@ -192,6 +195,19 @@ func act(ctx context.Context, b *broker.Broker, d *rand.Rand, n, i int) error {
 		for _, m := range got {
 			m.Body.Close()
 		}
+		return err
+	case 7:
+		state := fmt.Sprint("step ", i)
+		given := &state
+		if d.IntN(3) == 0 {
+			given = nil
+		}
+		return b.SetStateFor(ctx, "talks", fmt.Sprintf("%d/%d", n, d.IntN(3)), given, "test")
+	case 8:
+		_, err := b.Send(ctx, "once", []broker.Outgoing{{Content: engine.Content{MessageID: fmt.Sprint(d.IntN(1000))}}, {Content: engine.Content{MessageID: fmt.Sprint(n, "/", i)}}}, "test")
+		return err
+	case 9:
+		_, err := b.Send(ctx, "gate", []broker.Outgoing{{Content: engine.Content{MessageID: fmt.Sprint(n, "/", i)}}}, "test")
 		return err
 	default:
 		p := engine.Path(fmt.Sprintf("passing/%d", n))
@@ -421,7 +437,9 @@ func TestThereAndBack(t *testing.T) {
 
 func same(t *testing.T, want, got string) {
 	t.Helper()
-	sound(t, want)
+	if c := sound(t, want).Counts; c.Sessions == 0 || c.Seen == 0 {
+		t.Errorf("there are %d sessions and %d MessageIds", c.Sessions, c.Seen)
+	}
 	records, events, bodies := all(t, want)
 	records2, events2, bodies2 := all(t, got)
 	if len(records) < 20 || len(events) < 50 || len(bodies) < 5 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -103,6 +104,26 @@ func TestBatches(t *testing.T) {
 	}
 	if into.batches < 8 || len(into.wrote) != 600 || into.sessions != 45 || into.seen != 45 {
 		t.Errorf("there are %d batches, %d contents, %d sessions and %d rows of what was seen", into.batches, len(into.wrote), into.sessions, into.seen)
+	}
+}
+
+// TestBatchesOfMemory restores much of what a namespace remembers beside its
+// messages.
+func TestBatchesOfMemory(t *testing.T) {
+	from := new(memory.Store)
+	b := &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q"}}}
+	const rows = 300
+	for i := range uint64(rows) {
+		b.Seen = append(b.Seen, engine.Seen{Holder: 1, N: i + 1, At: 5, Digests: make([]engine.Digest, 1000)})
+		b.Sessions = append(b.Sessions, engine.Session{Holder: 1, ID: fmt.Sprint(i), State: strings.Repeat("s", 20_000)})
+	}
+	commit(t, from, b)
+	into := &looked{Store: new(memory.Store), t: t, wrote: map[engine.Key]engine.Packed{}, known: map[engine.HolderID]bool{}}
+	if _, err := checked(t, backup(t, from)).Restore(t.Context(), into); err != nil {
+		t.Fatal(err)
+	}
+	if into.batches < 6 || into.sessions != rows || into.seen != rows {
+		t.Errorf("there are %d batches, %d sessions and %d rows of what was seen", into.batches, into.sessions, into.seen)
 	}
 }
 
