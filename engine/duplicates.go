@@ -2,6 +2,7 @@ package engine
 
 import (
 	"crypto/sha256"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -29,7 +30,8 @@ func (m *message) digest() Digest { return DigestOf(m.packed().MessageID()) }
 // as a whole; what is still in one and has had its window is not found.
 //
 // A window that becomes longer would bring ids back whose own has passed: floor
-// keeps them away. The store has it as a Seen without digests.
+// keeps them away. The store has it as a Seen without digests; at a load they are
+// left out.
 type sightings struct {
 	generations []*generation // oldest first; none is empty
 	floor       Instant       // what was accepted then or earlier is forgotten
@@ -297,10 +299,7 @@ func (e *entity) restoreSeen(r Seen) {
 		return
 	}
 	if len(r.Digests) == 0 {
-		s.floor = max(s.floor, r.At)
-		if n := len(s.generations); n > 0 {
-			s.generations[n-1].through = r.N
-		}
+		s.forget(r)
 		return
 	}
 	g := s.current(r.At, e.Config.DuplicateWindow())
@@ -311,6 +310,17 @@ func (e *entity) restoreSeen(r Seen) {
 		g.after[d] = uint32(r.At - g.from)
 	}
 	g.newest, g.through = max(g.newest, r.At), r.N
+}
+
+// forget is what a Seen without digests says of those before it.
+func (s *sightings) forget(r Seen) {
+	for _, g := range s.generations {
+		maps.DeleteFunc(g.after, func(_ Digest, after uint32) bool { return g.from+Instant(after) <= r.At })
+	}
+	s.generations = slices.DeleteFunc(s.generations, func(g *generation) bool { return len(g.after) == 0 })
+	if n := len(s.generations); n > 0 {
+		s.generations[n-1].through = r.N
+	}
 }
 
 // restoredSeen ends a load. What was accepted in the future, by a clock that is
@@ -324,7 +334,6 @@ func (e *entity) restoredSeen(now Instant) {
 			g.from, g.newest = g.from-ahead, now
 		}
 	}
-	e.seen.floor = min(e.seen.floor, now-1)
 }
 
 // len is how many ids are remembered.

@@ -208,12 +208,96 @@ func TestSeenInTheFuture(t *testing.T) {
 	c.duplicate("q", engine.Content{MessageID: "n"})
 	c.accepted("q", m)
 	c.duplicate("q", m)
+	c.pass(second)
+	c.accepted("q", engine.Content{MessageID: "after"})
+	c.restart() // what the store has of it is not in the order of time
+	c.duplicate("q", m)
+	c.duplicate("q", engine.Content{MessageID: "after"})
 	c.at(window - 1*ms)
 	c.duplicate("q", m)
-	c.duplicate("q", engine.Content{MessageID: "n"})
 	c.at(window)
 	c.accepted("q", m)
-	c.accepted("q", engine.Content{MessageID: "n"})
+	c.at(window + second - 1*ms)
+	c.duplicate("q", engine.Content{MessageID: "after"})
+	c.at(window + second)
+	c.accepted("q", engine.Content{MessageID: "after"})
+	c.accepted("q", engine.Content{MessageID: "n"}) // at the latest: it was seen at the last restart
+}
+
+// Under a longer window the store keeps what is forgotten no longer than the
+// rest, after a restart either.
+func TestSeenIsDropped(t *testing.T) {
+	c := newClocked(t, asked)
+	c.queue("q", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
+	c.sends("q", "a")
+	c.at(10 * second)
+	c.sends("q", "b")
+	c.at(time.Minute)
+	c.update("q", func(cfg *engine.Config) { cfg.DuplicateDetectionHistoryTimeWindow = hour })
+	c.equal(len(c.store.seen), 3)
+	c.restart()
+	c.equal(c.state("q").Seen, 1)
+	c.at(10*second + hour - 1*ms)
+	c.sweep()
+	c.equal(len(c.store.seen), 3)
+	c.at(10*second + hour)
+	c.sweep()
+	c.equal(len(c.store.seen), 0)
+	c.sends("q", "c")
+	c.pass(hour)
+	c.update("q", func(cfg *engine.Config) { cfg.DuplicateDetectionHistoryTimeWindow = 2 * hour })
+	c.equal(len(c.store.seen), 0) // nothing is left to be forgotten
+}
+
+// What has to be durable before anybody is answered, and what the store hears
+// of later.
+func TestSeenIsPending(t *testing.T) {
+	c := newClocked(t, asked)
+	c.detecting("q")
+	pending := func(hard, soft bool) {
+		t.Helper()
+		if h, s := c.ns.Pending(); h != hard || s != soft {
+			t.Errorf("pending is %v, %v; want %v, %v", h, s, hard, soft)
+		}
+		c.step()
+	}
+	send := func(m engine.Content) {
+		t.Helper()
+		_, err := c.ns.Send(c.now, "q", c.submissions(m), "")
+		c.must(err)
+	}
+	send(engine.Content{MessageID: "m", TTL: second})
+	pending(true, true)
+	send(engine.Content{MessageID: "m"})
+	pending(false, true)
+	send(engine.Content{MessageID: "m", ScheduledFor: morning.Add(hour)}) // its number is given to nobody else
+	pending(true, true)
+	c.pass(second)
+	c.ns.Sweep(c.now, 100)
+	c.step()
+	c.step()
+	c.now = morning.Add(window)
+	pending(false, false)
+	c.ns.Sweep(c.now, 100)
+	pending(false, true)
+	c.equal(len(c.store.seen), 0)
+}
+
+// A batch that was a duplicate once, and comes to a queue that detects none.
+func TestDuplicateNoMore(t *testing.T) {
+	c := newClocked(t, asked)
+	c.detecting("q")
+	c.sends("q", "m")
+	batch := c.submissions(engine.Content{MessageID: "m"})
+	_, err := c.ns.Send(c.now, "q", batch, "")
+	c.must(err)
+	c.ns.Rollback()
+	c.remove("q")
+	c.queue("q", engine.Config{})
+	_, err = c.ns.Send(c.now, "q", batch, "")
+	c.must(err)
+	c.step()
+	c.wantIDs("q", "m")
 }
 
 // TestSeenIsTheModel takes what is remembered through random steps, beside a

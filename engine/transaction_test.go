@@ -479,16 +479,18 @@ func TestTransactionRefusals(t *testing.T) {
 // IDLE-2: what is given to a transaction is use when it is given.
 func TestTransactionIsUse(t *testing.T) {
 	c := newClocked(t, swept)
-	c.queue("q", engine.Config{AutoDeleteOnIdle: 5 * time.Minute, LockDuration: 5 * time.Minute})
-	c.queue("r", engine.Config{AutoDeleteOnIdle: 5 * time.Minute})
+	c.queue("q", engine.Config{AutoDeleteOnIdle: 2 * time.Minute, LockDuration: 5 * time.Minute})
+	c.queue("r", engine.Config{AutoDeleteOnIdle: 2 * time.Minute})
 	c.sends("q", "m")
 	d := c.receive("q")
-	c.at(4 * time.Minute)
+	c.at(2*time.Minute - 1*ms)
 	tx := c.declare()
 	c.must(c.sendIn(tx, "r", "n"))
 	c.must(c.settleIn(tx, d, engine.Complete))
-	c.at(5*time.Minute - 1*ms)
+	c.at(4*time.Minute - 2*ms) // idle since the receive, if that were the last use
 	c.commits(tx, 1)
-	c.at(9 * time.Minute)
+	c.at(6*time.Minute - 3*ms)
 	c.equal(c.exists("q") && c.exists("r"), true)
+	c.at(6*time.Minute - 2*ms)
+	c.equal(c.exists("q") || c.exists("r"), false)
 }
