@@ -313,7 +313,7 @@ func TestDuplicates(t *testing.T) {
 			c.equal(len(c.store.seen), 0)
 		},
 		"SES-18": func(c *clocked) {
-			c.detecting("q")
+			c.queue("q", engine.Config{RequiresDuplicateDetection: true, RequiresSession: true})
 			c.accepted("q", engine.Content{MessageID: "m", SessionID: "one"})
 			c.duplicate("q", engine.Content{MessageID: "m", SessionID: "two"})
 			c.wantIDs("q", "m")

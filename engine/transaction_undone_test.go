@@ -56,6 +56,65 @@ func TestTransactionFails(t *testing.T) {
 	}
 }
 
+// SES-10: what was received in a session is settled in a transaction like
+// anything else, and the session is as it was if nothing comes of it.
+func TestTransactionInSession(t *testing.T) {
+	run(t, rules{
+		"committed": func(c *clocked) {
+			c.queue("q", sessionful)
+			c.say("q", "one", "a", "b")
+			l := c.hold("q", "one")
+			a, b := c.take(l), c.take(l)
+			tx := c.declare()
+			c.must(c.settleIn(tx, a, engine.Complete))
+			c.must(c.settleIn(tx, b, engine.Abandon))
+			c.wantSessionLost(c.settleIn(tx, a, engine.Complete))
+			c.must(c.ns.SendIn(c.now, tx, "q", c.submissions(engine.Content{MessageID: "c", SessionID: "one"})))
+			c.refused(engine.ErrNotAllowed, func() error { return c.sendIn(tx, "q", "of no session") }) // MSG-9
+			c.empty(l)
+			c.commits(tx, 3)
+			c.equal(c.take(l).Content.MessageID(), "b")
+			c.equal(c.take(l).Content.MessageID(), "c")
+		},
+		"failed": func(c *clocked) {
+			c.queue("q", sessionful)
+			c.queue("r", engine.Config{})
+			c.say("q", "one", "a", "b")
+			c.say("q", "two", "x")
+			l := c.hold("q", "one")
+			a := c.take(l)
+			tx := c.declare()
+			c.must(c.settleIn(tx, a, engine.Abandon))
+			c.must(c.ns.SendIn(c.now, tx, "q", c.submissions(engine.Content{MessageID: "c", SessionID: "two"}, engine.Content{MessageID: "d", SessionID: "three"})))
+			c.must(c.sendIn(tx, "r", "m"))
+			c.remove("r")
+			c.refused(engine.ErrNotFound, func() error { _, err := c.discharge(tx, engine.Commit); return err })
+			c.wantIDs("q", "a", "b", "x")
+			c.complete(a)
+			c.equal(c.take(l).Content.MessageID(), "b")
+			_, id := c.next("q")
+			c.equal(id, "two")
+			_, id = c.next("q")
+			c.equal(id, "")
+		},
+		"lost before the commit": func(c *clocked) {
+			c.queue("q", sessionful)
+			c.say("q", "one", "a")
+			l := c.hold("q", "one")
+			a := c.take(l)
+			tx := c.declare()
+			c.must(c.settleIn(tx, a, engine.Complete))
+			c.at(minute)
+			_, err := c.discharge(tx, engine.Commit)
+			if !errors.Is(err, engine.ErrSessionLockLost) || !strings.Contains(err.Error(), "operation 1 of 1 failed, to complete message #1 of 'q': ") {
+				c.Errorf("got %v", err)
+			}
+			c.sweep()
+			c.equal(c.row("q").Message.DeliveryCount, uint32(1))
+		},
+	}, asked, swept)
+}
+
 // A transaction that was part of a turn which the store refused goes on: it can
 // be committed when the store takes writes again, staged bodies and all.
 func TestTransactionTakenBack(t *testing.T) {
