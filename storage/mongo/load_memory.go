@@ -45,7 +45,7 @@ func (l *loader) seen() error {
 	gone := map[engine.HolderID]forgettings{}
 	if err := l.from.forgotten(func(d forgottenDoc) error {
 		h := engine.HolderID(d.Holder)
-		gone[h] = d.Drops
+		gone[h] = d.forgettings()
 		l.forsake(h, d.Head.V)
 		return nil
 	}); err != nil {

@@ -22,8 +22,8 @@ import (
 // A forgetting is a drop of what was seen: all that was committed before it with
 // numbers up to n.
 type forgetting struct {
-	At version `bson:"v"`
-	N  uint64  `bson:"n"`
+	at version
+	n  uint64
 }
 
 // forgettings are those of one holder. Of two, the later one has the lower
@@ -32,12 +32,12 @@ type forgettings []forgetting
 
 // and is f after one more.
 func (f forgettings) and(one forgetting) forgettings {
-	return append(slices.DeleteFunc(slices.Clone(f), func(o forgetting) bool { return o.N <= one.N && o.At <= one.At }), one)
+	return append(slices.DeleteFunc(slices.Clone(f), func(o forgetting) bool { return o.n <= one.n && o.at <= one.at }), one)
 }
 
 // cover tells whether what a commit has put under a number is gone.
 func (f forgettings) cover(at version, n uint64) bool {
-	return slices.ContainsFunc(f, func(o forgetting) bool { return at < o.At && n <= o.N })
+	return slices.ContainsFunc(f, func(o forgetting) bool { return at < o.at && n <= o.n })
 }
 
 // A seenChange is what a window has of a holder: first what goes, then what came
@@ -110,11 +110,33 @@ type seenDoc struct {
 }
 
 type forgottenDoc struct {
-	Head    header      `bson:",inline"`
-	Path    string      `bson:"path,omitempty"`
-	Holder  int64       `bson:"holder"`
-	Through int64       `bson:"through"`
-	Drops   forgettings `bson:"drops"`
+	Head    header    `bson:",inline"`
+	Path    string    `bson:"path,omitempty"`
+	Holder  int64     `bson:"holder"`
+	Through int64     `bson:"through"`
+	Drops   []dropDoc `bson:"drops"`
+}
+
+type dropDoc struct {
+	V version `bson:"v"`
+	N int64   `bson:"n"` // 64 bits without a sign
+}
+
+func (s *Store) forgottenDoc(h engine.HolderID, f forgettings) change {
+	last := f[len(f)-1]
+	id := s.names.holder(h)
+	d := forgottenDoc{Head: header{id, last.at, string(s.names)}, Path: s.pathOf(h), Holder: int64(h), Through: int64(last.n)}
+	for _, o := range f {
+		d.Drops = append(d.Drops, dropDoc{o.at, int64(o.n)})
+	}
+	return change{id: id, version: int64(last.at), doc: marshal(d)}
+}
+
+func (d forgottenDoc) forgettings() (f forgettings) {
+	for _, o := range d.Drops {
+		f = append(f, forgetting{o.V, uint64(o.N)})
+	}
+	return f
 }
 
 // applySeen says what is gone before it puts what came. What is gone is deleted
@@ -139,11 +161,7 @@ func (s *Store) applySeen(ctx context.Context, w *window) error {
 			drops = drops.and(d)
 		}
 		now[h] = drops
-		last := drops[len(drops)-1]
-		id := s.names.holder(h)
-		gone = append(gone, change{id: id, version: int64(last.At), doc: marshal(forgottenDoc{
-			Head: header{id, last.At, string(s.names)}, Path: path, Holder: int64(h), Through: int64(last.N), Drops: drops,
-		})})
+		gone = append(gone, s.forgottenDoc(h, drops))
 	}
 	if err := s.put(ctx, forgotten, gone); err != nil {
 		return err
@@ -155,7 +173,7 @@ func (s *Store) applySeen(ctx context.Context, w *window) error {
 // readForgotten learns what is gone, before anything is applied.
 func (s *Store) readForgotten(ctx context.Context) error {
 	return eachForgotten(ctx, s.s, s.names.all(), func(d forgottenDoc) error {
-		s.forgotten[engine.HolderID(d.Holder)] = d.Drops
+		s.forgotten[engine.HolderID(d.Holder)] = d.forgettings()
 		return nil
 	})
 }
@@ -202,7 +220,7 @@ func (s *Store) sweepForgotten(ctx context.Context) error {
 func (s *Store) sweepSeen(ctx context.Context, h engine.HolderID) error {
 	var drops forgettings
 	if err := eachForgotten(ctx, s.s, span{from: s.names.holder(h), to: s.names.holder(h) + "\x00"}, func(d forgottenDoc) error {
-		drops = d.Drops
+		drops = d.forgettings()
 		return nil
 	}); err != nil {
 		return err
