@@ -1,11 +1,14 @@
 package show
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"mayfly/engine"
+	"mayfly/engine/filter"
 )
 
 func TestPulse(t *testing.T) {
@@ -135,5 +138,15 @@ func TestStraysAreBounded(t *testing.T) {
 	s.older([]engine.PastEvent{{Event: engine.Event{Message: engine.Message{Key: 5}, Content: "x"}}, {Event: engine.Event{Message: engine.Message{Key: 6}}}})
 	if s.kept[0].key != 5 || len(s.kept) != kept+1 || s.all != 6*straysMost+53 {
 		t.Errorf("with older ones, there are %d of %d, from %d on", len(s.kept), s.all, s.kept[0].key)
+	}
+}
+
+// Nobody goes through the rules of a topic for somebody who has left.
+func TestOutcomeForNobody(t *testing.T) {
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	if _, err := new(Pages).outcome(ctx, []engine.EntityState{{}}, filter.Message{}, ""); !errors.Is(err, gone) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"mayfly/storage/memory"
 	"mayfly/views/component"
 	"mayfly/views/page"
+	"mayfly/views/view"
 )
 
 // A rule that the broker would refuse now, since an older version stored it, is
@@ -67,6 +68,13 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 		if o := lab.Outcome; o.Takers != 1 || o.Copies != 1 || len(o.Subscriptions[0].Rules) != 6 || o.Subscriptions[0].Rules[1].Result != component.Failed {
 			t.Errorf("in the lab it is %+v", o)
 		}
+		_, err := w.b.CreateWithRules(w.Context(), engine.Subscription, "prices/Subscriptions/ask", engine.Config{}, []engine.Rule{{Name: "no", Filter: engine.Filter{Kind: engine.FalseFilter}}}, "test")
+		w.must(err)
+		w.must(w.b.RemoveRule(w.Context(), "prices/Subscriptions/eu", "$Default", "test"))
+		lab = as[page.Lab](w, "/n/default/lab?from="+as[page.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Key)
+		if o := lab.Outcome; o.Takers != 0 || o.Subscriptions[0].Name != "eu" || o.Subscriptions[1].Name != "ask" {
+			t.Errorf("in the lab what fails comes after the rest: %+v", o)
+		}
 	})
 }
 
@@ -103,7 +111,11 @@ func TestStoryOfAnUnmatchedMessage(t *testing.T) {
 			if m.ID != "m-1" || len(m.Application) != 1 {
 				w.Errorf("its properties are %+v", m.Application)
 			}
-			w.sound("/n/default/lab?from=" + lab.Stray[1].Key)
+			url := "/n/default/lab?from=" + lab.Stray[1].Key
+			w.sound(url)
+			if p, _, err := w.pages.Open(view.Still(w.Context()), url); err != nil || p.(page.Lab).Outcome.Tried {
+				w.Errorf("what is not live is done again with every event: %v", err)
+			}
 		}
 		look()
 		w.pass(2 * time.Second)

@@ -41,7 +41,7 @@ func TestLab(t *testing.T) {
 		w.post("/n/default/lab", message...).wants(200, "The topic has no subscription.", "accepted and discarded")
 		w.ruled("all", engine.Config{}, engine.Rule{Name: "$Default"}, sql("large", "amount > 1000", "SET amount = amount * 2"))
 		w.ruled("audit", engine.Config{}, sql("per", "amount / 0 > 1", ""))
-		w.ruled("dropped", engine.Config{IgnoreFilterExceptions: true}, sql("per", "amount / 0 > 1", ""))
+		w.ruled("z-dropped", engine.Config{IgnoreFilterExceptions: true}, sql("per", "amount / 0 > 1", ""))
 		w.ruled("eu", engine.Config{}, sql("eu", "region = 'eu'", ""), engine.Rule{Name: "no", Filter: engine.Filter{Kind: engine.FalseFilter}})
 		w.ruled("silent", engine.Config{})
 		a := w.post("/n/default/lab", message...)
@@ -51,7 +51,7 @@ func TestLab(t *testing.T) {
 			sub := a.Find(".taking").Eq(i)
 			got = append(got, sub.Find("summary b").Text()+": "+sub.Find("summary .says").Text())
 		}
-		want := []string{"all: 2 copies", "audit: 1 dead letter", "dropped: a filter cannot be evaluated", "eu: not taken", "silent: not taken: it has no rule"}
+		want := []string{"all: 2 copies", "audit: 1 dead letter", "z-dropped: a filter cannot be evaluated", "eu: not taken", "silent: not taken: it has no rule"}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
@@ -68,7 +68,7 @@ func TestLab(t *testing.T) {
 		}
 		w.fill("prices", engine.Content{Subject: "price.changed", Properties: value.Properties{{Name: "amount", Value: value.OfInt(1200)}}})
 		for sub, want := range map[engine.Path]engine.Counts{
-			"all": {Active: 2}, "audit": {DeadLetter: 1}, "dropped": {}, "eu": {}, "silent": {},
+			"all": {Active: 2}, "audit": {DeadLetter: 1}, "z-dropped": {}, "eu": {}, "silent": {},
 		} {
 			if got := w.state(engine.SubscriptionPath("prices", string(sub))).Counts; got != want {
 				t.Errorf("%s got %+v, want %+v", sub, got, want)
@@ -141,7 +141,7 @@ func TestLabOfManyRules(t *testing.T) {
 		w.ruled("many", engine.Config{}, rules...)
 		a := w.post("/n/default/lab", "topic", "prices", "property-0-name", "n", "property-0-type", "int", "property-0-value", "200")
 		a.wants(200, "1 of 1 subscriptions takes it.", "225 more rules are not shown")
-		if n := a.Find(".taking li > .row").Length(); n != 25 || !strings.Contains(a.says(".taking"), "r200 Selected") {
+		if n := a.Find(".taking li > .row").Length(); n != 25 || !strings.Contains(a.says(".taking"), "r200 Selected") || a.says(".taking li:last-child > .row strong") != "r200" {
 			t.Errorf("%d rules are shown", n)
 		}
 		tab := w.see("/n/default/t/prices/s/many?tab=rules")
@@ -265,6 +265,8 @@ func TestWhatCannotBeCaught(t *testing.T) {
 		w.unmatched("other", engine.Content{Subject: "one"})
 		keys := w.keys()
 		other, odd, alone, two, one := keys[0], keys[1], keys[2], keys[3], keys[4]
+		w.must2(w.see("/n/default/lab").Find("[name=topic] [selected]").AttrOr("value", ""), "other")
+		w.must2(w.see("/n/default/lab?from="+one).Find("[name=topic] [selected]").AttrOr("value", ""), "prices")
 		for query, says := range map[string]string{
 			"":                              "Choose the messages first.",
 			"?key=424242":                   "no longer kept",
@@ -296,6 +298,10 @@ func TestWhatCannotBeCaught(t *testing.T) {
 		}
 		if _, err := w.b.Create(w.Context(), engine.Subscription, "prices/Subscriptions/a", engine.Config{}, "test"); err != nil {
 			t.Error(err)
+		}
+		a = w.post("/n/default/t/prices/new", "name", "b", "rule-kind", "sql", "rule-sql", "a = ")
+		if a.wants(http.StatusUnprocessableEntity, "ends at character 5"); a.Find(".fault").Length() != 1 || a.Find(".notice").Length() != 0 {
+			t.Error("the fault is not at the field")
 		}
 		w.post("/n/default/t/prices/new", "name", "A", "rule-kind", "sql", "rule-sql", "a = 1").wants(http.StatusConflict, "already")
 	})

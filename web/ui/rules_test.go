@@ -266,6 +266,7 @@ func TestTryRule(t *testing.T) {
 		message := []string{
 			"subject", "price.changed", "property-0-name", "amount", "property-0-type", "int", "property-0-value", "1200",
 			"property-1-name", "region", "property-1-type", "string", "property-1-value", hostileName,
+			"property-2-name", "void", "property-2-type", "string", "property-2-value", "",
 		}
 		for name, tc := range map[string]struct {
 			rule []string
@@ -276,6 +277,7 @@ func TestTryRule(t *testing.T) {
 			"selected":     {[]string{"rule-kind", "sql", "rule-sql", "amount >= @least", "parameter-0-name", "@least", "parameter-0-type", "int", "parameter-0-value", "1200"}, []string{"Selected", "amount", "int", "1200"}},
 			"not selected": {[]string{"rule-kind", "sql", "rule-sql", "amount > 1200 OR sys.Label = 'x'"}, []string{"Not selected: it is false", "price.changed"}},
 			"unknown":      {[]string{"rule-kind", "sql", "rule-sql", "colour = 'red'"}, []string{"it is unknown", "missing"}},
+			"empty":        {[]string{"rule-kind", "sql", "rule-sql", "EXISTS(void) AND void = ''"}, []string{"Selected"}},
 			"fails":        {[]string{"rule-kind", "sql", "rule-sql", "amount / 0 = 1"}, []string{"Cannot be evaluated", "prices/eu/$DLQ"}},
 			"correlation":  {[]string{"rule-kind", "correlation", "condition-0-of", "Label", "condition-0-name", "", "condition-0-value", "price.changed", "condition-1-name", "amount", "condition-1-type", "string", "condition-1-value", "1200"}, []string{"1 of 2 clauses", "sys.Label"}},
 			"action":       {[]string{"rule-kind", "true", "rule-name", "mark", "rule-action", "SET amount = amount * 2; REMOVE region; SET sys.To = 'eu'"}, []string{"Selected", "2400", "removed", "sys.To", "RuleName"}},
@@ -311,7 +313,7 @@ func TestTryRule(t *testing.T) {
 		w.post(euRules+"try", "rule-kind", "true", "property-0-name", "n", "property-0-value", strings.Repeat("a", 64<<10)).wants(200, "The message cannot be read", "longer than the") // as Submit has it
 		// The rule cannot be read: the fault stands at the field.
 		a = w.post(euRules+"try", append([]string{"rule-kind", "sql", "rule-sql", "amount >> 1"}, message...)...)
-		a.wants(http.StatusOK, "Character 9")
+		a.wants(http.StatusOK, "Character 9", "Describe a message")
 		if a.Find("[data-tried=rule-sql] .fault").Length() != 1 || a.Find("#f-rule-sql[aria-invalid=true]").Length() != 1 {
 			t.Error("the fault is not at the field")
 		}
@@ -331,6 +333,9 @@ func TestTryRuleOnWhatWasSent(t *testing.T) {
 		w.done("/n/default/t/prices/s/us/rules/remove?rule=%24Default")
 		w.pass(time.Second)
 		w.fill("prices", engine.Content{Subject: hostileName})
+		w.pass(time.Second)
+		w.done(euRules+"new", "rule-name", "act", "rule-kind", "sql", "rule-sql", "sys.Label = 'acted'", "rule-action", "SET sys.Label = 'made up'")
+		w.fill("prices", engine.Content{Subject: "acted"})
 		a := w.see(euRules + "new")
 		offered := a.Find(".takes button[name=take]")
 		if offered.Length() != 2 || !strings.Contains(a.Find(".takes li").First().Text(), "alert(1)") {
@@ -345,6 +350,12 @@ func TestTryRuleOnWhatWasSent(t *testing.T) {
 			if got := a.Find(selector).AttrOr("value", ""); got != want {
 				t.Errorf("%s is %q, want %q", selector, got, want)
 			}
+		}
+		for range 10 {
+			w.fill("prices", engine.Content{Subject: "more"})
+		}
+		if n := w.see(euRules + "new").Find(".takes button").Length(); n != 6 {
+			t.Errorf("%d messages are offered", n)
 		}
 		w.see(euRules+"new?from="+key).wants(200, "New rule for eu")
 		w.post(euRules+"try", "take", "424242", "rule-kind", "true").wants(200, "no longer known", "Selected")
