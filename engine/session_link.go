@@ -80,7 +80,7 @@ func (ns *Namespace) matchSessions(now Instant, h *holder, most int) {
 		ns.feed(h)
 		return
 	}
-	if ns.acceptNext(now, h) && ns.feedSessions(now, h, most) && !h.hungry && h.sessions.impatient > 0 {
+	if ns.acceptNext(now, h) && ns.feedSessions(now, h, most) && h.sessions.impatient > 0 {
 		for _, l := range slices.Clone(h.sessions.accepting) {
 			if l.NoWait { // SES-3
 				ns.quit(now, l)

@@ -434,6 +434,9 @@ func TestSessionDeletes(t *testing.T) {
 func TestSessionsEndWithTheBroker(t *testing.T) {
 	in(t, func(w *world) {
 		s := w.accept(broker.Accept{Session: new("s")})
+		if err := s.SetState(w.Context(), new("kept")); err != nil {
+			t.Fatal(err)
+		}
 		waits := make(chan error)
 		go func() {
 			_, err := w.AcceptSession(w.Context(), broker.Accept{Path: "q", Wait: time.Hour})
@@ -451,6 +454,9 @@ func TestSessionsEndWithTheBroker(t *testing.T) {
 			t.Fatalf("it is %v, who waits is told %v", s.Err(), err)
 		}
 		s = w.accept(broker.Accept{Session: new("s")}) // free again
+		if state, set, err := s.State(w.Context()); state != "kept" || !set || err != nil {
+			t.Fatalf("the state is %q, %v: %v", state, set, err)
+		}
 		receives := make(chan error)
 		go func() {
 			_, err := s.Receive(w.Context(), 1, time.Hour)
