@@ -144,6 +144,20 @@ func TestSessions(t *testing.T) {
 			c.equal(fmt.Sprint(c.delivered(b)), "[b1 b2 b3]")
 			c.wantCounts("q", engine.Counts{Active: 2, Locked: 5})
 		},
+		"SES-8 in turn": func(c *clocked) { // one to each, as other receivers are served
+			c.queue("q", sessionful)
+			c.say("q", "a", "a1", "a2")
+			c.say("q", "b", "b1", "b2")
+			for _, l := range []engine.LinkID{c.hold("q", "a"), c.hold("q", "b")} {
+				c.must(c.ns.Credit(c.now, l, 2))
+			}
+			c.step()
+			var order []string
+			for _, d := range c.inbox {
+				order = append(order, d.Content.MessageID())
+			}
+			c.equal(fmt.Sprint(order), "[a1 b1 a2 b2]")
+		},
 		"SEQ-10": func(c *clocked) {
 			c.queue("q", sessionful)
 			for _, id := range []string{"a", "b", "a", "b", "a"} {

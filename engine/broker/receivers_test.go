@@ -31,8 +31,23 @@ func TestReceiversLeave(t *testing.T) {
 				t.Fatal("there is nothing to receive from")
 			}
 		}
+		if _, err := b.Create(ctx, engine.Queue, "s", engine.Config{RequiresSession: true}, ""); err != nil {
+			t.Fatal(err)
+		}
+		for _, wait := range []time.Duration{0, time.Second} {
+			if _, err := b.AcceptSession(ctx, Accept{Path: "s", Wait: wait}); err == nil {
+				t.Fatal("there is no session to be had")
+			}
+			s, err := b.AcceptSession(ctx, Accept{Path: "s", Session: new("s")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
 		n := -1
-		err = act(ctx, b, func(*engine.Namespace, engine.Instant) error { n = len(b.receivers); return nil })
+		err = act(ctx, b, func(*engine.Namespace, engine.Instant) error { n = len(b.receivers) + len(b.sessions); return nil })
 		if err != nil || n != 0 {
 			t.Errorf("%d receivers are known, %v", n, err)
 		}

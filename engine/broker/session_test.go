@@ -254,6 +254,46 @@ func TestSessionClosedWhileReceiving(t *testing.T) {
 	})
 }
 
+// What was on its way to a session under a lock when it was closed is free again,
+// and is not handed out with a token that is worth nothing.
+func TestSessionClosedWhileServed(t *testing.T) {
+	in(t, func(w *world) {
+		s := w.accept(broker.Accept{Session: new("s")})
+		failed := make(chan error)
+		go func() {
+			got, err := s.Receive(w.Context(), 1, time.Hour)
+			if len(got) > 0 {
+				t.Errorf("got %s", text(t, got[0]))
+			}
+			failed <- err
+		}()
+		synctest.Wait()
+		held := make(chan struct{})
+		w.store.holds(held)
+		go func() {
+			out := []broker.Outgoing{{Content: engine.Content{SessionID: "s"}, Body: []byte("m")}}
+			if _, err := w.Send(w.Context(), "q", out, ""); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		go func() {
+			if err := s.Close(w.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		w.store.holds(nil)
+		close(held)
+		if err := <-failed; !errors.Is(err, broker.ErrSessionEnded) {
+			t.Fatalf("got %v", err)
+		}
+		if c := w.counts("q"); c != (engine.Counts{Active: 1}) {
+			t.Fatalf("there is %+v", c)
+		}
+	})
+}
+
 // When a caller leaves while waiting, nothing is held for it; what is on its way
 // already wins.
 func TestSessionCancelled(t *testing.T) {
