@@ -74,12 +74,28 @@ func crash(t *testing.T, store string, rounds int) {
 			t.Fatalf("round %d: it did not start again: %v", round, err)
 		}
 		var busy sync.WaitGroup
+		acknowledged := make(chan struct{})
 		for _, w := range all {
+			w.acknowledged = acknowledged
 			busy.Go(func() { w.round(r.Dashboard + "/api/v1") })
 		}
-		time.AfterFunc(time.Duration(50+random.IntN(500))*time.Millisecond, func() { p.signal(os.Kill) })
+		go func() { // ends when the server has gone
+			busy.Wait()
+			close(acknowledged)
+		}()
+		// It is killed somewhere in the operations after so many: a slow machine
+		// takes longer over as many.
+		kill := sync.OnceFunc(func() { p.signal(os.Kill) })
+		stuck := time.AfterFunc(2*time.Minute, kill)
+		left := 1 + random.IntN(4*writers)
+		for range acknowledged {
+			if left--; left == 0 {
+				time.AfterFunc(time.Duration(random.IntN(100))*time.Millisecond, kill)
+			}
+		}
+		stuck.Stop()
+		kill()
 		p.killed()
-		busy.Wait()
 		if t.Failed() {
 			t.Fatalf("round %d", round)
 		}
@@ -117,6 +133,8 @@ type writer struct {
 	serial  int
 	done    int
 	base    string
+
+	acknowledged chan<- struct{} // told of every one
 }
 
 var errGone = errors.New("the server is gone")
@@ -139,6 +157,7 @@ func (w *writer) round(base string) {
 		}
 		w.done++
 		w.doubt = nil
+		w.acknowledged <- struct{}{}
 	}
 }
 
