@@ -21,25 +21,43 @@ type client struct {
 func (c *client) chance(percent int) bool { return c.rnd.IntN(100) < percent }
 
 // patience is how often a client tries while nothing comes of it.
-const patience = 20_000
+const patience = 10_000
 
 func (c *client) work(ctx context.Context) {
-	for range patience {
+	for idle := 0; idle < patience; {
 		if c.full() {
 			return
 		}
 		d := c.desks[c.rnd.IntN(len(c.desks))]
 		if c.step(ctx, d) != nothing {
+			idle = 0
 			continue
 		}
+		idle++
 		c.idle.Add(1)
-		if c.Health().ReadOnly != "" && c.chance(20) {
-			if err := c.ProbeSoon(ctx); err != nil && !errors.Is(err, engine.ErrBusy) {
-				c.Error(err)
-			}
+		if !c.wait(ctx) {
+			return
 		}
 	}
 	c.Errorf("client %d lost patience", c.n)
+}
+
+// wait has the broker find its store again, mostly, and tells whether there is
+// hope of that.
+func (c *client) wait(ctx context.Context) bool {
+	if c.chance(80) {
+		c.ground.rest(ctx)
+	}
+	if c.ground.lost() {
+		c.Errorf("what was stored cannot be taken in")
+		return false
+	}
+	if c.Health().ReadOnly != "" && c.chance(20) {
+		if err := c.ProbeSoon(ctx); err != nil && !errors.Is(err, engine.ErrBusy) {
+			c.Error(err)
+		}
+	}
+	return true
 }
 
 func (c *client) step(ctx context.Context, d *desk) answer {
@@ -261,36 +279,4 @@ func (c *client) renew(ctx context.Context, at *desk) answer {
 	d.token = k.got.token
 	_, err := c.Renew(ctx, k.token, at.at(k.spot), "")
 	return c.ends(d, err)
-}
-
-// look sees everything in a queue and its dead-letter queue at one moment.
-func (c *client) look(ctx context.Context, at *desk) answer {
-	d := c.deed(looking, at)
-	err := c.Read(ctx, func(r broker.Reader) error {
-		d.sights, d.seen = nil, nil
-		for _, s := range []spot{inQueue, inDead} {
-			rows, err := r.Browse(engine.Browse{Path: at.at(s), Limit: mostDeeds})
-			if err != nil {
-				return err
-			}
-			for _, row := range rows {
-				d.sights = append(d.sights, c.sight(row, s))
-			}
-		}
-		return c.seeSessions(r, at, d)
-	})
-	return c.ends(d, err)
-}
-
-func (c *client) sight(r engine.Row, s spot) sight {
-	content, err := r.Content.Content()
-	if err != nil {
-		c.Error(err)
-	}
-	id, err := strconv.Atoi(content.MessageID)
-	if err != nil {
-		c.Error(err)
-	}
-	m := r.Message
-	return sight{m.Seq, id, content.SessionID, s, m.State == engine.Deferred, m.DeliveryCount, m.Locked()}
 }

@@ -57,24 +57,6 @@ type got struct {
 	token int // zero: received and deleted
 }
 
-// A sight is a message that somebody saw, and seen a session.
-type (
-	sight struct {
-		seq      engine.Seq
-		id       int
-		session  string
-		spot     spot
-		deferred bool
-		count    uint32
-		locked   bool
-	}
-	seen struct {
-		id             string
-		held, attached bool
-		state          string
-	}
-)
-
 // A deed is one operation of a history with its answer.
 type deed struct {
 	verb      verb

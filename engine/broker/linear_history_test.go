@@ -134,11 +134,14 @@ func tell(t *testing.T, seed uint64) *history {
 
 // end has everything seen once more when all is well again, and closes.
 func (h *history) end(ctx context.Context) {
-	for h.Health().ReadOnly != "" && h.ProbeSoon(ctx) == nil {
-	}
-	last := &client{history: h, n: 7}
+	last := &client{history: h, n: 7, rnd: rand.New(rand.NewPCG(h.seed, 7))}
 	for _, d := range h.desks {
-		for last.look(ctx, d) == nothing {
+		a := last.look(ctx, d)
+		for n := 0; a == nothing && n < patience && last.wait(ctx); n++ {
+			a = last.look(ctx, d)
+		}
+		if a != done {
+			h.Errorf("at the end nobody can look at %s", d.path)
 		}
 	}
 	if err := h.Close(); err != nil {

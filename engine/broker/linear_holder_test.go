@@ -178,26 +178,3 @@ func (c *client) stateFor(ctx context.Context, d *desk) answer {
 	state, x.text = c.state()
 	return c.ends(x, c.SetStateFor(ctx, d.path, x.session, state, ""))
 }
-
-// seeSessions adds to a look what is known of sessions.
-func (c *client) seeSessions(r broker.Reader, at *desk, d *deed) error {
-	if !at.sessions {
-		return nil
-	}
-	rows, err := r.SessionRows(at.path, "", mostDeeds)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		s := seen{id: row.ID, held: row.LockedUntil != 0, attached: row.Attached}
-		state, set, err := r.StateOf(at.path, row.ID)
-		if err != nil {
-			return err
-		}
-		if set {
-			s.state = "=" + state
-		}
-		d.seen = append(d.seen, s)
-	}
-	return nil
-}

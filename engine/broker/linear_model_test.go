@@ -218,20 +218,3 @@ func (v *version) reopen(d *deed) {
 	})
 	v.reopenSessions()
 }
-
-// look is everything that there is, as somebody saw it at one moment.
-func (v *version) look(d *deed) bool {
-	seen := 0
-	ok := v.each(func(l *letter) bool {
-		for _, s := range d.sights {
-			if s.seq == l.seq {
-				seen++
-				return s.id == l.id && s.session == l.session && l.where(func(f fate) bool {
-					return f.spot == s.spot && f.deferred == s.deferred && f.count == s.count && f.locked() == s.locked
-				})
-			}
-		}
-		return l.where(func(f fate) bool { return f.spot == gone })
-	})
-	return ok && seen == len(d.sights) && v.lookSessions(d)
-}

@@ -283,24 +283,3 @@ func (v *version) reopenSessions() {
 		})
 	}
 }
-
-// lookSessions compares what somebody saw of the sessions.
-func (v *version) lookSessions(d *deed) bool {
-	ids := v.ids()
-	for _, s := range d.seen {
-		ids = append(ids, s.id)
-	}
-	for _, id := range ids {
-		saw := seen{id: id, state: unset}
-		if at := slices.IndexFunc(d.seen, func(s seen) bool { return s.id == id }); at >= 0 {
-			saw = d.seen[at]
-		}
-		s := v.session(id)
-		ok := s.held(func(h int) bool { return saw.held == (h != nobody) && saw.attached == (h > 0) })
-		if !ok || !slices.Contains(s.states, saw.state) {
-			return false
-		}
-		s.states = []string{saw.state}
-	}
-	return true
-}

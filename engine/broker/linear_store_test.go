@@ -32,6 +32,8 @@ type ground struct {
 	bodies   map[engine.Key][]byte
 	failed   []span // commits that failed without anybody knowing
 	reopened []reopened
+	opening  chan struct{} // closed when what was read after a failed commit has been; nil: it was
+	spoilt   bool          // what was stored could not be taken in
 }
 
 // A span is from a moment to another.
@@ -82,6 +84,26 @@ func (g *ground) next() storetest.Fault {
 	return f
 }
 
+// rest waits until what has failed was opened again.
+func (g *ground) rest(ctx context.Context) {
+	g.mu.Lock()
+	opening := g.opening
+	g.mu.Unlock()
+	if opening != nil {
+		select {
+		case <-opening:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// lost tells whether nothing can be opened any more.
+func (g *ground) lost() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.spoilt
+}
+
 // over is the store above its faults.
 type over struct {
 	*storetest.Faulty
@@ -101,6 +123,7 @@ func (o over) Commit(ctx context.Context, b *engine.Batch) error {
 		o.g.mu.Lock()
 		defer o.g.mu.Unlock()
 		o.g.failed = append(o.g.failed, span{from, o.g.clock.Add(tick)})
+		o.g.opening = make(chan struct{})
 	}
 	return err
 }
@@ -146,15 +169,26 @@ func (u under) Commit(ctx context.Context, b *engine.Batch) error {
 
 func (u under) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {
+		whole := true
 		for r, err := range u.Store.Load(ctx) {
-			if !yield(r, err) {
-				return
+			if whole = yield(r, err) && err == nil; !whole {
+				break
 			}
 		}
-		u.g.mu.Lock()
-		defer u.g.mu.Unlock()
-		if u.g.opens > 1 {
-			u.g.reopened = append(u.g.reopened, reopened{span{u.g.failed[len(u.g.failed)-1].to, u.g.clock.Add(tick)}, u.g.complete})
-		}
+		u.g.loaded(whole)
 	}
+}
+
+// loaded notes that everything was read and taken in, or was not.
+func (g *ground) loaded(whole bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opening == nil {
+		return
+	}
+	if g.spoilt = !whole; whole {
+		g.reopened = append(g.reopened, reopened{span{g.failed[len(g.failed)-1].to, g.clock.Add(tick)}, g.complete})
+	}
+	close(g.opening)
+	g.opening = nil
 }
