@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,12 +207,25 @@ func TestLoadBesideCommits(t *testing.T) {
 // A counting server counts what is put.
 type counting struct {
 	server
-	put map[collection]int
+
+	mu  sync.Mutex
+	put map[collection]int // guarded by mu
 }
 
-func (c counting) Apply(ctx context.Context, in collection, changes []change) error {
+func (c *counting) Apply(ctx context.Context, in collection, changes []change) error {
+	c.mu.Lock()
 	c.put[in] += len(changes)
+	c.mu.Unlock()
 	return c.server.Apply(ctx, in, changes)
+}
+
+func (c *counting) puts(of ...collection) (n []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, in := range of {
+		n = append(n, c.put[in])
+	}
+	return n
 }
 
 // What came and went before it was applied, with its entity or by itself, never
@@ -219,7 +233,7 @@ func (c counting) Apply(ctx context.Context, in collection, changes []change) er
 func TestMemoryThatPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
-		c := counting{r.db, map[collection]int{}}
+		c := &counting{server: r.db, put: map[collection]int{}}
 		s, err := openOn(t.Context(), c, nil, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -231,7 +245,7 @@ func TestMemoryThatPasses(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.commit(&engine.Batch{DropHolders: []engine.HolderID{5}, DropSeen: []engine.SeenThrough{{Holder: 1, N: 2}}})
-		want(t, []int{1, 1, 1}, []int{c.put[sessions], c.put[seen], c.put[forgotten]})
+		want(t, []int{1, 1, 1}, c.puts(sessions, seen, forgotten))
 		r.remembers(1, 3)
 		r.close()
 	})
@@ -268,7 +282,10 @@ func TestForgottenSweepFails(t *testing.T) {
 		r.forgets(2) // its delete takes an hour, and fails
 		r.remembers(3, 3)
 		r.commit(&engine.Batch{})
-		if len(s.toSweep) > 0 || !s.forgets[1] {
+		s.mu.Lock()
+		left := s.forgets[1]
+		s.mu.Unlock()
+		if len(s.toSweep) > 0 || !left {
 			t.Error("it is tried again at once, or not at all")
 		}
 		time.Sleep(2 * time.Hour)
