@@ -109,8 +109,8 @@ func (c *client) accept(ctx context.Context, d *desk) answer {
 	x.handle = int(c.handles.Add(1))
 	s, err := c.AcceptSession(ctx, in)
 	switch {
-	case errors.Is(err, engine.ErrSessionLockLost): // it was given one that was lost before it heard of it
-		err = errUntold
+	case isOver(err): // the receiver says that, not who accepts it
+		c.Errorf("whoever wanted a session was told %v", err)
 	case err == nil:
 		if x.verb == accepting && s.ID() != x.session {
 			c.Errorf("asked for session %q and was given %q", x.session, s.ID())

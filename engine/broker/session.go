@@ -80,6 +80,9 @@ func (s *Session) await(ctx context.Context, wait time.Duration) (*Session, erro
 	select {
 	case <-s.taken: // and over already, which it will say itself
 		return s, nil
+	default:
+	}
+	select {
 	case <-s.done:
 		return nil, s.err
 	default:
