@@ -125,6 +125,9 @@ func (c *client) receiveIn(ctx context.Context, d *desk, h *hold) answer {
 	x := c.deedIn(taking, d, h)
 	x.most = c.few()
 	all, err := h.Receive(ctx, x.most, 0)
+	if errors.Is(err, engine.ErrNotFound) { // there is no such receiver: it went in the same turn
+		err = broker.ErrSessionEnded
+	}
 	switch {
 	case err == nil && h.Err() == nil:
 		return c.took(d, x, all, x.session)
