@@ -433,6 +433,7 @@ func TestSessionSteps(t *testing.T) {
 		if err := w.BreakSession(ctx, "q", "s", "operator"); err != nil {
 			t.Fatal(err)
 		}
+		<-s.Done() // told after whoever broke it
 		if !errors.Is(s.Err(), engine.ErrSessionLockLost) {
 			t.Fatalf("it is %v", s.Err())
 		}
