@@ -18,7 +18,7 @@ type Row struct {
 
 func (ns *Namespace) row(h *holder, m *message) Row {
 	r := Row{
-		Message: m.Message, Content: m.packed(), Path: h.path, Expires: h.terms.ExpiresAt(m.Message),
+		Message: h.present(m), Content: m.packed(), Path: h.path, Expires: h.terms.ExpiresAt(m.Message),
 		KeepsDead: h.terms.KeepExpired, LockedBy: h.lockBy[m.Key],
 	}
 	if !h.dead {

@@ -208,8 +208,8 @@ func (ns *Namespace) checkMessage(h *holder, m *message) error {
 		return broken(h.path, "#%d is dead-lettered: %v", m.Seq, !h.dead)
 	case m.stays() && h != h.entity.dead:
 		return broken(h.path, "#%d stays in a place that it need not stay in", m.Seq)
-	case m.alarm() != h.terms.NextLook(m.Message) && (h.rejudge == 0 || m.Seq < h.rejudge):
-		return broken(h.path, "the alarm of #%d is at %d and should be at %d", m.Seq, m.alarm(), h.terms.NextLook(m.Message))
+	case m.alarm() != h.nextLook(m.Message) && (h.rejudge == 0 || m.Seq < h.rejudge):
+		return broken(h.path, "the alarm of #%d is at %d and should be at %d", m.Seq, m.alarm(), h.nextLook(m.Message))
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // INVARIANT: sessions are a function of the messages of their place, their locks
-// and their states; one that has none of these is not there. A message that is
-// locked is so until the end of its session's lock.
+// and their states; one that has none of these is not there. The last message
+// that is locked in a session has the end of its lock.
 func (ns *Namespace) checkSessions(h *holder) error {
 	if (h.sessions != nil) != (h.entity.sessionful() && !h.dead) {
 		return broken(h.path, "there are sessions: %v", h.sessions != nil)
@@ -72,10 +72,8 @@ func (s *session) fault(w *session) error {
 			}
 		}
 	}
-	for m := range lock.locked.from(0) {
-		if m.LockedUntil != lock.until {
-			return fmt.Errorf("#%d is locked until %d, the session until %d", m.Seq, m.LockedUntil, lock.until)
-		}
+	if m := lock.locked.last(); m != nil && m.LockedUntil != lock.until {
+		return fmt.Errorf("#%d is locked until %d, the session until %d", m.Seq, m.LockedUntil, lock.until)
 	}
 	switch {
 	case s.id != w.id || s.order.first() != w.order.first():
@@ -169,7 +167,7 @@ func (ns *Namespace) checkSessionLinks(h *holder) error {
 			return broken(h.path, "session %q has a link that does not have it", s.id)
 		case s.lock.fed && !slices.Contains(ss.fed, s):
 			return broken(h.path, "session %q is to be fed and not in line", s.id)
-		case l != nil && l.credit > 0 && s.order.ready() > 0 && (!s.lock.fed || !h.hungry):
+		case ns.serves(s) && (!s.lock.fed || !h.hungry):
 			return broken(h.path, "session %q has messages, its link credit, and nothing will bring them together", s.id)
 		}
 	}

@@ -37,8 +37,8 @@
 // function of its messages; bytes are summed at the root entity.
 //
 // INVARIANT: where sessions are required, they are a function of the messages,
-// of locks and of states; one that has none of these is not there. A message that
-// is locked is so until the end of its session's lock.
+// of locks and of states; one that has none of these is not there. The last message
+// that is locked in a session has the end of its lock.
 //
 // INVARIANT: available sessions stand in line, locked ones in a heap by their
 // ends, and all of them in the order of their ids.

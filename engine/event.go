@@ -56,6 +56,7 @@ const (
 	EventSessionState   // its state was set or cleared
 	EventTransferFailed // sent by way of Path to To, which does not take it; it is in Path's transfer dead-letter queue
 	EventRuleReplaced   // it has another filter or action
+	EventSessionRenewed // the lock of the session Session starts anew, and with it those of its messages (SES-5)
 )
 
 var eventNames = [...]string{
@@ -71,6 +72,7 @@ var eventNames = [...]string{
 	EventForwarded: "forwarded", EventDuplicate: "duplicate", EventUnmatched: "unmatched", EventSessionTaken: "session-taken",
 	EventSessionClosed: "session-closed", EventSessionLost: "session-lost", EventSessionState: "session-state",
 	EventTransferFailed: "transfer-failed", EventRuleReplaced: "rule-replaced",
+	EventSessionRenewed: "session-renewed",
 }
 
 // String is the name of k; a number for a kind that a later version made.

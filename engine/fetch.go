@@ -42,7 +42,8 @@ func (ns *Namespace) Fetch(now Instant, p Path, seqs []Seq, mode Mode, client st
 }
 
 // FetchSession is Fetch for the link that holds the session: it gets that
-// session's messages alone, until the session's deadline (DEF-14).
+// session's messages alone, until the session's deadline (DEF-14), and no more of
+// them than Limits.SessionLocks, else ErrQuota.
 func (ns *Namespace) FetchSession(now Instant, id LinkID, seqs []Seq, mode Mode) ([]Delivery, error) {
 	l, s, err := ns.holding(now, id)
 	if err != nil {
@@ -68,6 +69,9 @@ func (ns *Namespace) fetch(now Instant, h *holder, s *session, seqs []Seq, mode 
 	}
 	if missing {
 		return nil, refuse(ErrMessageNotFound, "%s", NotLockedText)
+	}
+	if s != nil && mode == PeekLock && int64(len(found)) > ns.room(s) {
+		return nil, refuseCode(ErrQuota, 40300, "%d messages of the session '%s' are locked, and no more than %d may be: settle some first.", s.locked(), s.id, ns.limits.SessionLocks)
 	}
 	out := make([]Delivery, 0, len(found))
 	for _, m := range found {

@@ -90,7 +90,7 @@ type holder struct {
 	order    order          // every message by number
 	apart    [classes]order // locked, deferred and scheduled ones again, for their lists
 	expiring alarms         // messages whose next alarm is their expiry: the horizon
-	pending  alarms         // locks and schedules
+	pending  alarms         // locks outside of sessions, and schedules
 	count    [classes]int64
 	bytes    int64
 
@@ -126,10 +126,32 @@ func (h *holder) alarmsFor(m Message) *alarms {
 
 func (h *holder) link(m *message) {
 	h.enter(m)
-	if next := h.terms.NextLook(m.Message); next != 0 {
+	if next := h.nextLook(m.Message); next != 0 {
 		m.setAlarm(next)
 		h.alarmsFor(m.Message).add(next, m.Seq)
 	}
+}
+
+// present is m as it is: in a session the end of its lock is the session's, and
+// what m itself has may be an earlier one (SES-5).
+func (h *holder) present(m *message) Message {
+	v := m.Message
+	if h.sessions == nil || !v.Locked() {
+		return v
+	}
+	if s := h.sessions.byID[m.sessionID()]; s != nil && s.lock != nil {
+		v.LockedUntil = s.lock.until
+	}
+	return v
+}
+
+// nextLook is when time alone will next change m. What is locked in a session
+// waits for the session's alarm.
+func (h *holder) nextLook(m Message) Instant {
+	if h.sessions != nil && m.Locked() {
+		return 0
+	}
+	return h.terms.NextLook(m)
 }
 
 // enter is link but for the alarm.
@@ -173,7 +195,7 @@ func (h *holder) clearAlarm(m *message) {
 
 // setAlarm puts m's alarm where the terms in force want it.
 func (h *holder) setAlarm(m *message) {
-	next := h.terms.NextLook(m.Message)
+	next := h.nextLook(m.Message)
 	if next == m.alarm() {
 		return
 	}
@@ -189,7 +211,7 @@ func (h *holder) setAlarm(m *message) {
 func (h *holder) change(m *message, next Message) {
 	was, will := classOf(m.Message), classOf(next)
 	h.resize(next.Extra.size() - m.Extra.size())
-	alarm := h.terms.NextLook(next)
+	alarm := h.nextLook(next)
 	if m.alarm() != alarm || h.alarmsFor(m.Message) != h.alarmsFor(next) {
 		h.clearAlarm(m)
 	}

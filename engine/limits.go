@@ -41,6 +41,7 @@ type Limits struct {
 	MinKilobytes, MaxKilobytes int64         // MaxMessageSizeInKilobytes; MaxKilobytes zero: it cannot be set
 	SessionStates              int64         // sessions with state of one entity
 	SessionStateSize           int64         // of one session's state
+	SessionLocks               int64         // messages of one session that are locked at once
 	DuplicateIDs               int64         // MessageIds remembered by one entity
 	ForwardHops                int64         // automatic forwards of one message
 	TransactionMessages        int64         // of one transaction
@@ -67,7 +68,7 @@ func DefaultLimits() Limits {
 		Entities: 10_000, SubscriptionsPerTopic: 2_000,
 		SQLFiltersPerTopic: 2_000, OtherFiltersPerTopic: 100_000, FilterLength: 1024, ActionExpressions: 32,
 		MaxDeliveries: math.MaxInt32, MinMegabytes: 1024, MaxMegabytes: 5120, MinKilobytes: 1024,
-		SessionStates: 1_000_000, SessionStateSize: 256 << 10, DuplicateIDs: 10_000_000,
+		SessionStates: 1_000_000, SessionStateSize: 256 << 10, SessionLocks: 5_000, DuplicateIDs: 10_000_000,
 		ForwardHops: 4, TransactionMessages: 100, TransactionTime: 2 * time.Minute,
 		Receives: 5_000, PeekCount: 250, BatchDelete: 500,
 		NameLength: 260, SubscriptionNameLength: 50, UserMetadata: 1024,
@@ -85,7 +86,7 @@ func (l *Limits) numbers() map[string]*int64 {
 		"entity-size": &l.EntitySize, "entities": &l.Entities, "subscriptions-per-topic": &l.SubscriptionsPerTopic,
 		"sql-filters-per-topic": &l.SQLFiltersPerTopic, "other-filters-per-topic": &l.OtherFiltersPerTopic,
 		"action-expressions": &l.ActionExpressions, "max-deliveries": &l.MaxDeliveries, "session-states": &l.SessionStates,
-		"session-state-size": &l.SessionStateSize, "duplicate-ids": &l.DuplicateIDs, "forward-hops": &l.ForwardHops,
+		"session-state-size": &l.SessionStateSize, "session-locks": &l.SessionLocks, "duplicate-ids": &l.DuplicateIDs, "forward-hops": &l.ForwardHops,
 		"transaction-messages": &l.TransactionMessages, "filter-length": &l.FilterLength, "receives": &l.Receives,
 		"peek-count": &l.PeekCount, "batch-delete": &l.BatchDelete, "name-length": &l.NameLength,
 		"subscription-name-length": &l.SubscriptionNameLength, "user-metadata": &l.UserMetadata,

@@ -60,6 +60,7 @@ func boundaries() map[string]boundary {
 		"duplicate-ids":            {"3", nil, remembering(3), remembering(4), engine.ErrBusy, 50004},
 		"session-states":           {"2", nil, stating("a", "b"), stating("a", "b", "c"), quota, 40300},
 		"session-state-size":       {"10", nil, stating(xs(10)), stating(xs(11)), engine.ErrTooLarge, 40300},
+		"session-locks":            {"2", nil, fetchingLocked(2), fetchingLocked(3), quota, 40300},
 		"transaction-messages":     {"3", nil, transacting(3, 0), transacting(4, 0), quota, 40300},
 		"transaction-time":         {"10s", nil, transacting(1, 10*second-1*ms), transacting(1, 10*second), engine.ErrTransaction, 0},
 		"forward-hops":             {"2", nil, forwarding("a1", "a2", "a3"), forwarding("b1", "b2", "b3", "b4"), engine.ErrMessageNotFound, 0},
@@ -161,6 +162,25 @@ func stating(texts ...string) func(*clocked) error {
 			c.must(err)
 			err = c.setState(c.hold("stateful", xs(i+1)), text)
 		}
+		return err
+	}
+}
+
+// fetchingLocked has a receiver of a session lock so many deferred messages.
+func fetchingLocked(n int) func(*clocked) error {
+	return func(c *clocked) error {
+		c.queue("chats", sessionful)
+		c.say("chats", "s", make([]string, n)...)
+		l := c.hold("chats", "s")
+		for range n {
+			c.must(c.settle(c.take(l), engine.Defer))
+			c.step()
+		}
+		seqs := make([]engine.Seq, n)
+		for i := range seqs {
+			seqs[i] = engine.Seq(i + 1)
+		}
+		_, err := c.ns.FetchSession(c.now, l, seqs, engine.PeekLock)
 		return err
 	}
 }

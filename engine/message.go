@@ -72,7 +72,7 @@ type Message struct {
 	EnqueuedAt    Instant // while scheduled: when it was submitted (SCH-6)
 	ExpiresAt     Instant // by its own TTL; zero: only the entity's default counts (TTL-13, TTL-14)
 	ScheduledFor  Instant // zero unless scheduled
-	LockedUntil   Instant // zero: not locked
+	LockedUntil   Instant // zero: not locked; in a session only the last locked one need have the session's
 	Nonce         uint64  // of the lock
 	Extra         *Extra  // nil for most; never changed in place
 	DeliveryCount uint32  // deliveries that failed

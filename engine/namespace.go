@@ -164,11 +164,15 @@ func (ns *Namespace) insert(v Message, c *content) *message {
 // put gives m new values, in another holder too.
 func (ns *Namespace) put(m *message, next Message) {
 	ns.changes.note(undo{kind: undoPut, m: m, before: m.Message, by: ns.holders[m.Holder].lockBy[m.Key]})
+	h, held := ns.holders[m.Holder], m.Locked()
 	ns.replace(m, next)
+	if held {
+		ns.carry(h, m)
+	}
 }
 
 func (ns *Namespace) replace(m *message, next Message) {
-	h := ns.holders[m.Holder]
+	h, held := ns.holders[m.Holder], m.Locked()
 	if next.Holder == m.Holder && next.Seq == m.Seq {
 		h.change(m, next)
 	} else {
@@ -179,6 +183,9 @@ func (ns *Namespace) replace(m *message, next Message) {
 	}
 	ns.reschedule(h)
 	ns.wake(ns.holders[m.Holder], m)
+	if held {
+		ns.makeRoom(h, m)
+	}
 	ns.changes.mark(m)
 }
 
@@ -186,6 +193,9 @@ func (ns *Namespace) replace(m *message, next Message) {
 func (ns *Namespace) drop(m *message) {
 	ns.changes.note(undo{kind: undoDrop, m: m, before: m.Message, by: ns.holders[m.Holder].lockBy[m.Key]})
 	ns.unlink(m)
+	if m.Locked() {
+		ns.carry(ns.holders[m.Holder], m)
+	}
 }
 
 func (ns *Namespace) link(m *message) {
@@ -206,6 +216,9 @@ func (ns *Namespace) unlink(m *message) {
 		ns.changes.discard(m.content)
 	}
 	ns.reschedule(h)
+	if m.Locked() {
+		ns.makeRoom(h, m)
+	}
 	ns.changes.unmark(m)
 }
 
@@ -227,7 +240,7 @@ func (ns *Namespace) meter(h *holder, next Meter) {
 func (ns *Namespace) event(kind EventKind, now Instant, m *message, h *holder, actor, reason string) *Event {
 	ns.events = append(ns.events, Event{
 		Kind: kind, At: now, Holder: h.id, Path: h.path, Actor: actor, Reason: reason,
-		Message: m.Message, Content: m.packed(),
+		Message: h.present(m), Content: m.packed(),
 	})
 	return &ns.events[len(ns.events)-1]
 }

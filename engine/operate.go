@@ -242,14 +242,10 @@ func (ns *Namespace) RenewFor(now Instant, k Key, actor string) (Instant, error)
 		ns.audit(ns.renew(now, h, m, actor))
 		return m.LockedUntil, nil
 	}
-	first := len(ns.events) // the session is renewed, with all that is locked in it (SES-5)
-	ns.renewSession(now, h, h.sessions.byID[m.sessionID()], actor)
-	for i := range ns.events[first:] {
-		if e := &ns.events[first+i]; e.Message.Key == k {
-			ns.audit(e)
-		}
-	}
-	return m.LockedUntil, nil
+	s := h.sessions.byID[m.sessionID()] // and with it all that is locked in it (SES-5)
+	ns.renewSession(now, h, s, actor)
+	ns.audit(ns.event(EventRenewed, now, m, h, actor, ""))
+	return s.lock.until, nil
 }
 
 func (ns *Namespace) held(now Instant, k Key) (*message, *holder, error) {
@@ -257,7 +253,7 @@ func (ns *Namespace) held(now Instant, k Key) (*message, *holder, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if m.LockedUntil == 0 || m.LockedUntil.Passed(now) {
+	if !m.Locked() || h.present(m).LockedUntil.Passed(now) {
 		return nil, nil, refuse(ErrNotAllowed, "Message #%d in '%s' is not locked.", m.Seq, h.path)
 	}
 	return m, h, nil
@@ -352,7 +348,7 @@ func (ns *Namespace) PurgeSlice(now Instant, pg *Purge, limit int, actor string)
 		pg.From = m.Seq + 1
 		switch {
 		case m.Extra != nil && h.dead && m.Extra.DeadAt > pg.Before:
-		case m.Locked() && !m.LockedUntil.Passed(now):
+		case m.Locked() && !h.present(m).LockedUntil.Passed(now):
 			pg.Skipped++
 		case m.Locked() || pg.wants(m):
 			victims = append(victims, m)

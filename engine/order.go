@@ -2,6 +2,7 @@ package engine
 
 import (
 	"iter"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -205,6 +206,16 @@ func (o *order) first() *message {
 		p = p.pages[p.place(uint(bits.TrailingZeros64(p.ready)))]
 	}
 	return p.msgs[p.place(uint(bits.TrailingZeros64(p.ready)))]
+}
+
+// last is the message with the highest number, ready or not; nil if there is
+// none.
+func (o *order) last() *message {
+	p, at := o.floor(math.MaxInt64)
+	if p == nil {
+		return nil
+	}
+	return p.msgs[p.place(digit(at, 0))]
 }
 
 // from goes through the messages from number seq upwards, ready or not. The

@@ -171,7 +171,7 @@ func (ns *Namespace) Drain(now Instant, id LinkID) (drained bool) {
 		return true
 	}
 	h := l.holder
-	if due, ok := h.pending.first(); h.hungry && (ok && due.at.Passed(now) || h.canServe(l)) {
+	if h.hungry && (h.pendingDue(now) || ns.canServe(l)) {
 		return false
 	}
 	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
@@ -180,12 +180,12 @@ func (ns *Namespace) Drain(now Instant, id LinkID) (drained bool) {
 	return true
 }
 
-// canServe tells whether something is ready that l could have.
-func (h *holder) canServe(l *link) bool {
-	if h.sessions == nil {
-		return h.order.ready() > 0
+// canServe tells whether something is ready that l, which has credit, could have.
+func (ns *Namespace) canServe(l *link) bool {
+	if l.holder.sessions == nil {
+		return l.holder.order.ready() > 0
 	}
-	return l.session != nil && l.session.order.ready() > 0
+	return l.session != nil && ns.serves(l.session)
 }
 
 // setCredit is the one place where a link's credit changes.
@@ -371,18 +371,24 @@ func (ns *Namespace) catchUp(now Instant, h *holder) (all bool) {
 // settlePending acts on locks that have run out and schedules that have come,
 // and tells whether none is left.
 func (ns *Namespace) settlePending(now Instant, h *holder) (all bool) {
-	for work := 0; ; work += h.worth() {
-		a, ok := h.pending.first()
-		due := ok && a.at.Passed(now)
+	for work := 0; h.pendingDue(now); {
 		if work >= maxDueInStep {
-			return !due && (h.sessions == nil || !h.sessions.taken.end().Passed(now))
+			return false
 		}
-		if due {
+		if a, ok := h.pending.first(); ok && a.at.Passed(now) {
 			ns.settleDue(now, h, h.order.at(a.seq))
-		} else if !ns.loseDue(now, h) {
-			return true
+			work += h.worth()
+		} else {
+			work += ns.loseDue(now, h, maxDueInStep-work)
 		}
 	}
+	return true
+}
+
+// pendingDue tells whether there is something for settlePending.
+func (h *holder) pendingDue(now Instant) bool {
+	a, ok := h.pending.first()
+	return ok && a.at.Passed(now) || h.sessions != nil && h.sessions.taken.end().Passed(now)
 }
 
 // maxDueInStep bounds what one receive does for messages it does not get.

@@ -80,10 +80,10 @@ func (ns *Namespace) restoreMessage(r Message) error {
 	c.refs++
 	ns.messages[r.Key] = m
 	if h.sessions != nil && m.Locked() {
-		h.sessions.retake(m.sessionID(), m.LockedUntil)
+		h.sessions.retake(m)
 	}
 	h.enter(m)
-	if next := h.terms.NextLook(r); next != 0 {
+	if next := h.nextLook(r); next != 0 {
 		m.setAlarm(next)
 		set := h.alarmsFor(r)
 		l.alarms[set] = append(l.alarms[set], alarm{next, m.Seq})

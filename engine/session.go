@@ -160,7 +160,7 @@ func (ns *Namespace) loseSession(now Instant, h *holder, s *session, actor strin
 		ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, sessionLockLost()})
 	}
 	for m := range s.lock.locked.from(1) {
-		if !m.LockedUntil.Passed(now) {
+		if !s.lock.until.Passed(now) {
 			ns.unlock(now, h, m, EventLockLost, actor)
 		}
 		ns.settleDue(now, h, m)
@@ -173,13 +173,22 @@ func (ns *Namespace) loseSession(now Instant, h *holder, s *session, actor strin
 	return ns.sessionEvent(EventSessionLost, now, h, s.id, client, "")
 }
 
-// loseDue ends the session lock of h that has run out first, if one has.
-func (ns *Namespace) loseDue(now Instant, h *holder) bool {
+// loseDue ends the session lock of h that has run out first, if one has, or
+// unlocks the first limit of its messages; it returns how many changes these are.
+func (ns *Namespace) loseDue(now Instant, h *holder, limit int) (done int) {
 	if h.sessions == nil || !h.sessions.taken.end().Passed(now) {
-		return false
+		return 0
 	}
-	ns.loseSession(now, h, h.sessions.taken[0], "")
-	return true
+	s := h.sessions.taken[0]
+	for m := range s.lock.locked.from(1) {
+		if done == limit {
+			return done
+		}
+		ns.settleDue(now, h, m)
+		done++
+	}
+	ns.loseSession(now, h, s, "")
+	return done + 1
 }
 
 // holding is the session that a link holds (SES-11).
@@ -214,18 +223,36 @@ func (ns *Namespace) RenewSession(now Instant, id LinkID) (Instant, error) {
 		return 0, err
 	}
 	ns.renewSession(now, l.holder, s, l.Client)
+	ns.sessionEvent(EventSessionRenewed, now, l.holder, s.id, l.Client, "")
 	return s.lock.until, nil
 }
 
+// renewSession costs the same however many messages are locked.
 func (ns *Namespace) renewSession(now Instant, h *holder, s *session, client string) {
 	ns.lockSession(h, s.id, now.Add(h.entity.Config.LockFor()), s.lock.client)
-	for m := range s.lock.locked.from(1) {
-		next := m.Message
-		next.LockedUntil = s.lock.until
-		ns.put(m, next)
-		ns.event(EventRenewed, now, m, h, client, "")
+	if last := s.lock.locked.last(); last != nil {
+		ns.carry(h, last)
 	}
 	ns.touch(now, h.entity, "renew", client)
+}
+
+// carry has the last message that is locked in a session have the session's
+// deadline, after that or what is locked has changed; m is of that session. It
+// is what the store knows of the deadline: the other messages keep the one that
+// they were locked with, until they are the last.
+func (ns *Namespace) carry(h *holder, m *message) {
+	if h.sessions == nil {
+		return
+	}
+	s := h.sessions.byID[m.sessionID()]
+	if s == nil || s.lock == nil {
+		return
+	}
+	if last := s.lock.locked.last(); last != nil && last.LockedUntil != s.lock.until {
+		next := last.Message
+		next.LockedUntil = s.lock.until
+		ns.put(last, next)
+	}
 }
 
 // sessionEvent notes what happened to a session.

@@ -65,12 +65,36 @@ func (ns *Namespace) offer(h *holder, s *session) {
 		if len(h.sessions.accepting) > 0 {
 			ns.feed(h)
 		}
-	case s.lock != nil && s.lock.link != nil && s.lock.link.credit > 0 && s.order.ready() > 0:
+	case ns.serves(s):
 		if !s.lock.fed {
 			s.lock.fed = true
 			h.sessions.fed = append(h.sessions.fed, s)
 		}
 		ns.feed(h)
+	}
+}
+
+// serves tells whether the receiver that holds s could be given a message of it:
+// whoever has as many locked as it may have (Limits.SessionLocks) settles some
+// first. So what ends a session's lock has no more than these to unlock.
+func (ns *Namespace) serves(s *session) bool {
+	if s.lock == nil || s.lock.link == nil || s.order.ready() == 0 {
+		return false
+	}
+	l := s.lock.link
+	return l.credit > 0 && (l.Mode == ReceiveAndDelete || ns.room(s) > 0)
+}
+
+// room is how many more messages of a session may be locked.
+func (ns *Namespace) room(s *session) int64 { return ns.limits.SessionLocks - int64(s.locked()) }
+
+// makeRoom follows that m may be locked in its session no longer.
+func (ns *Namespace) makeRoom(h *holder, m *message) {
+	if h.sessions == nil {
+		return
+	}
+	if s := h.sessions.byID[m.sessionID()]; s != nil {
+		ns.offer(h, s)
 	}
 }
 
@@ -124,14 +148,13 @@ func (ns *Namespace) feedSessions(now Instant, h *holder, most int) (all bool) {
 			continue // it went meanwhile
 		}
 		s.lock.fed = false
-		l, m := s.lock.link, s.order.first()
-		if l == nil || l.credit == 0 || m == nil {
+		if !ns.serves(s) {
 			continue
 		}
-		if ns.settleDue(now, h, m) {
-			ns.handOut(now, h, l, m)
+		if m := s.order.first(); ns.settleDue(now, h, m) {
+			ns.handOut(now, h, s.lock.link, m)
 		}
-		if l.credit > 0 && s.order.ready() > 0 {
+		if ns.serves(s) {
 			s.lock.fed = true
 			ss.fed = append(ss.fed, s)
 		}

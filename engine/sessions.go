@@ -26,7 +26,7 @@ type sessionLock struct {
 	until  Instant
 	client string // for people: whose it is; empty: not known any more
 	link   *link  // nil: it left without giving the session back, or in a former process
-	locked order  // the session's locked messages; each until the session's deadline
+	locked order  // the session's locked messages; the last of them has the session's deadline
 	place  int    // in sessions.taken
 	fed    bool   // it is in sessions.fed
 }
@@ -227,14 +227,14 @@ func (t *takenSessions) Pop() any {
 	return s
 }
 
-// retake has a session be held by nobody known until the latest of its messages'
-// locks: all that is left of its lock after a load (DEC-12).
-func (ss *sessions) retake(id string, until Instant) {
-	s := ss.get(id)
-	if s.lock != nil {
-		until = max(until, s.lock.until)
+// retake has the session of a locked message that is about to come in be held by
+// nobody known: all that is left of its lock after a load (DEC-12). Its deadline
+// is that of the last message locked in it (see carry).
+func (ss *sessions) retake(m *message) {
+	s := ss.get(m.sessionID())
+	if s.lock == nil || s.lock.locked.last().Seq < m.Seq {
+		ss.setLock(s, m.LockedUntil, "")
 	}
-	ss.setLock(s, until, "")
 }
 
 // line has the available sessions be in the order of their first ready messages,

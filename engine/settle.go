@@ -133,7 +133,7 @@ func checkReason(reason, description string, l Limits) error {
 // locked finds the message that a live token stands for.
 func (ns *Namespace) locked(now Instant, t LockToken, at Path) (*message, *holder, error) {
 	m, h, err := ns.byKey(t.Key())
-	if err != nil || m.Nonce != t.nonce() || m.LockedUntil == 0 || m.LockedUntil.Passed(now) || at != "" && at.Fold() != h.path.Fold() {
+	if err != nil || m.Nonce != t.nonce() || !m.Locked() || h.present(m).LockedUntil.Passed(now) || at != "" && at.Fold() != h.path.Fold() {
 		return nil, nil, ns.lost(h, at)
 	}
 	return m, h, nil

@@ -71,8 +71,8 @@ func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
 			done += h.worth()
 		}
 	}
-	for done < limit && ns.loseDue(now, h) { // after its messages' locks, which end with it
-		done++
+	for more := 1; more > 0 && done < limit; done += more {
+		more = ns.loseDue(now, h, limit-done)
 	}
 	if !h.dead && h.entity.lapseAt().Passed(now) {
 		ns.lapse(now, h.entity)
@@ -111,7 +111,7 @@ func (h *holder) setAlarms(limit int) (done int) {
 // h afterwards.
 func (ns *Namespace) settleDue(now Instant, h *holder, m *message) (stays bool) {
 	for {
-		switch v := Judge(h.terms, m.Message, now); v {
+		switch v := Judge(h.terms, h.present(m), now); v {
 		case Keep:
 			h.setAlarm(m)
 			return true
@@ -119,7 +119,7 @@ func (ns *Namespace) settleDue(now Instant, h *holder, m *message) (stays bool) 
 			ns.activate(now, h, m)
 			return false
 		case Unlock:
-			end := m.LockedUntil
+			end := h.present(m).LockedUntil
 			ns.unlock(now, h, m, EventLockLost, "")
 			// It wore out at that moment, even if by now it has expired as well (DC-4).
 			if Judge(h.terms, m.Message, end) == DeadLetterExhausted {

@@ -28,9 +28,12 @@ func (g *gap) add(o gap) {
 }
 
 // wanted tells whether the history is handed an event. What operators did it
-// has got already, with the batch. That a lock was renewed changes neither where
-// a message is nor what becomes of it, and a slow handler does it for hours.
-func wanted(e *engine.Event) bool { return !e.Audit && e.Kind != engine.EventRenewed }
+// has got already, with the batch. That a lock was renewed, a session's too,
+// changes neither where a message is nor what becomes of it, and a slow handler
+// does it for hours.
+func wanted(e *engine.Event) bool {
+	return !e.Audit && e.Kind != engine.EventRenewed && e.Kind != engine.EventSessionRenewed
+}
 
 // evicted notes that the log does not have e any more.
 func (t *tail) evicted(e *engine.Event) {

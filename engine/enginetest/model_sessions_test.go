@@ -11,6 +11,7 @@ import (
 type sessionModel struct {
 	now        int64
 	lock       int64
+	most       int // messages of a session that are locked at once
 	deliveries int
 	keep       bool // expired messages become dead letters
 	next       int64
@@ -72,6 +73,17 @@ func (w *sessionModel) of(session string) (all []*said) {
 }
 
 func (m *said) ready() bool { return m.due == 0 && !m.locked && !m.set }
+
+// room is how many more messages of a session may be locked.
+func (w *sessionModel) room(session string) int {
+	n := w.most
+	for _, m := range w.of(session) {
+		if m.locked {
+			n--
+		}
+	}
+	return n
+}
 
 // first is what the holder of a session gets next.
 func (w *sessionModel) first(session string) *said {
@@ -269,8 +281,11 @@ func (w *sessionModel) fetch(session string, seqs []int64) (got []*said, refusal
 		}
 		got = append(got, found)
 	}
-	if missing {
+	switch {
+	case missing:
 		return nil, "no message"
+	case len(got) > w.room(session):
+		return nil, "quota"
 	}
 	for _, m := range got {
 		m.locked = true

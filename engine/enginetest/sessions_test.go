@@ -53,15 +53,17 @@ type sessionWalk struct {
 
 func newSessionWalk(seed uint64, sweeping bool) *sessionWalk {
 	x := &sessionWalk{sweeping: sweeping, r: rand.New(rand.NewPCG(seed, 7)), store: newRemembered(), named: map[uint64]string{}}
+	x.w = &sessionModel{now: begin, lock: 5000, most: 2 + 48*x.r.IntN(2), deliveries: 1 + x.r.IntN(4), keep: x.chance(50), held: map[string]*holding{}, states: map[string]string{}, told: map[uint64]bool{}}
 	x.ns = engine.New(x.options())
-	x.w = &sessionModel{now: begin, lock: 5000, deliveries: 1 + x.r.IntN(4), keep: x.chance(50), held: map[string]*holding{}, states: map[string]string{}, told: map[uint64]bool{}}
 	return x
 }
 
 func (x *sessionWalk) options() engine.Options {
 	x.epoch++
 	x.keys = engine.NewKeys(x.epoch)
-	return engine.Options{Limits: engine.DefaultLimits(), Keys: x.keys, Nonce: func() uint64 { x.nonce++; return x.nonce }}
+	limits := engine.DefaultLimits()
+	limits.SessionLocks = int64(x.w.most)
+	return engine.Options{Limits: limits, Keys: x.keys, Nonce: func() uint64 { x.nonce++; return x.nonce }}
 }
 
 func (x *sessionWalk) now() engine.Instant { return engine.Instant(x.w.now) }
@@ -86,8 +88,7 @@ func (x *sessionWalk) walk() (fault string) {
 			fault = fmt.Sprintf("panic: %v\n%s", p, stack())
 		}
 	}()
-	_, err := x.ns.Create(x.now(), engine.Queue, "q", engine.Config{RequiresSession: true, LockDuration: 5 * time.Second, MaxDeliveryCount: int32(x.w.deliveries), DeadLetteringOnMessageExpiration: x.w.keep}, "")
-	if err != nil {
+	if _, err := x.ns.Create(x.now(), engine.Queue, "q", x.config(), ""); err != nil {
 		x.failf("create: %v", err)
 	}
 	x.turn()
@@ -95,6 +96,7 @@ func (x *sessionWalk) walk() (fault string) {
 		(*sessionWalk).send, (*sessionWalk).send, (*sessionWalk).send, (*sessionWalk).attach, (*sessionWalk).attach, (*sessionWalk).credit, (*sessionWalk).credit,
 		(*sessionWalk).settle, (*sessionWalk).settle, (*sessionWalk).settle, (*sessionWalk).renew, (*sessionWalk).state, (*sessionWalk).setState,
 		(*sessionWalk).detach, (*sessionWalk).detach, (*sessionWalk).breakLock, (*sessionWalk).fetch, (*sessionWalk).fetch, (*sessionWalk).advance, (*sessionWalk).advance,
+		(*sessionWalk).update,
 	}
 	for range 600 {
 		steps[x.r.IntN(len(steps))](x)
@@ -103,6 +105,10 @@ func (x *sessionWalk) walk() (fault string) {
 		}
 	}
 	return ""
+}
+
+func (x *sessionWalk) config() engine.Config {
+	return engine.Config{RequiresSession: true, LockDuration: span(x.w.lock), MaxDeliveryCount: int32(x.w.deliveries), DeadLetteringOnMessageExpiration: x.w.keep}
 }
 
 // --- steps ---
@@ -119,6 +125,8 @@ func (x *sessionWalk) expect(err error, want string) bool {
 		have = "session locked"
 	case errors.Is(err, engine.ErrMessageNotFound):
 		have = "no message"
+	case errors.Is(err, engine.ErrQuota):
+		have = "quota"
 	case errors.Is(err, engine.ErrTimeout):
 		have = "timeout"
 	default:
@@ -238,6 +246,15 @@ func (x *sessionWalk) renew() {
 		if int64(until) != x.w.held[session].until {
 			x.failf("renewed until %d", until)
 		}
+	}
+}
+
+// update sets for how long the next locks are.
+func (x *sessionWalk) update() {
+	x.w.lock = 5000 + 5000*x.r.Int64N(2)
+	x.logf("locks of %d ms", x.w.lock)
+	if _, err := x.ns.Update(x.now(), "q", x.config(), ""); err != nil {
+		x.failf("update: %v", err)
 	}
 }
 
@@ -415,7 +432,7 @@ func (x *sessionWalk) effects(fx engine.Effects) {
 			x.failf("link %d gets %q", d.Link, d.Content.MessageID())
 		}
 		m := x.w.first(l.session)
-		if m == nil {
+		if m == nil || x.w.room(l.session) == 0 {
 			x.failf("link %d gets %q, the model has nothing for it", d.Link, d.Content.MessageID())
 		}
 		x.logf("link %d gets %s", l.id, m.tag)
@@ -442,7 +459,7 @@ func (x *sessionWalk) effects(fx engine.Effects) {
 			x.failf("link %d waits, and a session is available", l.id)
 		case l.session == "" && l.noWait:
 			x.failf("link %d waits", l.id)
-		case l.session != "" && l.credit > 0 && x.w.first(l.session) != nil:
+		case l.session != "" && l.credit > 0 && x.w.first(l.session) != nil && x.w.room(l.session) > 0:
 			x.failf("link %d waits, and %+v is ready", l.id, *x.w.first(l.session))
 		}
 	}

@@ -61,7 +61,7 @@ func (g Group) kinds() []engine.EventKind {
 		return []engine.EventKind{engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded}
 	case Locks:
 		return []engine.EventKind{engine.EventLocked, engine.EventRenewed, engine.EventLockLost, engine.EventAbandoned, engine.EventReleased,
-			engine.EventSessionTaken, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState}
+			engine.EventSessionTaken, engine.EventSessionRenewed, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState}
 	case Aside:
 		return []engine.EventKind{engine.EventDeferred, engine.EventReturned, engine.EventExtended}
 	case DeadLetters:

@@ -123,7 +123,7 @@ func useHere(kind engine.EntityKind, ev engine.Event) string {
 		return "delete subscription"
 	case engine.EventLocked, engine.EventReceived:
 		return "receive"
-	case engine.EventRenewed:
+	case engine.EventRenewed, engine.EventSessionRenewed:
 		return "renew"
 	case engine.EventCompleted:
 		return "complete"

@@ -9,7 +9,7 @@ import (
 
 // TestEveryEventHasALook keeps lines of the ticker from being empty.
 func TestEveryEventHasALook(t *testing.T) {
-	for k := engine.EventSent; k <= engine.EventRuleReplaced; k++ {
+	for k := engine.EventSent; k <= engine.EventSessionRenewed; k++ {
 		l := eventLooks[k]
 		if l.icon == "" || l.tone == "" || l.says == "" {
 			t.Errorf("%v: %+v", k, l)

@@ -230,7 +230,7 @@ func (r *Recent) turn(path engine.Path, at engine.Instant, by int64) {
 // second.
 func (r *Recent) say(t trace) {
 	switch t.kind {
-	case engine.EventRenewed, engine.EventLocked, engine.EventReleased: // too much for too little
+	case engine.EventRenewed, engine.EventSessionRenewed, engine.EventLocked, engine.EventReleased: // too much for too little
 		return
 	}
 	for i := len(r.lines) - 1; i >= max(0, len(r.lines)-tickerLines) && r.lines[i].at/1000 == t.at/1000; i-- {

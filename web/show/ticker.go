@@ -56,6 +56,7 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventSessionTaken:   {"locked", component.Lock, "event.session.taken"},
 	engine.EventSessionClosed:  {"locked", component.Plenty, "event.session.closed"},
 	engine.EventSessionLost:    {"locked", component.Low, "event.session.lost"},
+	engine.EventSessionRenewed: {"locked", component.Lock, "event.session.renewed"},
 	engine.EventSessionState:   {"settings", component.Plenty, "event.session.state"},
 	engine.EventTransferFailed: {"dead", component.Dead, "event.transfer.failed"},
 	engine.EventStarted:        {"check", component.Plenty, "event.started"},
@@ -70,7 +71,7 @@ var eventLooks = map[engine.EventKind]eventLook{
 // and when nobody holds it any more.
 func ofSession(k engine.EventKind) bool {
 	switch k {
-	case engine.EventSessionTaken, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState:
+	case engine.EventSessionTaken, engine.EventSessionRenewed, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState:
 		return true
 	default:
 		return false
