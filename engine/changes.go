@@ -36,6 +36,7 @@ const (
 	undoCredit
 	undoPin
 	undoSeen
+	undoTransaction
 	undoOther
 )
 
@@ -52,7 +53,7 @@ type undo struct {
 	pin    *content
 	by     string // who held m's lock
 	seen   sighting
-	other  func() // for what is rare: entities and rules
+	other  func() // for what is rare: transactions; sessions, entities and rules, with h where it concerns that entity alone
 }
 
 func newChanges() changes {

@@ -68,8 +68,8 @@
 // generations that are in order, none of them empty; what of it the store has
 // not heard of waits for it.
 //
-// INVARIANT: a transaction with an operation is ended in time, and the bytes that
-// transactions keep are counted.
+// INVARIANT: every transaction is to be ended, at a time that is set and the
+// soonest first; what transactions send, settle and keep is counted.
 //
 // INVARIANT: a link is at the place it names; links are counted at the root
 // entity, those with credit at their entity and its topic.

@@ -262,7 +262,7 @@ func (ns *Namespace) lapse(now Instant, e *entity) {
 	if len(kept) == len(s.generations) {
 		return
 	}
-	ns.changes.note(undo{kind: undoOther, other: func() {
+	ns.changes.note(undo{kind: undoOther, h: e.main, other: func() {
 		s.generations, s.dropped = kept, dropped
 		ns.reschedule(e.main)
 	}})
@@ -283,7 +283,7 @@ func (ns *Namespace) lengthen(now Instant, e *entity, c Config) {
 		return
 	}
 	before := s.floor
-	ns.changes.note(undo{kind: undoOther, other: func() {
+	ns.changes.note(undo{kind: undoOther, h: e.main, other: func() {
 		s.floor, s.fresh = before, s.fresh[:len(s.fresh)-1]
 	}})
 	s.floor = floor

@@ -25,6 +25,10 @@ var (
 	ErrSessionLocked   = errors.New("the session cannot be locked")
 	ErrTimeout         = errors.New("the operation did not complete in time")
 	ErrTransaction     = errors.New("the transaction is over")
+	// ErrRolledBack says that a transaction came to nothing because one of its
+	// operations failed; it is that one's error too, whatever that is by itself,
+	// and an ErrTransaction: the transaction is over.
+	ErrRolledBack = fmt.Errorf("%w: it was rolled back", ErrTransaction)
 	// ErrDuplicate says that an operator's message would be dropped where it goes,
 	// as a duplicate. It is an ErrNotAllowed too.
 	ErrDuplicate = fmt.Errorf("%w: it is a duplicate", ErrNotAllowed)

@@ -44,7 +44,7 @@ type Limits struct {
 	SessionLocks               int64         // messages of one session that are locked at once
 	DuplicateIDs               int64         // MessageIds remembered by one entity
 	ForwardHops                int64         // automatic forwards of one message
-	TransactionMessages        int64         // of one transaction
+	TransactionMessages        int64         // of one transaction: so many sent, and so many settled
 	TransactionTime            time.Duration // from its first operation to its end
 	MinLock, MaxLock           time.Duration // LockDuration
 	MinTTL, MaxTTL             time.Duration // DefaultMessageTimeToLive; MaxTTL zero: no maximum

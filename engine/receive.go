@@ -102,7 +102,7 @@ func (ns *Namespace) Attach(now Instant, l Link) error {
 	}
 	in := &link{Link: l, holder: h}
 	ns.join(in)
-	ns.changes.note(undo{kind: undoOther, other: func() { ns.leave(in) }})
+	ns.changes.note(undo{kind: undoOther, h: h, other: func() { ns.leave(in) }})
 	ns.accessed(now, h.entity, "receive", l.Client)
 	if l.Session.Want == NamedSession {
 		if s := h.sessions.byID[l.Session.ID]; s != nil && s.lock != nil { // it has run out
@@ -231,7 +231,7 @@ func (ns *Namespace) leave(l *link) {
 // part is leave for a link that may have to come back.
 func (ns *Namespace) part(l *link) {
 	ns.leave(l)
-	ns.changes.note(undo{kind: undoOther, other: func() { ns.join(l) }})
+	ns.changes.note(undo{kind: undoOther, h: l.holder, other: func() { ns.join(l) }})
 }
 
 // quit is part for a link that ends while its entity stays.

@@ -23,18 +23,20 @@ func (ns *Namespace) mark() savepoint {
 
 // undoTo takes back what steps did since to: records and their indexes, events,
 // deliveries, links that ended, and what was to be durable. That an entity was
-// used is not taken back.
+// used is not taken back. It costs what was done since; but if entities or
+// rules came, went or changed, all entities are looked at.
 func (ns *Namespace) undoTo(to savepoint) {
 	c := &ns.changes
-	all := to == c.sealed
+	all := false
 	used := map[*entity]struct{}{}
 	for _, u := range slices.Backward(c.log[to.log:]) {
 		ns.undo(u)
 		switch {
-		case u.kind == undoOther:
-			all = true
+		case u.kind == undoTransaction: // entities know nothing of it
 		case u.h != nil:
 			used[u.h.entity] = struct{}{}
+		case u.kind == undoOther:
+			all = true
 		case u.link != nil:
 			used[u.link.holder.entity] = struct{}{}
 		case u.m != nil:
@@ -92,7 +94,7 @@ func (ns *Namespace) undo(u undo) {
 		u.pin.pins--
 	case undoSeen:
 		ns.forgetID(u.h.entity, u.seen)
-	case undoOther:
+	case undoTransaction, undoOther:
 		u.other()
 	}
 }

@@ -109,6 +109,11 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 		ns.Discard(batch)
 		return nil, err
 	}
+	return ns.acceptAll(now, e, batch, actor), nil
+}
+
+// acceptAll takes in what admitSend admitted.
+func (ns *Namespace) acceptAll(now Instant, e *entity, batch []Submission, actor string) []Seq {
 	seqs := make([]Seq, 0, len(batch))
 	for _, s := range batch {
 		if s.duplicate {
@@ -120,7 +125,7 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 		ns.changes.hard = true
 	}
 	ns.accessed(now, e, "send", actor)
-	return seqs, nil
+	return seqs
 }
 
 // keep has what the sender wrote go to the store.
@@ -194,15 +199,22 @@ func (ns *Namespace) admitBatch(e *entity, batch []Submission) error {
 	if len(batch) == 0 {
 		return refuse(ErrArgument, "There is no message in the batch.")
 	}
-	limit := ns.largest(e)
-	total := int64(0)
-	for i, s := range batch {
+	for _, s := range batch {
 		if e.sessionful() && s.SessionID == "" { // MSG-9
 			return refuseCode(ErrNotAllowed, 40301, "%s", NoSessionIDText)
 		}
 		if s.Staged && !ns.keys.gave(s.Key) { // an open lets go of what was staged before it
 			return refuse(ErrBusy, "The store was opened again while the message was on its way; nothing was sent.")
 		}
+	}
+	return ns.admitSizes(e, batch)
+}
+
+// admitSizes decides whether the messages are small enough for e.
+func (ns *Namespace) admitSizes(e *entity, batch []Submission) error {
+	limit := ns.largest(e)
+	total := int64(0)
+	for i, s := range batch {
 		if s.Size() > limit {
 			return refuse(ErrTooLarge, "The message%s has %d bytes; '%s' takes messages of at most %d.", nth(i, len(batch)), s.Size(), e.Path, limit)
 		}

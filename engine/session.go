@@ -99,7 +99,7 @@ func (ns *Namespace) grant(now Instant, h *holder, l *link, id string) {
 	}
 	l.bind(s)
 	ns.recount(l)
-	ns.changes.note(undo{kind: undoOther, other: func() {
+	ns.changes.note(undo{kind: undoOther, h: h, other: func() {
 		l.unbind()
 		l.took = ""
 		if waited {
@@ -124,7 +124,7 @@ func (ns *Namespace) lockSession(h *holder, id string, until Instant, client str
 	if s.lock != nil {
 		before = *s.lock
 	}
-	ns.changes.note(undo{kind: undoOther, other: func() {
+	ns.changes.note(undo{kind: undoOther, h: h, other: func() {
 		s := h.sessions.get(id)
 		h.sessions.setLock(s, before.until, before.client)
 		if s.available { // it was taken from there

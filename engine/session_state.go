@@ -61,7 +61,7 @@ func (ns *Namespace) stateSet(now Instant, h *holder, id string, state *string, 
 	if s := h.sessions.byID[id]; s != nil {
 		before = s.state
 	}
-	ns.changes.note(undo{kind: undoOther, other: func() { ns.putState(h, id, before) }})
+	ns.changes.note(undo{kind: undoOther, h: h, other: func() { ns.putState(h, id, before) }})
 	ns.putState(h, id, next)
 	ns.changes.hard = true
 	return ns.sessionEvent(EventSessionState, now, h, id, actor, what)

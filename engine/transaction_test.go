@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/engine/value"
 )
 
 const limitOfTX = 2 * time.Minute
@@ -81,6 +80,8 @@ func (c *clocked) over(id engine.TxID) {
 }
 
 func second2(_ []engine.Seq, err error) error { return err }
+
+func second3(_ engine.TxID, err error) error { return err }
 
 func TestTransactions(t *testing.T) {
 	run(t, rules{
@@ -317,10 +318,30 @@ func TestTransactionTime(t *testing.T) {
 			if err := c.sendIn(tx, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) { // refused, it is none
 				c.Errorf("got %v", err)
 			}
-			c.at(hour)
+			c.at(10*minute - 1*ms)
 			c.must(c.sendIn(tx, "q", "m"))
-			c.at(hour + limitOfTX - 1*ms)
+			c.at(10*minute + limitOfTX - 2*ms)
 			c.commits(tx, 1)
+		},
+		"TX-2 forgotten": func(c *clocked) { // its time never began: it ends all the same, and one that was given something is no earlier
+			c.queue("q", engine.Config{})
+			tx, used := c.declare(), c.declare()
+			c.at(9 * minute)
+			if err := c.sendIn(tx, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) { // refused, it is no operation
+				c.Errorf("got %v", err)
+			}
+			c.must(c.sendIn(used, "q", "m"))
+			c.at(10*minute - 1*ms)
+			c.must(c.ns.Check())
+			c.equal(c.ns.NextDue(), morning.Add(10*minute))
+			c.at(10 * minute)
+			if _, err := c.discharge(tx, engine.Commit); !errors.Is(err, engine.ErrTransaction) || !strings.Contains(err.Error(), "or had none within 10m0s") {
+				c.Errorf("got %v", err)
+			}
+			c.over(tx)
+			c.equal(c.ns.NextDue(), morning.Add(11*minute))
+			c.commits(used, 1)
+			c.equal(c.ns.NextDue(), engine.Instant(0))
 		},
 		"a lock that runs out before the commit": func(c *clocked) {
 			c.queue("q", engine.Config{LockDuration: time.Minute})
@@ -361,119 +382,28 @@ func TestTransactionTime(t *testing.T) {
 	}, asked, swept)
 }
 
-// What is refused when it is given is not part of the transaction, which goes on.
-func TestTransactionRefusals(t *testing.T) {
-	run(t, rules{
-		"TX-3": func(c *clocked) {
-			c.queue("q", engine.Config{})
+// RT-2: what is given to a transaction has not been sent before the commit, and
+// never if it is rolled back.
+func TestTransactionAccess(t *testing.T) {
+	run(t, rules{"RT-2": func(c *clocked) {
+		c.queue("q", engine.Config{})
+		c.queue("by", engine.Config{})
+		accessed := func(want engine.Instant) {
+			c.Helper()
+			c.equal(c.state("q").AccessedAt, want)
+			c.equal(c.state("by").AccessedAt, want)
+		}
+		for _, how := range []engine.Discharge{engine.Rollback, engine.Commit} {
+			c.pass(second)
 			tx := c.declare()
-			ids := make([]string, 60)
-			c.must(c.sendIn(tx, "q", ids...))
-			c.must(c.sendIn(tx, "q", ids[:40]...))
-			for _, n := range []int{1, 60} {
-				err := c.sendIn(tx, "q", ids[:n]...)
-				if !errors.Is(err, engine.ErrQuota) || err.Error() != "Can't send more than 100 messages in a single transaction." {
-					c.Errorf("got %v", err)
-				}
-			}
-			seqs, err := c.discharge(tx, engine.Commit)
-			c.must(err)
-			c.equal(len(seqs), 100)
-			c.equal(len(c.rows("q")), 100)
-		},
-		"TX-3 at once": func(c *clocked) {
-			c.queue("q", engine.Config{})
-			tx := c.declare()
-			if err := c.sendIn(tx, "q", make([]string, 101)...); !errors.Is(err, engine.ErrQuota) {
-				c.Errorf("got %v", err)
-			}
-			c.must(c.sendIn(tx, "q", make([]string, 100)...))
-		},
-		"§1.5 none": func(c *clocked) {
-			c.limit(func(l *engine.Limits) { l.TransactionMessages = 0 })
-			c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.Declare(c.now, ""); return err })
-		},
-		"§1.5 basic": func(c *clocked) {
-			c.limit(func(l *engine.Limits) { c.must(l.Set("without", "transactions")) })
-			c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.Declare(c.now, ""); return err })
-		},
-		"what a send is refused for": func(c *clocked) {
-			c.queue("q", engine.Config{})
-			c.queue("closed", engine.Config{Status: engine.StatusSendDisabled})
-			tx := c.declare()
-			for to, kind := range map[engine.Path]error{"nowhere": engine.ErrNotFound, "closed": engine.ErrDisabled, "q/$DeadLetterQueue": engine.ErrNotAllowed} {
-				c.refused(kind, func() error { return c.sendIn(tx, to, "m") })
-			}
-			c.refused(engine.ErrArgument, func() error { return c.sendIn(tx, "q") })
 			c.must(c.sendIn(tx, "q", "m"))
-			c.commits(tx, 1)
-		},
-		"what a settlement is refused for": func(c *clocked) {
-			c.queue("q", engine.Config{})
-			c.sends("q", "m", "n")
-			d, other := c.receive("q"), c.receive("q")
-			tx := c.declare()
-			c.must(c.settleIn(tx, d, engine.Abandon))
-			c.refused(engine.ErrLockLost, func() error { return c.settleIn(tx, d, engine.Complete) }) // twice in one transaction
-			c.refused(engine.ErrLockLost, func() error { return c.settleIn(tx, engine.Delivery{}, engine.Complete) })
-			c.refused(engine.ErrLockLost, func() error {
-				return c.ns.SettleIn(c.now, tx, engine.Settlement{Token: other.Token(), Path: "q/$DeadLetterQueue"})
-			})
-			c.refused(engine.ErrOutOfRange, func() error {
-				return c.ns.SettleIn(c.now, tx, engine.Settlement{Token: other.Token(), Outcome: engine.DeadLetter, Reason: strings.Repeat("x", 5000)})
-			})
-			c.refused(engine.ErrArgument, func() error {
-				large := value.Properties{{Name: "p", Value: value.OfString(strings.Repeat("x", 40<<10))}}
-				return c.ns.SettleIn(c.now, tx, engine.Settlement{Token: other.Token(), Outcome: engine.Abandon, Modify: large})
-			})
-			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusReceiveDisabled })
-			c.refused(engine.ErrDisabled, func() error { return c.settleIn(tx, other, engine.Complete) })
-			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
-			c.commits(tx)
-			c.equal(c.rows("q")[0].Message.DeliveryCount, uint32(1))
-			c.equal(c.rows("q")[1].Message.Locked(), true)
-		},
-		"unknown": func(c *clocked) {
-			c.queue("q", engine.Config{})
-			c.over(12345)
-		},
-		"declared and left": func(c *clocked) { // so that nobody fills the memory
-			for range 10_000 {
-				_, err := c.ns.Declare(c.now, "")
-				c.must(err)
-			}
-			c.refused(engine.ErrBusy, func() error { _, err := c.ns.Declare(c.now, ""); return err })
-		},
-		"large and left": func(c *clocked) {
-			c.queue("q", engine.Config{})
-			body := make([]byte, 200<<10)
-			give := func(tx engine.TxID) error {
-				s, err := engine.Submit(engine.Content{}, body, 0, c.keys.Next(), c.limits)
-				c.must(err)
-				err = c.ns.SendIn(c.now, tx, "q", []engine.Submission{s})
-				c.step()
-				return err
-			}
-			var all []engine.TxID
-			n := 0
-			for {
-				if n%100 == 0 {
-					all = append(all, c.declare())
-				}
-				err := give(all[len(all)-1])
-				if errors.Is(err, engine.ErrBusy) {
-					break
-				}
-				c.must(err)
-				n++
-			}
-			if kept := n * (200 << 10); kept > 64<<20 || kept < 63<<20 {
-				c.Errorf("%d bytes are kept", kept)
-			}
-			c.rollsBack(all[0])
-			c.must(give(c.declare()))
-		},
-	}, asked)
+			c.must(c.ns.SendViaIn(c.now, tx, "by", "q", c.submissions(engine.Content{})))
+			accessed(0)
+			c.pass(second)
+			c.must(second2(c.discharge(tx, how)))
+		}
+		accessed(c.now)
+	}}, asked, swept)
 }
 
 // IDLE-2: what is given to a transaction is use when it is given.

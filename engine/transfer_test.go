@@ -150,13 +150,64 @@ func TestTransfers(t *testing.T) {
 				c.refused(tc.err, func() error { _, err := c.ns.SendVia(c.now, tc.via, tc.to, batch, ""); return err })
 			}
 			c.refused(engine.ErrArgument, func() error { _, err := c.ns.SendVia(c.now, "via", "dest", nil, ""); return err })
-			c.update("via", func(cfg *engine.Config) { cfg.MaxMessageSizeInKilobytes = 1 })
-			s1, err := engine.Submit(engine.Content{}, make([]byte, 1025), 0, c.keys.Next(), c.limits)
-			c.must(err)
-			c.refused(engine.ErrTooLarge, func() error {
-				_, err := c.ns.SendVia(c.now, "via", "dest", []engine.Submission{s1}, "")
-				return err
-			})
+		},
+		"FWD-14 admitted": func(c *clocked) { // by what its destination takes, disabled or not; where it passes, by its size
+			c.queue("via", engine.Config{RequiresSession: true})
+			c.queue("narrow", engine.Config{MaxMessageSizeInKilobytes: 1})
+			for _, status := range []engine.Status{engine.StatusActive, engine.StatusDisabled} {
+				c.queue("plain", engine.Config{Status: status})
+				c.queue("sessions", engine.Config{RequiresSession: true, Status: status})
+				c.queue("small", engine.Config{MaxMessageSizeInKilobytes: 1, Status: status})
+				large, err := engine.Submit(engine.Content{}, make([]byte, 1025), 0, c.keys.Next(), c.limits)
+				c.must(err)
+				c.refused(engine.ErrTooLarge, func() error {
+					_, err := c.ns.SendVia(c.now, "narrow", "plain", []engine.Submission{large}, "")
+					return err
+				})
+				c.refused(engine.ErrTooLarge, func() error {
+					_, err := c.ns.SendVia(c.now, "via", "small", []engine.Submission{large}, "")
+					return err
+				})
+				c.refused(engine.ErrNotAllowed, func() error {
+					_, err := c.ns.SendVia(c.now, "narrow", "sessions", c.submissions(engine.Content{}), "")
+					return err
+				})
+				_, err = c.trySendVia("via", "plain", engine.Content{MessageID: "of no session"})
+				c.must(err)
+				_, err = c.trySendVia("narrow", "sessions", engine.Content{SessionID: "s"})
+				c.must(err)
+				for p, q := range map[engine.Path]engine.Path{"plain": "via", "sessions": "narrow"} {
+					want := engine.Counts{Active: 1}
+					if status == engine.StatusDisabled {
+						want = engine.Counts{}
+						c.wantCounts(q, engine.Counts{TransferDeadLetter: 1})
+					}
+					c.wantCounts(p, want)
+				}
+				for _, p := range []engine.Path{"plain", "sessions", "small"} {
+					c.remove(p)
+				}
+			}
+			c.complete(c.receive("via/$Transfer/$DeadLetterQueue")) // DLQ-7
+		},
+		"FWD-14, DUP-1": func(c *clocked) { // nobody has accepted what strands: it is no duplicate, and nothing is one of it
+			c.detecting("by")
+			c.detecting("to")
+			c.accepted("by", engine.Content{MessageID: "a"})
+			c.accepted("to", engine.Content{MessageID: "b"})
+			c.update("to", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
+			for _, id := range []string{"a", "b", "c", "c"} {
+				seqs, err := c.trySendVia("by", "to", engine.Content{MessageID: id})
+				c.must(err)
+				c.equal(seqs[0] > 0, true)
+			}
+			c.wantIDs("by/$Transfer/$DeadLetterQueue", "a", "b", "c", "c")
+			c.accepted("by", engine.Content{MessageID: "c"})
+			c.update("to", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			rows := c.rows("by/$Transfer/$DeadLetterQueue")
+			c.refused(engine.ErrDuplicate, func() error { _, err := c.ns.Move(c.now, engine.Move{Key: rows[1].Message.Key}, ""); return err })
+			c.move(engine.Move{Key: rows[2].Message.Key})
+			c.refused(engine.ErrDuplicate, func() error { _, err := c.ns.Move(c.now, engine.Move{Key: rows[3].Message.Key}, ""); return err })
 		},
 		"FWD-14, DLQ-11": func(c *clocked) { // to the byte: the reason counts as well
 			c.limit(func(l *engine.Limits) { l.EntitySize = 1000 })

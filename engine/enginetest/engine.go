@@ -380,6 +380,9 @@ func (x *Engine) send(c Command) ([]string, error) {
 		batch = append(batch, s)
 	}
 	if name, ok := c.Options["within"]; ok {
+		if via := c.Options["via"]; via != "" {
+			return nil, x.ns.SendViaIn(x.now, x.begun[name], canonical(via), c.path(0), batch)
+		}
 		return nil, x.ns.SendIn(x.now, x.begun[name], c.path(0), batch)
 	}
 	var seqs []engine.Seq
