@@ -45,6 +45,14 @@ func populated(t *testing.T) *Namespace {
 	send("q", Content{TTL: time.Minute})
 	send("q", Content{ScheduledFor: now + 1000})
 	send("t", Content{})
+	tx, err := ns.Declare(now, "")
+	must(err)
+	_, err = ns.Declare(now, "")
+	must(err)
+	s, err := Submit(Content{}, []byte("body"), 0, ns.keys.Next(), ns.limits)
+	must(err)
+	must(ns.SendIn(now, tx, "q", []Submission{s}))
+	must(ns.SettleIn(now, tx, Settlement{Token: fx.Deliveries[2].Token()}))
 	must(ns.Attach(now, Link{ID: 2, Path: "waiting"}))
 	must(ns.Credit(now, 2, 1))
 	ns.Match(now)
@@ -104,6 +112,14 @@ func TestCheckFinds(t *testing.T) {
 		"a content that gets there twice": func(ns *Namespace, _, _ *entity) {
 			ns.changes.contents = append(ns.changes.contents, ns.changes.contents[0])
 		},
+		"a transaction nobody ends":         func(ns *Namespace, _, _ *entity) { ns.transactions.ends = nil },
+		"a transaction out of its place":    func(ns *Namespace, _, _ *entity) { ns.transactions.ends[1].ends = 1 },
+		"a transaction that is over":        func(ns *Namespace, _, _ *entity) { delete(ns.transactions.open, ns.transactions.ends[1].id) },
+		"what a transaction keeps":          func(ns *Namespace, _, _ *entity) { ns.transactions.ends[0].kept.staged++ },
+		"what transactions keep":            func(ns *Namespace, _, _ *entity) { ns.transactions.kept.memory-- },
+		"what a transaction sends":          func(ns *Namespace, _, _ *entity) { ns.transactions.ends[0].messages++ },
+		"what a transaction settles":        func(ns *Namespace, _, _ *entity) { clear(ns.transactions.ends[0].settled) },
+		"a plan in a transaction":           func(ns *Namespace, _, _ *entity) { ns.transactions.ends[0].operations[0].batch[0].Plan = &Plan{} },
 		"a meter that waits and is not due": func(ns *Namespace, q, _ *entity) { q.main.meterDirty = !q.main.meterDirty },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,14 +12,17 @@ import (
 	"mayfly/engine"
 )
 
-// Whatever forwards to whatever, and whatever the store refuses or forgets in
-// between: a message that was accepted is in exactly one place until somebody
+// Whatever forwards to whatever, whatever becomes of transactions, and whatever
+// the store refuses or forgets in between: a message that was accepted is in exactly one place until somebody
 // completes it (FWD-3, FWD-14), and in the end everything comes to rest (FWD-6).
 func TestForwardingLosesNothing(t *testing.T) {
+	fates := map[string]int{}
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			n := &network{clocked: newClocked(t, asked), r: rand.New(rand.NewPCG(seed, 7)), there: map[string]bool{}}
-			n.limit(func(l *engine.Limits) { l.EntitySize = 600 })
+			n := &network{clocked: newClocked(t, asked), r: rand.New(rand.NewPCG(seed, 7)), there: map[string]bool{}, fates: map[string]int{}}
+			n.limit(func(l *engine.Limits) {
+				l.EntitySize, l.TransactionMessages, l.TransactionTime = 600, 3, 20*time.Second
+			})
 			for _, p := range n.queues() {
 				n.queue(p, engine.Config{LockDuration: 5 * time.Second, MaxDeliveryCount: 3})
 			}
@@ -40,7 +43,16 @@ func TestForwardingLosesNothing(t *testing.T) {
 			n.sweep()
 			n.equal(len(n.events), moved)
 			n.compare()
+			for what, count := range n.fates {
+				fates[what] += count
+			}
 		})
+	}
+	t.Logf("what became of transactions: %v", fates)
+	for _, what := range []string{"committed", "failed", "rolled back", "over", "too many", "taken back"} {
+		if fates[what] == 0 {
+			t.Errorf("no transaction was %s", what)
+		}
 	}
 }
 
@@ -50,6 +62,9 @@ type network struct {
 	r     *rand.Rand
 	ids   int
 	there map[string]bool // ids of messages that were accepted and not completed
+
+	deals []deal         // transactions
+	fates map[string]int // what became of them
 }
 
 func (n *network) queues() []engine.Path { return []engine.Path{"a", "b", "c", "d"} }
@@ -59,7 +74,7 @@ func (n *network) any() engine.Path { return n.queues()[n.r.IntN(4)] }
 // turn does some of what a network is for and has it committed, refused or
 // forgotten.
 func (n *network) turn() {
-	before := maps.Clone(n.there)
+	before, deals := maps.Clone(n.there), slices.Clone(n.deals)
 	for range 1 + n.r.IntN(3) {
 		n.do()
 		n.must(n.ns.Check())
@@ -68,7 +83,10 @@ func (n *network) turn() {
 		n.ns.Flush(n.now, true)
 		n.ns.Rollback()
 		n.must(n.ns.Check())
-		n.there = before
+		if n.there = before; len(deals) > len(n.deals) {
+			n.fates["taken back"]++
+		}
+		n.deals = deals
 	} else {
 		n.step()
 		n.inbox = nil
@@ -80,7 +98,7 @@ func (n *network) turn() {
 }
 
 func (n *network) do() {
-	switch n.r.IntN(9) {
+	switch n.r.IntN(13) {
 	case 0, 1:
 		id := fmt.Sprint(n.ids)
 		n.ids++
@@ -116,6 +134,8 @@ func (n *network) do() {
 		}
 		_, err := n.ns.Update(n.now, p, cfg, "")
 		n.must(err)
+	case 9, 10, 11, 12:
+		n.deal()
 	case 7:
 		for m := range slices.Values(n.rows(n.any().DeadLetter())) {
 			_, err := n.ns.Move(n.now, engine.Move{Key: m.Message.Key, To: n.any()}, "")

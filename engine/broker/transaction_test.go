@@ -108,8 +108,8 @@ func TestTransaction(t *testing.T) {
 			}
 		})
 		run("TX-2", func(w *world) {
-			tx, other := w.declare(), w.declare()
-			time.Sleep(time.Hour)
+			tx, other, forgotten := w.declare(), w.declare(), w.declare()
+			time.Sleep(10*time.Minute - time.Millisecond)
 			w.gives(tx, "q", "a")
 			w.gives(other, "q", "b")
 			time.Sleep(2*time.Minute - time.Millisecond)
@@ -120,7 +120,65 @@ func TestTransaction(t *testing.T) {
 			if _, err := other.Commit(w.Context()); !errors.Is(err, engine.ErrTransaction) {
 				w.Errorf("got %v", err)
 			}
+			if err := forgotten.Rollback(w.Context()); !errors.Is(err, engine.ErrTransaction) {
+				w.Errorf("got %v", err)
+			}
 			if got := w.bodies("q"); !slices.Equal(got, []string{"a"}) {
+				w.Errorf("it says %q", got)
+			}
+		})
+		run("TX-3, FWD-14", func(w *world) {
+			w.send("q", "in")
+			d := w.receive(broker.Receive{Path: "q"})[0]
+			large := strings.Repeat("x", 100<<10)
+			give := func(d broker.Received) *broker.Transaction {
+				tx := w.declare()
+				w.settles(tx, d, engine.Complete)
+				if err := tx.SendVia(w.Context(), "q", "r", []broker.Outgoing{{Body: []byte(large)}, {Body: []byte("small")}}); err != nil {
+					w.Fatal(err)
+				}
+				return tx
+			}
+			if err := give(d).Rollback(w.Context()); err != nil {
+				w.Fatal(err)
+			}
+			tx := give(d)
+			if _, err := w.Update(w.Context(), "r", engine.Config{Status: engine.StatusDisabled}, ""); err != nil {
+				w.Fatal(err)
+			}
+			if seqs, err := tx.Commit(w.Context()); err != nil || !slices.Equal(seqs, []engine.Seq{2, 3}) {
+				w.Fatalf("got %v, %v", seqs, err)
+			}
+			if got := w.bodies(engine.Path("q").Transfer()); !slices.Equal(got, []string{large, "small"}) {
+				w.Errorf("there are %d", len(got))
+			}
+			if err := w.declare().SendVia(w.Context(), "q", "nowhere", []broker.Outgoing{{Body: []byte(large)}}); !errors.Is(err, engine.ErrNotFound) {
+				w.Errorf("got %v", err)
+			}
+		})
+		run("FILT-1", func(w *world) { // rules are asked with the commit, whatever they were when it was given
+			if _, err := w.Create(w.Context(), engine.Topic, "t", engine.Config{}, ""); err != nil {
+				w.Fatal(err)
+			}
+			s := engine.Path("t/Subscriptions/s")
+			rule := func(text string) []engine.Rule {
+				return []engine.Rule{{Name: "r", Filter: engine.Filter{Kind: engine.SQLFilter, Text: text}}}
+			}
+			if _, err := w.CreateWithRules(w.Context(), engine.Subscription, s, engine.Config{}, rule("sys.MessageId = 'a'"), ""); err != nil {
+				w.Fatal(err)
+			}
+			tx := w.declare()
+			w.gives(tx, "r", "first")
+			w.gives(tx, "t", "a", "b")
+			w.gives(tx, "q", "between")
+			w.gives(tx, "t", "b", "c")
+			if err := w.ReplaceRule(w.Context(), s, rule("sys.MessageId = 'b'")[0], ""); err != nil {
+				w.Fatal(err)
+			}
+			if seqs, err := tx.Commit(w.Context()); err != nil || !slices.Equal(seqs, []engine.Seq{1, 1, 2, 1, 3, 4}) {
+				w.Fatalf("got %v, %v", seqs, err)
+			}
+			if got := w.bodies(s); !slices.Equal(got, []string{"b", "b"}) {
 				w.Errorf("it says %q", got)
 			}
 		})
@@ -147,7 +205,7 @@ func TestTransaction(t *testing.T) {
 			if err := w.Delete(w.Context(), "q", broker.Unasked, ""); err != nil {
 				w.Fatal(err)
 			}
-			if _, err := tx.Commit(w.Context()); !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "operation 1 of 1 failed") {
+			if _, err := tx.Commit(w.Context()); !errors.Is(err, engine.ErrNotFound) || !errors.Is(err, engine.ErrRolledBack) || !strings.Contains(err.Error(), "operation 1 of 1 failed") {
 				w.Errorf("got %v", err)
 			}
 		})
@@ -227,7 +285,7 @@ func TestTransactionWhileReadOnly(t *testing.T) {
 		w.settles(tx, d, engine.Complete)
 		w.store.breaks(fmt.Errorf("%w: the disk is full", engine.ErrUnwritable), false)
 		for range 3 {
-			if _, err := tx.Commit(t.Context()); !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "the disk is full") {
+			if _, err := tx.Commit(t.Context()); !errors.Is(err, engine.ErrBusy) || errors.Is(err, engine.ErrTransaction) || !strings.Contains(err.Error(), "the disk is full") {
 				t.Fatalf("got %v", err)
 			}
 			if c := w.counts("q"); c != (engine.Counts{Locked: 1}) {

@@ -72,11 +72,17 @@ func (o operation) do(w *model) ([]int64, string) {
 	return nil, w.settle(o.token, o.path, o.outcome, o.reason, o.text, o.props)
 }
 
+// declare begins a transaction, which is forgotten if nothing is given to it for
+// five times as long as it may take from then on.
+func (w *model) declare(id int64) {
+	w.transactions = append(w.transactions, transaction{id: id, ends: w.now + 5*w.limits.transactionTime})
+}
+
 // overdue rolls back what has had its time (TX-2).
 func (w *model) overdue() {
 	var open []transaction
 	for _, t := range w.transactions {
-		if t.ends == 0 || w.now < t.ends {
+		if w.now < t.ends {
 			open = append(open, t)
 		}
 	}
@@ -99,9 +105,12 @@ func (w *model) give(id int64, o operation) string {
 	if t == nil {
 		return "transaction"
 	}
-	messages := len(o.batch)
+	messages, settled := len(o.batch), 0
 	for _, other := range t.operations {
 		messages += len(other.batch)
+		if other.batch == nil {
+			settled++
+		}
 	}
 	if o.batch != nil && messages > w.limits.transactionMessages { // TX-3
 		return "quota"
@@ -114,13 +123,16 @@ func (w *model) give(id int64, o operation) string {
 			return "lock lost"
 		}
 	}
+	if o.batch == nil && settled == w.limits.transactionMessages {
+		return "quota"
+	}
 	if o.batch != nil {
 		e, _ := w.find(o.path)
 		w.use(e)
 	} else if m, err := w.owned(o.token, o.path); err == "" {
 		w.use(m.in)
 	}
-	if t.ends == 0 {
+	if len(t.operations) == 0 {
 		t.ends = w.now + w.limits.transactionTime
 	}
 	t.operations = append(t.operations, o)

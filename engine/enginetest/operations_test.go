@@ -25,7 +25,7 @@ func operations() map[string]func(*walk) {
 		"purge": (*walk).purge, "batch delete": (*walk).batchDelete, "renew": (*walk).renew,
 		"create": (*walk).create, "update": (*walk).update, "delete": (*walk).delete, "add rule": (*walk).addRule, "remove rule": (*walk).removeRule,
 		"touch": (*walk).touch, "pin": (*walk).pin, "unpin": (*walk).unpin, "purge slowly": (*walk).purgeSlowly, "visit": (*walk).visit,
-		"declare": (*walk).declare, "send in": (*walk).sendIn, "discharge": (*walk).discharge,
+		"declare": (*walk).declare, "send in": (*walk).sendIn, "discharge": (*walk).discharge, "settle all in": (*walk).settleAllIn,
 	}
 	for _, o := range []engine.Outcome{engine.Complete, engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release} {
 		ops[o.String()] = func(x *walk) { x.outcome(o) }
@@ -52,7 +52,7 @@ func often(name string) int {
 		return 9
 	case "send in", "discharge":
 		return 5
-	case "attach", "credit", "abandon", "create":
+	case "attach", "credit", "abandon", "create", "declare", "settle all in":
 		return 4
 	case "complete", "delete one", "purge", "batch delete", "fetch and delete", "crash":
 		return 1
@@ -275,7 +275,7 @@ func (x *walk) outcome(o engine.Outcome) {
 	}
 	s := engine.Settlement{Token: token(m.token), Outcome: o, Client: "settler"}
 	if x.forced == nil && x.chance(35) {
-		x.settleIn(m, s)
+		x.settleIn(x.anyTransaction(), m, s)
 		return
 	}
 	if x.chance(30) {

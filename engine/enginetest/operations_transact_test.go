@@ -2,6 +2,8 @@ package enginetest
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"mayfly/engine"
 	"mayfly/engine/value"
@@ -16,7 +18,7 @@ func (x *walk) declare() {
 	if err != nil {
 		x.failf("declare: %v", err)
 	}
-	x.w.transactions = append(x.w.transactions, transaction{id: int64(id)})
+	x.w.declare(int64(id))
 }
 
 // anyTransaction is one that is open, or was.
@@ -31,7 +33,11 @@ func (x *walk) sendIn() {
 	id, to := x.anyTransaction(), x.any()
 	subs, want := x.submissions(one(x, 1, 1, 2))
 	x.logf("send in %d to %s %+v", id, to, want)
+	x.near(id)
 	err := x.ns.SendIn(x.now(), engine.TxID(id), engine.Path(to), subs)
+	if err != nil && strings.HasPrefix(err.Error(), "Can't send") {
+		x.fate("too many sent")
+	}
 	o := operation{path: to, batch: want}
 	if errIs(err, engine.ErrQuota) && x.w.clone().give(id, o) != "quota" { // what settlements added counts too
 		x.w.limits.entitySize = 0
@@ -42,9 +48,21 @@ func (x *walk) sendIn() {
 	}
 }
 
-// settleIn gives a settlement to a transaction.
-func (x *walk) settleIn(m *message, s engine.Settlement) {
+// settleAllIn gives settlements of all that is locked to one transaction, as far
+// as it takes them.
+func (x *walk) settleAllIn() {
 	id := x.anyTransaction()
+	for _, m := range slices.Clone(x.w.messages) {
+		if m.until > x.w.now {
+			o := one(x, engine.Complete, engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release)
+			x.settleIn(id, m, engine.Settlement{Token: token(m.token), Outcome: o, Client: "settler"})
+			x.compare()
+		}
+	}
+}
+
+// settleIn gives a settlement to a transaction.
+func (x *walk) settleIn(id int64, m *message, s engine.Settlement) {
 	if x.chance(20) {
 		s.Path = engine.Path(m.path())
 	}
@@ -54,7 +72,32 @@ func (x *walk) settleIn(m *message, s engine.Settlement) {
 		s.Modify = value.Properties{{Name: "a", Value: value.OfString("x")}}
 	}
 	x.logf("%v %s #%d in %d", s.Outcome, m.path(), m.seq, id)
-	x.expect(x.ns.SettleIn(x.now(), engine.TxID(id), s), x.w.give(id, o))
+	x.near(id)
+	err := x.ns.SettleIn(x.now(), engine.TxID(id), s)
+	if x.expect(err, x.w.give(id, o)) && x.chance(5) {
+		x.logf("again")
+		x.fate("settled twice")
+		x.expect(x.ns.SettleIn(x.now(), engine.TxID(id), s), x.w.give(id, o))
+	}
+	if errIs(err, engine.ErrQuota) {
+		x.fate("too many settled")
+	}
+}
+
+// everyFate is what must become of some transaction or other.
+func everyFate() []string {
+	return []string{"too many sent", "too many settled", "settled twice", "committed", "failed", "rolled back", "timed out", "forgotten", "at the last moment"}
+}
+
+func (x *walk) fate(what string) { x.reached[pair{"transaction", what}]++ }
+
+// near notes that a transaction is used in the millisecond before its end.
+func (x *walk) near(id int64) {
+	for _, t := range x.w.transactions {
+		if t.id == id && t.ends == x.w.now+1 {
+			x.fate("at the last moment")
+		}
+	}
 }
 
 // discharge ends a transaction, mostly by a commit. After one that fails the
@@ -66,6 +109,14 @@ func (x *walk) discharge() {
 		how = engine.Rollback
 	}
 	x.logf("discharge %d, how %d", id, how)
+	x.near(id)
+	switch t := slices.IndexFunc(x.w.transactions, func(t transaction) bool { return t.id == id }); {
+	case t < 0 || x.w.now < x.w.transactions[t].ends:
+	case len(x.w.transactions[t].operations) == 0:
+		x.fate("forgotten")
+	default:
+		x.fate("timed out")
+	}
 	seqs, err := x.ns.Discharge(x.now(), engine.TxID(id), how)
 	if errIs(err, engine.ErrQuota) {
 		x.w.limits.entitySize = 0
@@ -74,7 +125,14 @@ func (x *walk) discharge() {
 	have, code := x.w.discharge(id, how == engine.Commit)
 	if x.expect(err, code) {
 		x.sameNumbers(seqs, have)
+		x.fate([]string{"committed", "rolled back"}[how])
 		return
+	}
+	if code != "transaction" {
+		if !errIs(err, engine.ErrRolledBack) {
+			x.failf("%v does not say that the transaction is over", err)
+		}
+		x.fate("failed")
 	}
 	for _, e := range x.w.entities {
 		s, err := x.ns.State(engine.Path(e.path))

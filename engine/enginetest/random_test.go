@@ -139,6 +139,11 @@ func missing(reached map[pair]int) (pairs []string) {
 			}
 		}
 	}
+	for _, f := range everyFate() {
+		if reached[pair{"transaction", f}] == 0 {
+			pairs = append(pairs, "transaction × "+f)
+		}
+	}
 	return pairs
 }
 
@@ -167,7 +172,13 @@ func report(t *testing.T, reached map[pair]int) {
 		}
 	}
 	t.Logf("operation × state (· cannot be, ! was not reached):\n%s", b.String())
+	for _, f := range everyFate() {
+		t.Logf("transactions %s: %d", f, reached[pair{"transaction", f}])
+	}
 	for p := range reached {
+		if p.operation == "transaction" && slices.Contains(everyFate(), p.state) {
+			continue
+		}
 		if !slices.Contains(everyState(), p.state) || !slices.Contains(everyOperation(), p.operation) {
 			t.Errorf("%s × %s was reached, and the table does not know it", p.operation, p.state)
 		}

@@ -70,11 +70,11 @@ const begin = 1_700_000_000_000
 func newWalk(sweeping bool, reached map[pair]int) *walk {
 	l := engine.DefaultLimits()
 	l.Entities, l.SubscriptionsPerTopic, l.Receives, l.PeekCount, l.BatchDelete, l.ReasonLength = 5, 2, 4, 5, 4, 8
-	l.MessageSize, l.EntitySize, l.TransactionMessages, l.TransactionTime = 300, 1000, 4, 30*time.Second
+	l.MessageSize, l.EntitySize, l.TransactionMessages, l.TransactionTime = 300, 1000, 3, 30*time.Second
 	x := &walk{
 		sweeping: sweeping, reached: reached, limits: l, store: newRemembered(),
 		ended: map[uint64]string{}, alive: map[uint64]*message{}, told: map[engine.Key]string{}, topics: map[string]bool{},
-		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: 1000, transactionMessages: 4, transactionTime: 30_000}},
+		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: 1000, transactionMessages: 3, transactionTime: 30_000}},
 	}
 	x.ns = engine.New(x.options())
 	x.sealed, x.durable = x.w.clone(), x.w.clone()

@@ -58,6 +58,7 @@ func problem(err error) Problem {
 		status int
 		code   string
 	}{
+		{engine.ErrRolledBack, http.StatusConflict, "TransactionRolledBack"}, // before what it was rolled back for, which is not to be tried again
 		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
 		{engine.ErrMessageNotFound, http.StatusNotFound, "MessageNotFound"},
 		{engine.ErrExists, http.StatusConflict, "MessagingEntityAlreadyExists"},

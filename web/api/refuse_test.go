@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -205,6 +206,7 @@ func TestProblems(t *testing.T) {
 		"§16 NotSupported":                 {engine.ErrNotImplemented, 501},
 		"§16 OperationCancelled":           {engine.ErrClosed, 503},
 		"TransactionOver":                  {engine.ErrTransaction, 410},
+		"TransactionRolledBack":            {fmt.Errorf("%w: %w", engine.ErrRolledBack, engine.ErrBusy), 409},
 		"Changed":                          {engine.ErrChanged, 409},
 	} {
 		t.Run(name, func(t *testing.T) {

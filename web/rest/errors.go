@@ -42,6 +42,7 @@ func status(err error) (code, sub int) {
 		kind      error
 		code, sub int
 	}{
+		{engine.ErrRolledBack, http.StatusBadRequest, 40000}, // before what it was rolled back for, which is not to be tried again
 		{engine.ErrNotFound, http.StatusGone, 40400},
 		{engine.ErrMessageNotFound, http.StatusNotFound, 0},
 		{engine.ErrLockLost, http.StatusNotFound, 0},

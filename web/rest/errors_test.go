@@ -2,6 +2,7 @@ package rest
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -47,6 +48,7 @@ func TestKinds(t *testing.T) {
 		"§16 NotSupported":                 {engine.ErrNotImplemented, 501},
 		"§16 OperationCancelled":           {engine.ErrClosed, 503},
 		"the transaction is over":          {engine.ErrTransaction, 400},
+		"the transaction was rolled back":  {fmt.Errorf("%w: %w", engine.ErrRolledBack, engine.ErrBusy), 400}, // not 503
 		"more than was agreed to":          {engine.ErrChanged, 409},
 	} {
 		delete(left, tc.kind.Error())

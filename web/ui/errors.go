@@ -28,6 +28,7 @@ func status(err error) int {
 		{access.ErrForm, http.StatusForbidden},
 		{access.ErrCrossSite, http.StatusForbidden},
 		{show.ErrNoPage, http.StatusNotFound},
+		{engine.ErrRolledBack, http.StatusConflict}, // before what it was rolled back for, which is not to be tried again
 		{engine.ErrSessionLockLost, http.StatusGone},
 		{engine.ErrSessionLocked, http.StatusConflict},
 		{engine.ErrTimeout, http.StatusRequestTimeout},

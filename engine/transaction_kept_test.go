@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine/value"
+)
+
+// What transactions are said to keep in memory is about what they take there,
+// whatever is given to them, so that the bound on it is one.
+func TestTransactionsKeepWhatTheyCount(t *testing.T) {
+	const now, many = Instant(1_000_000), 4000
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	submit := func(ns *Namespace, c Content, body int) []Submission {
+		s, err := Submit(c, make([]byte, body), 0, ns.keys.Next(), ns.limits)
+		must(err)
+		return []Submission{s}
+	}
+	for name, give := range map[string]func(ns *Namespace, id TxID, token LockToken, i int) error{
+		"declared": func(ns *Namespace, _ TxID, _ LockToken, i int) error {
+			_, err := ns.Declare(now, fmt.Sprint("teller of some name ", i))
+			return err
+		},
+		"small messages": func(ns *Namespace, id TxID, _ LockToken, i int) error {
+			return ns.SendIn(now, id, "q", submit(ns, Content{MessageID: fmt.Sprint(i)}, 10))
+		},
+		"larger messages": func(ns *Namespace, id TxID, _ LockToken, i int) error {
+			return ns.SendIn(now, id, "q", submit(ns, Content{MessageID: fmt.Sprint(i), Subject: strings.Repeat("s", 500)}, 2000))
+		},
+		"messages that are planned": func(ns *Namespace, id TxID, _ LockToken, i int) error {
+			c := Content{MessageID: fmt.Sprint(i)}
+			batch := submit(ns, c, 10)
+			batch[0].Plan = ns.entities["t"].selector.set.Plan(c)
+			return ns.SendIn(now, id, "t", batch)
+		},
+		"completed": func(ns *Namespace, id TxID, token LockToken, _ int) error {
+			return ns.SettleIn(now, id, Settlement{Token: token})
+		},
+		"dead-lettered with words": func(ns *Namespace, id TxID, token LockToken, i int) error {
+			return ns.SettleIn(now, id, Settlement{
+				Token: token, Outcome: DeadLetter, Reason: strings.Repeat(fmt.Sprint(i%10), 500), Description: strings.Repeat("d", 500+i%2),
+				Modify: value.Properties{{Name: strings.Repeat("n", 100+i%2), Value: value.OfString(strings.Repeat("v", 1000+i%2))}},
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nonce, l := uint64(0), DefaultLimits()
+			l.TransactionMessages, l.Receives = many, 1
+			ns := New(Options{Limits: l, Keys: NewKeys(1), Nonce: func() uint64 { nonce++; return nonce }})
+			_, err := ns.Create(now, Queue, "q", Config{}, "")
+			must(err)
+			_, err = ns.Create(now, Topic, "t", Config{}, "")
+			must(err)
+			var rules []Rule
+			for i := range 50 {
+				rules = append(rules, Rule{Name: fmt.Sprint("r", i), Filter: Filter{Kind: SQLFilter, Text: "1 = 1"}})
+			}
+			_, err = ns.CreateWithRules(now, Subscription, "t/Subscriptions/s", Config{}, rules, "")
+			must(err)
+			for range many {
+				_, err := ns.Send(now, "q", submit(ns, Content{}, 10), "")
+				must(err)
+			}
+			must(ns.Attach(now, Link{ID: 1, Path: "q"}))
+			must(ns.Credit(now, 1, many))
+			ns.Match(now)
+			held := ns.Flush(now, true).Deliveries
+			ns.Seal(true)
+			id, err := ns.Declare(now, "")
+			must(err)
+			ns.Seal(true)
+			before, counted := heap(), ns.transactions.kept.memory
+			for i, d := range held {
+				must(give(ns, id, d.Token(), i))
+				ns.Seal(true)
+			}
+			took, says := heap()-before, ns.transactions.kept.memory-counted
+			if says < took*3/4 || says > took*3/2 {
+				t.Errorf("%d take %d bytes each and are counted for %d", many, took/many, says/many)
+			}
+			must(ns.Check())
+			runtime.KeepAlive(held)
+		})
+	}
+}
+
+// A commit that fails takes back what it did and leaves everything else alone,
+// also when nothing else was done in its turn: entities that it did not touch are
+// not even looked at.
+func TestFailedCommitCostsWhatItTouched(t *testing.T) {
+	const now = Instant(1_000_000)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	nonce := uint64(0)
+	ns := New(Options{Limits: DefaultLimits(), Keys: NewKeys(1), Nonce: func() uint64 { nonce++; return nonce }})
+	for _, p := range []Path{"bystander", "q", "gone", "sessions", "seen"} {
+		_, err := ns.Create(now, Queue, p, Config{AutoDeleteOnIdle: time.Hour, RequiresSession: p == "sessions", RequiresDuplicateDetection: p == "seen"}, "")
+		must(err)
+	}
+	give := func(now Instant, id TxID, p Path) {
+		s, err := Submit(Content{SessionID: "s", MessageID: "m"}, nil, 0, ns.keys.Next(), ns.limits)
+		must(err)
+		must(ns.SendIn(now, id, p, []Submission{s}))
+	}
+	old, err := Submit(Content{MessageID: "old"}, nil, 0, ns.keys.Next(), ns.limits)
+	must(err)
+	_, err = ns.Send(now, "seen", []Submission{old}, "")
+	must(err)
+	late := now.Add(11 * time.Minute) // by then it is no duplicate any more, which the next one notes
+	id, err := ns.Declare(late, "")
+	must(err)
+	for _, p := range []Path{"q", "sessions", "seen", "gone"} {
+		give(late, id, p)
+	}
+	must(ns.Delete(late, "gone", ""))
+	ns.Flush(late, true)
+	ns.Seal(true)
+	if _, err := ns.Discharge(late, id, Commit); err == nil {
+		t.Fatal("it can be committed")
+	}
+	must(ns.Check())
+	if ns.entities["bystander"].idleAt == 1 {
+		t.Error("the bystander is examined again")
+	}
+	for _, p := range []string{"q", "sessions", "seen"} {
+		if ns.entities[p].idleAt != 1 {
+			t.Errorf("%s is not examined again", p)
+		}
+	}
+	ns.Rollback()
+	must(ns.Check())
+	if ns.entities["bystander"].idleAt == 1 {
+		t.Error("the bystander is examined again when the turn is taken back")
+	}
+}
