@@ -1,7 +1,7 @@
 // Package broker runs an engine.Namespace: one goroutine owns the state and
 // takes turns. In a turn it applies the operations that have piled up, sweeps
 // a slice of what is due, matches messages with receivers, commits all of it
-// once, and only then answers and publishes. While one commit runs, the next
+// once, and only then publishes and answers. While one commit runs, the next
 // turn's operations gather, so a slow disk makes batches larger, not answers
 // wrong.
 //

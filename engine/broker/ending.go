@@ -31,10 +31,7 @@ func (b *Broker) shutDown(ctx context.Context) {
 		}
 	}
 	b.announce(engine.EventStopped, "")
-	b.events.close()
-	if b.past != nil {
-		b.past.finish(b.err == nil)
-	}
+	b.endLog(b.err == nil)
 	if err := b.store.Load().Close(); err != nil {
 		b.err = errors.Join(b.err, fmt.Errorf("close the store: %w", err))
 	}
@@ -64,9 +61,18 @@ func (b *Broker) giveUp(ops []*op, why error) {
 func (b *Broker) leave(why error) {
 	b.log.Error("the broker ends", "err", why)
 	b.err = why
+	b.endLog(false)
+}
+
+// endLog says that nothing more happens. Unless the rest is to be handed over,
+// the history gets nothing from then on.
+func (b *Broker) endLog(handOver bool) { //nolint:revive // both are ends of one kind
+	if b.past != nil && !handOver {
+		b.past.stop()
+	}
 	b.events.close()
 	if b.past != nil {
-		b.past.finish(false)
+		b.past.finish()
 	}
 }
 

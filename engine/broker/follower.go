@@ -73,16 +73,12 @@ func follow(ctx context.Context, b *Broker) *follower {
 	return f
 }
 
-// finish waits until the rest is handed over, for a while, or only until
-// nothing is any more. The log has ended before.
-func (f *follower) finish(handOver bool) {
+// finish waits until the rest is handed over, for a while; after stop, only
+// until nothing is any more. The log has ended before.
+func (f *follower) finish() {
 	f.rest()
-	if handOver {
-		late := time.AfterFunc(finishPatience, f.stop)
-		defer late.Stop()
-	} else {
-		f.stop()
-	}
+	late := time.AfterFunc(finishPatience, f.stop)
+	defer late.Stop()
 	f.wg.Wait()
 	f.stop()
 }
@@ -183,6 +179,9 @@ var errUnready = errors.New("the store is read-only or being opened again")
 func (f *follower) handOver(ctx context.Context) error {
 	if h := f.b.Health(); h.Reopening != "" || h.ReadOnly != "" {
 		return errUnready
+	}
+	if err := ctx.Err(); err != nil {
+		return err //nolint:wrapcheck // the end, and nobody's failure
 	}
 	store := f.b.store.Load()
 	batch, tried := f.sealed()

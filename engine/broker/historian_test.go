@@ -34,15 +34,26 @@ type forgotten struct {
 	most   int64
 }
 
-func (h *historian) Commit(ctx context.Context, b *engine.Batch) error {
+// An opening is a historian as it was opened once. Who still has a former one
+// writes under its epoch.
+type opening struct {
+	*historian
+	epoch uint64
+}
+
+func (h *historian) reopened() engine.Store { return &opening{h, h.flaky.Epoch()} }
+
+func (h *opening) Epoch() uint64 { return h.epoch }
+
+func (h *opening) Commit(ctx context.Context, b *engine.Batch) error {
 	err := h.flaky.Commit(ctx, b)
 	if err == nil || h.applied {
-		h.keep(b.Audit)
+		h.keep(h.epoch, b.Audit)
 	}
 	return err
 }
 
-func (h *historian) Remember(ctx context.Context, events []engine.Event) error {
+func (h *opening) Remember(ctx context.Context, events []engine.Event) error {
 	h.past.Lock()
 	err, kept := h.past.err, h.past.kept
 	h.past.given = append(h.past.given, len(events))
@@ -54,13 +65,12 @@ func (h *historian) Remember(ctx context.Context, events []engine.Event) error {
 		if !slices.IsSortedFunc(events, func(a, b engine.Event) int { return int(a.N) - int(b.N) }) {
 			h.t.Errorf("out of order: %v", events)
 		}
-		h.keep(events)
+		h.keep(h.epoch, events)
 	}
 	return err
 }
 
-func (h *historian) keep(events []engine.Event) {
-	epoch := h.Epoch()
+func (h *historian) keep(epoch uint64, events []engine.Event) {
 	h.past.Lock()
 	defer h.past.Unlock()
 	for _, e := range events {
@@ -137,5 +147,5 @@ func (h *historian) works() {
 func startPast(t *testing.T, o broker.Options) (*world, *historian) {
 	t.Helper()
 	h := &historian{flaky: &flaky{Store: new(memory.Store)}, t: t}
-	return startOn(t, h.flaky, h, o), h
+	return startOn(t, h.flaky, h.reopened, o), h
 }

@@ -23,10 +23,11 @@ var errNoHistory = &engine.Refusal{Kind: engine.ErrNotImplemented, Text: "This s
 func (b *Broker) HasHistory() bool { return b.past != nil }
 
 // Past is what happened, newest first, and matches q: what the history keeps
-// and what it has yet to be given. A limit of zero means 100; more than 10,000
-// is out of range. To go on, ask again with Before set to the Place of the last
-// one. It is engine.ErrNotImplemented if the store has no history and
-// engine.ErrBusy if it does not answer. It waits for the store, not for the owner.
+// and what it has yet to be given. Whatever was answered before the call is in
+// it. A limit of zero means 100; more than 10,000 is out of range. To go on, ask
+// again with Before set to the Place of the last one. It is
+// engine.ErrNotImplemented if the store has no history and engine.ErrBusy if it
+// does not answer. It waits for the store, not for the owner.
 func (b *Broker) Past(ctx context.Context, q engine.PastQuery) ([]engine.PastEvent, error) {
 	switch {
 	case b.past == nil:

@@ -78,13 +78,14 @@ func (b *Broker) flush(now engine.Instant, commit bool) engine.Effects {
 	return fx
 }
 
-// answer tells everybody what became of their operations, then publishes.
+// answer publishes what happened, then tells everybody what became of their
+// operations: who looks for what he did himself finds it.
 func (b *Broker) answer(ops []*op, fx engine.Effects) {
+	b.events.append(fx.Events)
 	for _, o := range ops {
 		b.finish(o, o.err)
 	}
 	b.deliver(fx)
-	b.events.append(fx.Events)
 }
 
 // finish answers an operation that has not been answered yet.

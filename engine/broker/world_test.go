@@ -139,11 +139,11 @@ func (f *flaky) open() error {
 func start(t *testing.T, o broker.Options) *world {
 	t.Helper()
 	f := &flaky{Store: new(memory.Store)}
-	return startOn(t, f, f, o)
+	return startOn(t, f, func() engine.Store { return f }, o)
 }
 
-// startOn is start with a store that has f in it.
-func startOn(t *testing.T, f *flaky, store engine.Store, o broker.Options) *world {
+// startOn is start with a store that has f in it, as it is opened each time.
+func startOn(t *testing.T, f *flaky, opened func() engine.Store, o broker.Options) *world {
 	t.Helper()
 	w := &world{T: t, store: f}
 	if o.Logger = slog.New(slog.DiscardHandler); testing.Verbose() {
@@ -153,7 +153,7 @@ func startOn(t *testing.T, f *flaky, store engine.Store, o broker.Options) *worl
 		if err := f.open(); err != nil {
 			return nil, err
 		}
-		return store, nil
+		return opened(), nil
 	}, o)
 	if err != nil {
 		t.Fatal(err)
