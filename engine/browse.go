@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"container/heap"
+	"iter"
 )
 
 // A Row is a message as somebody sees who only looks.
@@ -43,38 +44,53 @@ const (
 type Browse struct {
 	Path    Path
 	Session string // of that session only; empty: whatever their session
-	Class   Class
-	From    Seq // inclusive
+	Class   Class  // of a session: all, active or locked ones
+	From    Seq    // inclusive
 	Limit   int
 }
 
-// Browse lists messages without any effect (DEC-6). Use Peek for clients.
+// Browse lists messages without any effect (DEC-6), and looks at no others. Use
+// Peek for clients.
 func (ns *Namespace) Browse(b Browse) ([]Row, error) {
 	h, err := ns.holder(b.Path)
+	if err == nil && b.Session != "" {
+		h, err = ns.sessionsOf(b.Path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := h.listed(b)
 	if err != nil {
 		return nil, err
 	}
 	var rows []Row
-	list := h.order.from(b.From)
-	switch {
-	case b.Session != "":
-		if h, err = ns.sessionsOf(b.Path); err != nil {
-			return nil, err
-		}
-		list = h.sessions.of(b.Session, b.From)
-	case b.Class > ClassActive:
-		list = h.apart[class(b.Class-ClassActive)].from(b.From)
-	}
 	for m := range list {
 		if len(rows) == b.Limit {
 			break
 		}
-		if b.Class != ClassAll && classOf(m.Message) != class(b.Class-ClassActive) {
-			continue
-		}
 		rows = append(rows, ns.row(h, m))
 	}
 	return rows, nil
+}
+
+// listed are the messages of h that b asks for, whatever its limit.
+func (h *holder) listed(b Browse) (iter.Seq[*message], error) {
+	all, locked := &h.order, &h.apart[classLocked]
+	if b.Session != "" {
+		all, locked = h.sessions.orders(b.Session)
+	}
+	switch {
+	case b.Class == ClassAll:
+		return all.from(b.From), nil
+	case b.Class == ClassActive:
+		return all.readyFrom(b.From), nil
+	case b.Class == ClassLocked:
+		return locked.from(b.From), nil
+	case b.Session != "":
+		return nil, refuse(ErrArgument, "The deferred and scheduled messages of one session are not kept in lists of their own.")
+	default:
+		return h.apart[class(b.Class-ClassActive)].from(b.From), nil
+	}
 }
 
 // Peek is Browse for a client: it counts as use, is refused where receiving is

@@ -208,6 +208,42 @@ func (o *order) first() *message {
 	return p.msgs[p.place(uint(bits.TrailingZeros64(p.ready)))]
 }
 
+// readyFrom goes through the ready messages from number seq upwards, without a
+// look at the others. The order may change meanwhile, as for from.
+func (o *order) readyFrom(seq Seq) iter.Seq[*message] {
+	return func(yield func(*message) bool) {
+		for next := max(seq, 0); next >= 0 && o.within(next); { // below zero after the highest number there is
+			m := o.root.firstFrom(o.level, next)
+			if m == nil {
+				return
+			}
+			next = m.Seq + 1
+			if !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// firstFrom looks at the digits of seq from level down.
+func (p *page) firstFrom(level uint, seq Seq) *message {
+	i := digit(seq, level)
+	for rest := p.ready & (^uint64(0) << i); rest != 0; rest &= rest - 1 {
+		next := uint(bits.TrailingZeros64(rest))
+		at := p.place(next)
+		if level == 0 {
+			return p.msgs[at]
+		}
+		if next != i {
+			seq = 0
+		}
+		if m := p.pages[at].firstFrom(level-1, seq); m != nil {
+			return m
+		}
+	}
+	return nil
+}
+
 // last is the message with the highest number, ready or not; nil if there is
 // none.
 func (o *order) last() *message {

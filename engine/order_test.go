@@ -152,6 +152,18 @@ func TestOrderIsAMap(t *testing.T) {
 					t.Fatalf("from %d (-want +got):\n%s", seq, diff)
 				}
 			},
+			"ready from": func(t *rapid.T) {
+				seq := some(t)
+				var want []Seq
+				for _, s := range model.sorted() {
+					if s >= seq && model[s] {
+						want = append(want, s)
+					}
+				}
+				if diff := cmp.Diff(want, seqsOf(slices.Collect(o.readyFrom(seq)))); diff != "" {
+					t.Fatalf("ready from %d (-want +got):\n%s", seq, diff)
+				}
+			},
 			"back": func(t *rapid.T) {
 				seq := some(t)
 				var want []Seq

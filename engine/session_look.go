@@ -1,38 +1,51 @@
 package engine
 
-import "iter"
+// A SessionList lists ids as clients do, in their order (SES-12). It is done in
+// slices; a session that comes or goes meanwhile may be in it or not.
+type SessionList struct {
+	Path         Path
+	ChangedSince Instant // those whose state was set later; zero: those with messages to be received or under way
+	Skip         int     // how many of them to leave out at the beginning; counted down
+	Top          int     // how many to list at most
 
-// Sessions lists ids as clients do, in their order: of sessions that have
-// messages to be received or under way, or, if changedSince is set, of those
-// whose state was set later than that. It leaves out the first skip of them, and
-// stops after top (SES-12).
-func (ns *Namespace) Sessions(now Instant, p Path, changedSince Instant, skip, top int) ([]string, error) {
-	h, err := ns.sessionsOf(p)
+	IDs  []string // listed so far
+	From string   // where the next slice begins
+	Done bool
+}
+
+// ListSessions looks at up to limit more sessions and moves l on.
+func (ns *Namespace) ListSessions(now Instant, l *SessionList, limit int) error {
+	h, err := ns.sessionsOf(l.Path)
 	if err == nil && !h.entity.Config.Status.receives() {
 		err = disabledReceive(h)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if skip < 0 || top <= 0 {
-		return nil, refuse(ErrOutOfRange, "The number of sessions to list must be positive, not %d, and the number to skip not %d.", top, skip)
+	if l.Skip < 0 || l.Top <= 0 {
+		return refuse(ErrOutOfRange, "The number of sessions to list must be positive, not %d, and the number to skip not %d.", l.Top, l.Skip)
 	}
 	ns.touch(now, h.entity, "list sessions", "")
-	var ids []string
-	for s := range h.sessions.byName.from("") {
-		switch {
-		case changedSince == 0 && s.order.ready()+s.locked() == 0:
-		case changedSince != 0 && (s.state == nil || s.state.at <= changedSince):
-		case skip > 0:
-			skip--
-		default:
-			ids = append(ids, s.id)
-		}
-		if len(ids) == top {
+	looked := 0
+	l.Done = true
+	for s := range h.sessions.byName.from(l.From) {
+		if len(l.IDs) == l.Top {
 			break
 		}
+		if looked++; looked > limit {
+			l.From, l.Done = s.id, false
+			break
+		}
+		switch {
+		case l.ChangedSince == 0 && s.order.ready()+s.locked() == 0:
+		case l.ChangedSince != 0 && (s.state == nil || s.state.at <= l.ChangedSince):
+		case l.Skip > 0:
+			l.Skip--
+		default:
+			l.IDs = append(l.IDs, s.id)
+		}
 	}
-	return ids, nil
+	return nil
 }
 
 // A SessionRow is a session as somebody sees who only looks.
@@ -124,10 +137,15 @@ func (ns *Namespace) PeekSession(now Instant, p Path, id string, from Seq, count
 	return ns.Browse(Browse{Path: p, Session: id, From: from, Limit: min(count, int(ns.limits.PeekCount))})
 }
 
-// of is the messages of a session from a number upwards.
-func (ss *sessions) of(id string, from Seq) iter.Seq[*message] {
-	if s := ss.byID[id]; s != nil {
-		return s.order.from(from)
+// orders are the messages of a session, and the locked ones again.
+func (ss *sessions) orders(id string) (all, locked *order) {
+	s := ss.byID[id]
+	switch {
+	case s == nil:
+		return &order{}, &order{}
+	case s.lock == nil:
+		return &s.order, &order{}
+	default:
+		return &s.order, &s.lock.locked
 	}
-	return func(func(*message) bool) {}
 }

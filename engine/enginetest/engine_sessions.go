@@ -115,11 +115,16 @@ func (x *Engine) list(c Command) ([]string, error) {
 			}
 		}
 	}
-	ids, err := x.ns.Sessions(x.now, c.path(0), 0, skip, top)
-	if err == nil && ids == nil {
-		ids = []string{"nothing"}
+	l := engine.SessionList{Path: c.path(0), Skip: skip, Top: top}
+	for !l.Done {
+		if err := x.ns.ListSessions(x.now, &l, 1000); err != nil {
+			return nil, err
+		}
 	}
-	return ids, err
+	if l.IDs == nil {
+		l.IDs = []string{"nothing"}
+	}
+	return l.IDs, nil
 }
 
 func (x *Engine) peek(c Command, from engine.Seq) ([]engine.Row, error) {
