@@ -33,8 +33,9 @@ var (
 	// as a duplicate. It is an ErrNotAllowed too.
 	ErrDuplicate = fmt.Errorf("%w: it is a duplicate", ErrNotAllowed)
 	// ErrChanged says that what the caller saw is no longer so: the number it
-	// agreed to has grown by more than a tenth. Nothing was changed.
-	ErrChanged = errors.New("there is more now than was agreed to")
+	// agreed to has grown by more than a tenth, or a state is another. Nothing was
+	// changed.
+	ErrChanged = errors.New("it has changed since it was seen")
 )
 
 // A Refusal is an error with the sentence its reader needs. Kind is one of the

@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
 // SessionState is the state of the session that a link holds; not set if it was
 // never set or was cleared (SES-11).
 func (ns *Namespace) SessionState(now Instant, id LinkID) (state string, set bool, err error) {
@@ -131,17 +136,57 @@ func (ns *Namespace) BreakSession(now Instant, p Path, id, actor string) error {
 	return nil
 }
 
+// A StateTag is what a session's state is called in few characters: another state
+// has another one. Nothing has the zero tag.
+type StateTag string
+
+// TagState is the tag of a state, nil if none is set.
+func TagState(state *string) StateTag {
+	if state == nil {
+		return "none"
+	}
+	sum := sha256.Sum256([]byte(*state))
+	return StateTag(hex.EncodeToString(sum[:8]))
+}
+
 // SetStateFor sets a session's state whoever holds it, and whether or not it has
-// messages; nil clears it.
+// messages; nil clears it (OPS-11).
 func (ns *Namespace) SetStateFor(now Instant, p Path, id string, state *string, actor string) error {
+	h, err := ns.stateful(p, id)
+	if err != nil {
+		return err
+	}
+	return ns.setStateFor(now, h, id, state, actor)
+}
+
+// SetStateIf is SetStateFor for somebody who has seen the state that has this tag:
+// if it is another by now, that is ErrChanged.
+func (ns *Namespace) SetStateIf(now Instant, p Path, id string, seen StateTag, state *string, actor string) error {
+	h, err := ns.stateful(p, id)
+	if err != nil {
+		return err
+	}
+	var have *string
+	if s := h.sessions.byID[id]; s != nil && s.state != nil {
+		have = &s.state.text
+	}
+	if seen != TagState(have) {
+		return refuse(ErrChanged, "The state of the session '%s' is not the one that was seen. Nothing was changed.", id)
+	}
+	return ns.setStateFor(now, h, id, state, actor)
+}
+
+// stateful is where a session is whose state is to be set, there or not.
+func (ns *Namespace) stateful(p Path, id string) (*holder, error) {
 	h, err := ns.sessionsOf(p)
 	if err == nil {
 		err = ns.checkSessionID(id)
 	}
-	if err == nil {
-		err = ns.admitState(h, id, state)
-	}
-	if err != nil {
+	return h, err
+}
+
+func (ns *Namespace) setStateFor(now Instant, h *holder, id string, state *string, actor string) error {
+	if err := ns.admitState(h, id, state); err != nil {
 		return err
 	}
 	ns.touch(now, h.entity, "session state", actor)

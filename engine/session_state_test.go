@@ -98,7 +98,7 @@ func TestSessionState(t *testing.T) {
 			c.must(c.ns.SetSessionState(c.now, d, nil))
 			c.equal(fmt.Sprint(c.sessionIDs("q", morning-1, 0, 9)), "[b]")
 			list := func(p engine.Path, skip, top int) func() error {
-				return func() error { _, err := c.ns.Sessions(c.now, p, 0, skip, top); return err }
+				return func() error { return c.ns.ListSessions(c.now, &engine.SessionList{Path: p, Skip: skip, Top: top}, 9) }
 			}
 			c.refused(engine.ErrOutOfRange, list("q", 0, 0))
 			c.refused(engine.ErrOutOfRange, list("q", -1, 1))
@@ -108,6 +108,25 @@ func TestSessionState(t *testing.T) {
 			c.refused(engine.ErrNotFound, list("nowhere", 0, 1))
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
 			c.refused(engine.ErrDisabled, list("q", 0, 1))
+		},
+		"SES-12 slices": func(c *clocked) { // each looks at so many sessions, whatever there is to be found
+			c.queue("q", sessionful)
+			for _, id := range []string{"a", "b", "c", "d", "e"} {
+				c.must(c.ns.SetStateFor(c.now, "q", id, new("state"), ""))
+			}
+			c.say("q", "f", "m")
+			c.say("q", "g", "m")
+			l := engine.SessionList{Path: "q", Skip: 1, Top: 5}
+			var from []string
+			for !l.Done {
+				c.must(c.ns.ListSessions(c.now, &l, 3))
+				from = append(from, l.From)
+				if l.From == "d" { // it goes before its turn
+					c.must(c.ns.SetStateFor(c.now, "q", "d", nil, ""))
+				}
+				c.step()
+			}
+			c.equal(fmt.Sprint(l.IDs, from), "[g] [d d]")
 		},
 		"SES-12 use": func(c *clocked) { // as browsing is (IDLE-2); looking is not (IDLE-7)
 			short := sessionful
@@ -152,7 +171,13 @@ func TestSessionState(t *testing.T) {
 				}
 				return seqs
 			}
-			c.equal(fmt.Sprint(in("b", engine.ClassAll), in("b", engine.ClassActive), in("b", engine.ClassDeferred), in("nobody", engine.ClassAll)), "[1 2 3 10] [3] [1] []")
+			c.equal(fmt.Sprint(in("b", engine.ClassAll), in("b", engine.ClassActive), in("b", engine.ClassLocked)), "[1 2 3 10] [3] [2]")
+			c.equal(fmt.Sprint(in("nobody", engine.ClassAll), in("nobody", engine.ClassLocked), in("a", engine.ClassLocked)), "[] [] []")
+			c.equal(fmt.Sprint(in("", engine.ClassActive), in("", engine.ClassLocked), in("", engine.ClassDeferred), in("", engine.ClassScheduled)), "[3 4 5 6 7 8 9] [2] [1] [10]")
+			for _, class := range []engine.Class{engine.ClassDeferred, engine.ClassScheduled} { // there is no index for these
+				_, err = c.ns.Browse(engine.Browse{Path: "q", Session: "b", Class: class, Limit: 9})
+				c.equal(errors.Is(err, engine.ErrArgument), true)
+			}
 			_, err = c.ns.Browse(engine.Browse{Path: "q/$DeadLetterQueue", Session: "b", Limit: 9})
 			c.equal(errors.Is(err, engine.ErrNotAllowed), true)
 		},
@@ -205,6 +230,28 @@ func TestSessionOperators(t *testing.T) {
 				}
 			}
 			c.equal(fmt.Sprint(audits), "[m1 operator]")
+		},
+		"SES-11 two writers": func(c *clocked) { // who have seen the same: the second is told (OPS-11)
+			c.queue("q", sessionful)
+			set := func(seen engine.StateTag, state *string) error {
+				err := c.ns.SetStateIf(c.now, "q", "s", seen, state, "operator")
+				c.step()
+				return err
+			}
+			none := engine.TagState(nil)
+			c.equal(none == engine.TagState(new("")), false)
+			c.must(set(none, new("one")))
+			c.refused(engine.ErrChanged, func() error { return set(none, new("two")) })
+			c.refused(engine.ErrChanged, func() error { return set(none, nil) })
+			c.refused(engine.ErrChanged, func() error { return set("", new("two")) })
+			c.refused(engine.ErrNotFound, func() error { return c.ns.SetStateIf(c.now, "nowhere", "s", none, nil, "") })
+			text, _, err := c.ns.StateOf("q", "s")
+			c.must(err)
+			c.equal(text, "one")
+			c.must(set(engine.TagState(new("one")), new("")))
+			c.refused(engine.ErrChanged, func() error { return set(none, nil) })
+			c.must(set(engine.TagState(new("")), nil))
+			c.must(set(none, new("three")))
 		},
 		"SES-11 by hand": func(c *clocked) {
 			c.queue("q", sessionful)

@@ -7,12 +7,26 @@ import (
 )
 
 // Sessions lists ids as clients do (SES-12); changedSince zero means those with
-// messages.
+// messages. It looks at them in slices, so that others go on meanwhile.
 func (b *Broker) Sessions(ctx context.Context, p engine.Path, changedSince engine.Instant, skip, top int) ([]string, error) {
-	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]string, error) {
-		return ns.Sessions(now, p, changedSince, skip, top)
-	})
+	list := engine.SessionList{Path: p, ChangedSince: changedSince, Skip: skip, Top: top}
+	for !list.Done {
+		var err error
+		before := list
+		list, err = do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.SessionList, error) {
+			next := before
+			err := ns.ListSessions(now, &next, listSlice)
+			return next, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list.IDs, nil
 }
+
+// listSlice is how many sessions a list looks at in one turn.
+const listSlice = 1000
 
 // PeekSession browses one session as a client does (PEEK-5).
 func (b *Broker) PeekSession(ctx context.Context, p engine.Path, id string, from engine.Seq, count int, client string) ([]engine.Row, error) {
@@ -30,6 +44,14 @@ func (b *Broker) BreakSession(ctx context.Context, p engine.Path, id, actor stri
 func (b *Broker) SetStateFor(ctx context.Context, p engine.Path, id string, state *string, actor string) error {
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
 		return ns.SetStateFor(now, p, id, state, actor)
+	})
+}
+
+// SetStateIf is SetStateFor unless the state is another by now than the one with
+// this tag, which is engine.ErrChanged.
+func (b *Broker) SetStateIf(ctx context.Context, p engine.Path, id string, seen engine.StateTag, state *string, actor string) error {
+	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
+		return ns.SetStateIf(now, p, id, seen, state, actor)
 	})
 }
 

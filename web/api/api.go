@@ -19,7 +19,7 @@
 //	POST   /try/{topic or subscription}    what the rules make of a message that is not sent: {"message":{…}}
 //	GET    /sessions/{path}[?from=ID]      sessions, by id
 //	GET    /session/{path}?id=ID           one, with its state
-//	PUT    /session/{path}?id=ID           set its state: {"state":"…"}; {} clears it
+//	PUT    /session/{path}?id=ID           set its state: {"state":"…"}; {} clears it; see below
 //	DELETE /session/{path}?id=ID           end its lock as if it had run out; 204
 //	POST   /accept/{path}                  take a session: {"session":"ID"}, or the next one: {"wait":"10s"}; 201
 //	DELETE /accept/{path}?hold=H           give it back; 204
@@ -50,6 +50,10 @@
 // A session is received from by what /accept answered: {"hold":"…"} given to
 // /receive and /renew. It is over when it is given back or when its lock has run
 // out (410).
+//
+// A state can be set on condition that it is still the one that was seen: give
+// the stateTag of GET /session as "seen", as in {"state":"…","seen":"none"}; it is
+// 409 if somebody has set another meanwhile.
 //
 // count, where it may be given, is the number of messages that whoever asks has
 // seen: if there is more than a tenth more by now, nothing happens (409).

@@ -32,11 +32,18 @@ type Session struct {
 	LockedUntil    *time.Time `json:"lockedUntil,omitempty"` // missing: nobody holds it
 	StateSize      *int       `json:"stateSize,omitempty"`   // bytes; missing: no state is set
 	StateChangedAt *time.Time `json:"stateChangedAt,omitempty"`
+	StateTag       string     `json:"stateTag,omitempty"` // told by GET /session: names the state, also where none is set
 	SessionState
 }
 
-// A SessionState is what PUT /session takes: one of the two, or neither to clear
-// the state.
+// SetState is what PUT /session takes: neither state nor stateBase64 clears the
+// state.
+type SetState struct {
+	Seen *engine.StateTag `json:"seen,omitempty"` // the stateTag of the state to replace: 409 if it is another by now; missing: whatever it is
+	SessionState
+}
+
+// A SessionState is a state in one of the two ways to write it.
 type SessionState struct {
 	State       *string `json:"state,omitempty"`       // as text
 	StateBase64 *string `json:"stateBase64,omitempty"` // instead of State
@@ -159,10 +166,14 @@ func (d *door) answerSession(c echo.Context, p engine.Path, id string) error {
 			out = presentSession(row)
 		}
 		state, set, err := r.StateOf(p, id)
-		if err == nil && set {
-			out.SessionState = presentState(state)
+		if err != nil {
+			return err
 		}
-		return err
+		out.StateTag = string(engine.TagState(nil))
+		if set {
+			out.SessionState, out.StateTag = presentState(state), string(engine.TagState(&state))
+		}
+		return nil
 	})
 	if err != nil {
 		return err
@@ -201,7 +212,7 @@ func (d *door) setState(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	var in SessionState
+	var in SetState
 	if err := decode(raw, &in); err != nil {
 		return err
 	}
@@ -214,7 +225,12 @@ func (d *door) setState(c echo.Context) error {
 		text := string(b)
 		state = &text
 	}
-	if err := d.broker.SetStateFor(r.Context(), p, id, state, client(r)); err != nil {
+	if in.Seen != nil {
+		err = d.broker.SetStateIf(r.Context(), p, id, *in.Seen, state, client(r))
+	} else {
+		err = d.broker.SetStateFor(r.Context(), p, id, state, client(r))
+	}
+	if err != nil {
 		return err
 	}
 	return d.answerSession(c, p, id)

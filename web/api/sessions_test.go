@@ -105,6 +105,19 @@ func TestSessionState(t *testing.T) {
 	if s := state(); s.State != nil || s.StateSize != nil {
 		t.Errorf("got %+v", s)
 	}
+	w.want(200, "PUT", at, `{"state":"one","seen":"none"}`, nil)
+	w.want(409, "PUT", at, `{"state":"two","seen":"none"}`, nil)
+	w.want(409, "PUT", at, `{"seen":""}`, nil)
+	if s := state(); s.State == nil || *s.State != "one" || s.StateTag == "none" {
+		t.Errorf("got %+v", s)
+	}
+	tag := state().StateTag
+	w.want(200, "PUT", at, `{"state":"three","seen":"`+tag+`"}`, nil)
+	w.want(409, "PUT", at, `{"seen":"`+tag+`"}`, nil)
+	w.want(200, "PUT", at, `{"seen":"`+state().StateTag+`"}`, nil)
+	if s := state(); s.State != nil || s.StateTag != "none" {
+		t.Errorf("got %+v", s)
+	}
 	w.want(400, "GET", "/session/q", "", nil)
 	w.want(400, "GET", "/session/plain?id=x", "", nil)
 	w.want(400, "GET", "/sessions/plain", "", nil)

@@ -2,8 +2,6 @@ package show
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,16 +21,6 @@ type sessionSight struct {
 	state string
 	set   bool
 	n     int // messages in it, whatever their state
-}
-
-// SeenState is what a session's state is called in few characters: another state
-// has another, and nil is that none is set.
-func SeenState(state *string) string {
-	if state == nil {
-		return "none"
-	}
-	sum := sha256.Sum256([]byte(*state))
-	return hex.EncodeToString(sum[:8])
 }
 
 func (p *Pages) session(ctx context.Context, at Place) (view.Page, uint64, error) {
@@ -112,9 +100,9 @@ func (p *Pages) sessionModel(ctx context.Context, at Place, v sessionSight, s si
 		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView))),
 		Most: p.b.Limits().SessionStateSize,
 	}
-	m.Seen = SeenState(nil)
+	m.Seen = string(engine.TagState(nil))
 	if v.set {
-		m.Seen = SeenState(&v.state)
+		m.Seen = string(engine.TagState(&v.state))
 	}
 	m.Topic, _, _ = v.Path.Subscription()
 	if v.row.OldestAt != 0 {

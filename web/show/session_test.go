@@ -11,7 +11,6 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/views/page"
 	"mayfly/views/view"
-	"mayfly/web/show"
 )
 
 const hostile = "<i>\u202e\" & %2F ?#\\ \x07"
@@ -121,7 +120,7 @@ func TestSessionStateIsShown(t *testing.T) {
 				w.sound(to + v)
 			}
 			m, ok := w.open(to).(page.Session)
-			if !ok || !m.HasState || string(m.State.Content) != state || m.Seen != show.SeenState(&state) {
+			if !ok || !m.HasState || string(m.State.Content) != state || m.Seen != string(engine.TagState(&state)) {
 				w.Errorf("%.20q is shown as %.20q", state, m.State.Content)
 			}
 		}

@@ -149,22 +149,12 @@ func (d *Door) setState(c echo.Context, at show.Place, typed url.Values) error {
 		}
 		next = &text
 	}
-	var was *string
-	err = d.b.Read(ctx, func(r broker.Reader) error {
-		state, set, err := r.StateOf(at.Path, id)
-		if set {
-			was = &state
-		}
-		return err //nolint:wrapcheck // it says what it is about
-	})
-	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
-	}
-	if typed.Get(page.StateSeen) != show.SeenState(was) {
+	err = d.b.SetStateIf(ctx, at.Path, id, engine.StateTag(typed.Get(page.StateSeen)), next, actor(c))
+	if errors.Is(err, engine.ErrChanged) {
 		form.Error = locale.T(ctx, "ui.state.newer")
 		return d.stateAgain(c, http.StatusConflict, at, form)
 	}
-	if err := d.b.SetStateFor(ctx, at.Path, id, next, actor(c)); err != nil {
+	if err != nil {
 		if at.Do != "state" || !asks(err) {
 			return err //nolint:wrapcheck // it says what it is about
 		}
