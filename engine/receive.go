@@ -180,6 +180,22 @@ func (ns *Namespace) Drain(now Instant, id LinkID) (drained bool) {
 	return true
 }
 
+// Withdraw takes back n of the credit that a link has left, or what there is of
+// it, at once, and returns how much that was.
+func (ns *Namespace) Withdraw(now Instant, id LinkID, n int) (taken int) {
+	l := ns.links[id]
+	if l == nil || l.credit == 0 || n <= 0 {
+		return 0
+	}
+	taken = min(n, l.credit)
+	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
+	l.setCredit(ns, l.credit-taken)
+	if l.credit == 0 {
+		ns.touch(now, l.holder.entity, "receive", l.Client)
+	}
+	return taken
+}
+
 // canServe tells whether something is ready that l, which has credit, could have.
 func (ns *Namespace) canServe(l *link) bool {
 	if l.holder.sessions == nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -70,12 +71,12 @@ type Broker struct {
 
 	// Owned by run.
 	ns        *engine.Namespace
-	receivers map[engine.LinkID]*receiver
-	sessions  map[engine.LinkID]*Session
-	softSince engine.Instant // when the oldest soft change was made; zero: there is none
-	askedAt   engine.Instant // when somebody last asked for something
-	probeAt   engine.Instant // when to try writing again, while read-only
-	probeSize int            // how much to try with
+	links     map[engine.LinkID]Sink // receivers that have not ended
+	later     []*op                  // whose steps said errNotYet
+	softSince engine.Instant         // when the oldest soft change was made; zero: there is none
+	askedAt   engine.Instant         // when somebody last asked for something
+	probeAt   engine.Instant         // when to try writing again, while read-only
+	probeSize int                    // how much to try with
 
 	store  atomic.Pointer[opened]
 	link   atomic.Uint64
@@ -100,12 +101,12 @@ type opened struct {
 func Open(ctx context.Context, open func(context.Context) (engine.Store, error), o Options) (*Broker, error) {
 	b := &Broker{
 		o: o, limits: o.limits(), log: cmp.Or(o.Logger, slog.Default()), open: open,
-		inbox:     make(chan *op, cmp.Or(o.InboxOps, 4096)),
-		room:      semaphore.NewWeighted(cmp.Or(o.InboxBytes, 64<<20)),
-		done:      make(chan struct{}),
-		events:    newLog(cmp.Or(o.Events, 16384), cmp.Or(o.EventBytes, 32<<20)),
-		bodies:    newCache(cmp.Or(o.CacheBytes, 32<<20)),
-		receivers: map[engine.LinkID]*receiver{}, sessions: map[engine.LinkID]*Session{},
+		inbox:  make(chan *op, cmp.Or(o.InboxOps, 4096)),
+		room:   semaphore.NewWeighted(cmp.Or(o.InboxBytes, 64<<20)),
+		done:   make(chan struct{}),
+		events: newLog(cmp.Or(o.Events, 16384), cmp.Or(o.EventBytes, 32<<20)),
+		bodies: newCache(cmp.Or(o.CacheBytes, 32<<20)),
+		links:  map[engine.LinkID]Sink{},
 	}
 	b.health.Store(&Health{})
 	if err := b.load(ctx); err != nil {
@@ -213,12 +214,13 @@ func (b *Broker) run(ctx context.Context) {
 			b.shutDown(context.WithoutCancel(ctx))
 			return
 		case <-lost:
-			b.giveUp(nil, engine.ErrFenced)
+			b.giveUp(b.later, engine.ErrFenced)
 			return
 		case <-alarm.C:
 		case o := <-b.inbox:
 			ops = b.drain(o)
 		}
+		ops, b.later = slices.Concat(b.later, ops), nil
 		switch err := b.turn(commits, ops); {
 		case errors.Is(err, engine.ErrFenced):
 			b.giveUp(ops, err)
@@ -267,6 +269,9 @@ func (b *Broker) softDelay() time.Duration { return cmp.Or(b.o.SoftDelay, 500*ti
 func (b *Broker) pause() time.Duration {
 	now := b.clock.now()
 	next := b.probeAt
+	if len(b.later) > 0 {
+		next = now
+	}
 	if next == 0 {
 		if !b.o.Unswept {
 			next = b.ns.NextDue()

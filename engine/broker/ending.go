@@ -79,17 +79,18 @@ func (b *Broker) endLog(handOver bool) { //nolint:revive // both are ends of one
 // refuseRest answers whoever waits.
 func (b *Broker) refuseRest(why error) {
 	b.endReceivers(why)
+	for _, o := range b.later {
+		b.finish(o, why)
+	}
+	b.later = nil
 	b.refuseOps(why)
 }
 
 // endReceivers tells everybody who receives that it is over.
 func (b *Broker) endReceivers(why error) {
-	for id, r := range b.receivers {
-		delete(b.receivers, id)
-		r.end(why)
-	}
-	for _, s := range b.sessions {
-		s.end(why)
+	for id, to := range b.links {
+		delete(b.links, id)
+		to.Ended(why)
 	}
 }
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 
 	"mayfly/engine"
 )
@@ -11,12 +12,16 @@ const opSize = 256
 
 // An op is one step waiting for its turn.
 type op struct {
-	step     func(ns *engine.Namespace, now engine.Instant) error // comes again if the store refused the turn
+	step     func(ns *engine.Namespace, now engine.Instant) error // comes again if the store refused the turn, and after errNotYet
 	done     func(error)                                          // called once, when everything is durable; must not block; with nil only by the owner; nil after that
 	size     int64                                                // bytes it may hold up
 	receives bool                                                 // it is for nothing unless messages are matched
 	err      error                                                // what step said
 }
+
+// errNotYet is what a step says that is to come again in the next turn, before
+// those that are new then.
+var errNotYet = errors.New("not yet")
 
 // submit puts an operation in line. It waits only for room; ctx ends that
 // wait. After a nil return, done will be called.

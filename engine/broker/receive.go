@@ -40,37 +40,11 @@ func (r *receiver) end(err error) {
 	close(r.done)
 }
 
-// deliver hands effects to those they concern.
-func (b *Broker) deliver(fx engine.Effects) {
-	for _, a := range fx.Accepted {
-		if s := b.sessions[a.Link]; s != nil {
-			s.id = a.ID
-			s.until.Store(int64(a.LockedUntil))
-			close(s.taken)
-		}
-	}
-	for _, d := range fx.Deliveries {
-		if r := b.receivers[d.Link]; r != nil {
-			r.got = append(r.got, d)
-		}
-		if s := b.sessions[d.Link]; s != nil {
-			s.got = append(s.got, d)
-			select {
-			case s.arrived <- struct{}{}:
-			default: // it knows
-			}
-		}
-	}
-	for _, e := range fx.Ended {
-		if s := b.sessions[e.ID]; s != nil {
-			s.end(e.Err)
-		}
-		if r := b.receivers[e.ID]; r != nil {
-			delete(b.receivers, e.ID)
-			r.end(e.Err)
-		}
-	}
-}
+func (r *receiver) Accepted(engine.SessionAccepted) {}
+
+func (r *receiver) Delivered(d engine.Delivery) { r.got = append(r.got, d) }
+
+func (r *receiver) Ended(why error) { r.end(why) }
 
 // Receive takes messages. None in time is an empty result, not an error. When
 // ctx ends while a delivery is on its way, the delivery wins: no message is
@@ -90,7 +64,7 @@ func (b *Broker) Receive(ctx context.Context, in Receive) ([]Received, error) {
 		},
 		done: func(err error) {
 			if err == nil {
-				b.receivers[id] = r // deliveries of this turn come next
+				b.links[id] = r // deliveries of this turn come next
 			}
 			attached <- err
 		},
@@ -124,7 +98,7 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *receiver, wait 
 	}
 	err := act(context.WithoutCancel(ctx), b, func(ns *engine.Namespace, now engine.Instant) error {
 		ns.Detach(now, id, engine.ByClient)
-		delete(b.receivers, id)
+		delete(b.links, id)
 		return nil
 	})
 	if errors.Is(err, engine.ErrClosed) {

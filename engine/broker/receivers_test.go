@@ -47,7 +47,7 @@ func TestReceiversLeave(t *testing.T) {
 			}
 		}
 		n := -1
-		err = act(ctx, b, func(*engine.Namespace, engine.Instant) error { n = len(b.receivers) + len(b.sessions); return nil })
+		err = act(ctx, b, func(*engine.Namespace, engine.Instant) error { n = len(b.links); return nil })
 		if err != nil || n != 0 {
 			t.Errorf("%d receivers are known, %v", n, err)
 		}

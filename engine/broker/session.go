@@ -56,12 +56,31 @@ func (b *Broker) AcceptSession(ctx context.Context, in Accept) (*Session, error)
 	}
 	err := b.ask(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
 		return ns.Attach(now, engine.Link{ID: s.link, Path: in.Path, Mode: in.Mode, Client: in.Client, NoWait: in.Wait <= 0, Session: want})
-	}}, func() { b.sessions[s.link] = s }) // what this turn gives it comes next
+	}}, func() { b.links[s.link] = sessionSink{s} }) // what this turn gives it comes next
 	if err != nil {
 		return nil, err
 	}
 	return s.await(ctx, in.Wait)
 }
+
+// sessionSink is how the owner tells a Session.
+type sessionSink struct{ *Session }
+
+func (s sessionSink) Accepted(a engine.SessionAccepted) {
+	s.id = a.ID
+	s.until.Store(int64(a.LockedUntil))
+	close(s.taken)
+}
+
+func (s sessionSink) Delivered(d engine.Delivery) {
+	s.got = append(s.got, d)
+	select {
+	case s.arrived <- struct{}{}:
+	default: // it knows
+	}
+}
+
+func (s sessionSink) Ended(why error) { s.end(why) }
 
 // await waits for a session, and gives up when the time is up.
 func (s *Session) await(ctx context.Context, wait time.Duration) (*Session, error) {
@@ -100,7 +119,7 @@ func (s *Session) giveUp(ctx context.Context) (*Session, error) {
 		return nil
 	}}, func() {
 		if gone {
-			delete(s.b.sessions, s.link)
+			delete(s.b.links, s.link)
 		}
 	})
 	select {
@@ -169,7 +188,7 @@ func (s *Session) Err() error {
 
 // end says that it is over. Only the owner calls it.
 func (s *Session) end(why error) {
-	delete(s.b.sessions, s.link)
+	delete(s.b.links, s.link)
 	select {
 	case <-s.done:
 	default:
@@ -238,16 +257,7 @@ func (s *Session) Receive(ctx context.Context, limit int, wait time.Duration) ([
 
 // collect takes the credit back that is left, and what has come.
 func (s *Session) collect(ctx context.Context) (got []engine.Delivery, err error) {
-	for drained := false; !drained && err == nil; {
-		err = s.b.ask(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
-			drained = ns.Drain(now, s.link)
-			return nil
-		}}, func() {
-			if drained {
-				got, s.got = s.got, nil
-			}
-		})
-	}
+	err = s.b.ask(ctx, &op{receives: true, step: drain(s.link)}, func() { got, s.got = s.got, nil })
 	if s.Err() == nil {
 		return got, err
 	}

@@ -83,9 +83,19 @@ func (b *Broker) flush(now engine.Instant, commit bool) engine.Effects {
 func (b *Broker) answer(ops []*op, fx engine.Effects) {
 	b.events.append(fx.Events)
 	for _, o := range ops {
-		b.finish(o, o.err)
+		b.conclude(o)
 	}
 	b.deliver(fx)
+}
+
+// conclude finishes an operation with what its step said, unless it is to come
+// again.
+func (b *Broker) conclude(o *op) {
+	if o.err == errNotYet { //nolint:errorlint // a sign between us, which nobody wraps
+		b.later = append(b.later, o)
+		return
+	}
+	b.finish(o, o.err)
 }
 
 // finish answers an operation that has not been answered yet.

@@ -1,0 +1,306 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// A box is a Sink that keeps what it is told.
+type box struct {
+	mu       sync.Mutex
+	said     []string
+	got      []engine.Delivery
+	accepted []engine.SessionAccepted
+	ended    []error
+}
+
+func (x *box) Accepted(a engine.SessionAccepted) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.accepted = append(x.accepted, a)
+	x.said = append(x.said, "accepted "+a.ID)
+}
+
+func (x *box) Delivered(d engine.Delivery) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.got = append(x.got, d)
+	x.said = append(x.said, fmt.Sprint("#", d.Message.Seq))
+}
+
+func (x *box) Ended(why error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ended = append(x.ended, why)
+	x.said = append(x.said, "ended")
+}
+
+func (x *box) say(what string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.said = append(x.said, what)
+}
+
+// answered is for operations whose answer is what x says.
+func (x *box) answered(what string) func(error) {
+	return func(err error) {
+		if err != nil {
+			what = fmt.Sprint(what, ": ", err)
+		}
+		x.say(what)
+	}
+}
+
+// heard is what x was told since the last time, when everybody is idle.
+func (x *box) heard() []string {
+	synctest.Wait()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := x.said
+	x.said = nil
+	return out
+}
+
+func (w *world) attach(in broker.Attachment) (*broker.Link, *box) {
+	w.Helper()
+	x := &box{}
+	l, err := w.Attach(w.Context(), in, x)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return l, x
+}
+
+func (w *world) hears(x *box, what string, want ...string) {
+	w.Helper()
+	if got := x.heard(); !slices.Equal(got, want) {
+		w.Fatalf("%s: heard %q, want %q", what, got, want)
+	}
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A link gets what it has credit for, in order, then what was asked after it;
+// and nothing once its credit is taken back (LOCK-14).
+func TestLinkTakesWhatItHasCreditFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		w.send("q", "a", "b", "c")
+		l, x := w.attach(broker.Attachment{Path: "q", Client: "c"})
+		w.hears(x, "without credit")
+		w.must(l.Credit(t.Context(), 2, x.answered("credit")))
+		w.hears(x, "with credit for two", "credit", "#1", "#2")
+		w.must(l.Credit(t.Context(), 3, x.answered("credit")))
+		w.must(l.Drain(t.Context(), x.answered("drained")))
+		w.hears(x, "drained", "credit", "#3", "drained")
+		w.send("q", "d", "e")
+		w.hears(x, "after a drain")
+		if d := x.got[0]; d.Deleted || d.Link != l.ID() {
+			t.Errorf("got %+v", d)
+		}
+		body, err := w.DeliveryBody(t.Context(), x.got[1])
+		w.must(err)
+		if b, err := io.ReadAll(body); err != nil || string(b) != "b" {
+			t.Errorf("the body is %q, %v", b, err)
+		}
+		w.must(body.Close())
+		for _, d := range x.got {
+			w.Taken(d)
+		}
+
+		w.must(l.Credit(t.Context(), 5, x.answered("credit")))
+		w.hears(x, "again", "credit", "#4", "#5")
+		w.must(l.Withdraw(t.Context(), 2, func(n int, err error) { x.answered(fmt.Sprint("took ", n))(err) }))
+		w.must(l.Withdraw(t.Context(), 7, func(n int, err error) { x.answered(fmt.Sprint("took ", n))(err) }))
+		w.hears(x, "withdrawn", "took 2", "took 1")
+		w.send("q", "f")
+		w.hears(x, "after all was withdrawn")
+		w.must(l.Detach(t.Context(), engine.ByClient))
+		w.must(l.Credit(t.Context(), 1, func(err error) { x.say(fmt.Sprint(errors.Is(err, engine.ErrNotFound))) }))
+		w.hears(x, "credit of one that was detached", "true")
+	})
+}
+
+// A drain waits for all that is ready, also where one turn does not hand out so
+// much.
+func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		const many = 10_000 // more than two turns' worth
+		for range many / 1000 {
+			w.send("q", make([]string, 1000)...)
+		}
+		l, x := w.attach(broker.Attachment{Path: "q"})
+		w.must(l.Credit(t.Context(), many+1, x.answered("credit")))
+		w.must(l.Drain(t.Context(), x.answered("drained")))
+		got := x.heard()
+		if n := len(got); n != many+2 || got[0] != "credit" || got[n-1] != "drained" {
+			t.Fatalf("%d things were heard, at last %q", n, got[n-1])
+		}
+	})
+}
+
+// Many sends and settlements by one goroutine are done in the order of its
+// calls, and share commits.
+func TestSubmittedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		l, x := w.attach(broker.Attachment{Path: "q"})
+		until := make(chan struct{})
+		w.store.holds(until)
+		for i := range 300 {
+			err := w.SubmitSend(t.Context(), "q", []broker.Outgoing{{Body: fmt.Append(nil, i)}}, "me", func(seqs []engine.Seq, err error) {
+				x.say(fmt.Sprint(seqs, err))
+			})
+			w.must(err)
+		}
+		close(until)
+		before := len(w.store.batches())
+		for i, s := range x.heard() {
+			if want := fmt.Sprintf("[%d] <nil>", i+1); s != want {
+				t.Fatalf("answer %d is %q, want %q", i, s, want)
+			}
+		}
+		if n := len(w.store.batches()) - before; n > 3 {
+			t.Errorf("%d commits for what came at once", n)
+		}
+		w.must(l.Credit(t.Context(), 300, x.answered("credit")))
+		x.heard()
+		for i, d := range x.got {
+			s := engine.Settlement{Token: d.Token(), Outcome: engine.Complete}
+			if i == 7 {
+				s.Token = engine.LockToken{}
+			}
+			w.must(w.SubmitSettle(t.Context(), []engine.Settlement{s}, func(each []error, err error) {
+				x.say(fmt.Sprint(i, errors.Is(each[0], engine.ErrLockLost), err))
+			}))
+		}
+		for i, s := range x.heard() {
+			if want := fmt.Sprint(i, i == 7, error(nil)); s != want {
+				t.Fatalf("answer %d is %q, want %q", i, s, want)
+			}
+		}
+		if err := w.SubmitSend(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{MessageID: string(make([]byte, 200))}}}, "me", nil); !errors.Is(err, engine.ErrArgument) {
+			t.Errorf("what cannot be sent anywhere: %v", err)
+		}
+	})
+}
+
+// A link is told why it ended; who detached it himself is not.
+func TestLinkEnds(t *testing.T) {
+	ends := map[string]struct {
+		how  func(w *world, l *broker.Link)
+		want error
+	}{
+		"its entity goes":    {func(w *world, _ *broker.Link) { w.must(w.Delete(w.Context(), "q", broker.Unasked, "me")) }, engine.ErrNotFound},
+		"the broker closes":  {func(w *world, _ *broker.Link) { w.must(w.Close()) }, engine.ErrClosed},
+		"the store is lost":  {func(w *world, _ *broker.Link) { w.store.breaks(errors.New("the cable"), false); w.refused(w.trySend()) }, engine.ErrBusy},
+		"the client goes":    {func(w *world, l *broker.Link) { w.must(l.Detach(w.Context(), engine.ByClient)) }, nil},
+		"the client is lost": {func(w *world, l *broker.Link) { w.must(l.Detach(w.Context(), engine.Lost)) }, nil},
+	}
+	for name, tc := range ends {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, broker.Options{})
+				w.queue("q", engine.Config{})
+				l, x := w.attach(broker.Attachment{Path: "q"})
+				w.must(l.Credit(t.Context(), 1, x.answered("credit")))
+				x.heard()
+				tc.how(w, l)
+				x.heard()
+				w.store.breaks(nil, false)
+				time.Sleep(5 * time.Second)
+				if tc.want == nil && len(x.ended) != 0 || tc.want != nil && (len(x.ended) != 1 || !errors.Is(x.ended[0], tc.want)) {
+					t.Fatalf("ended with %v", x.ended)
+				}
+				if tc.want == nil {
+					w.send("q", "a")
+					w.hears(x, "afterwards")
+				}
+			})
+		})
+	}
+}
+
+// Sessions come by way of a Sink too: named at once, the next one when there is
+// one, lost ones with the reason (SES-2, SES-4, SES-6, SES-7).
+func TestLinkWithASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
+		named := broker.Attachment{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
+		l, x := w.attach(named)
+		w.hears(x, "named", "accepted s")
+		if want := engine.At(time.Now().Add(30 * time.Second)); x.accepted[0].LockedUntil != want {
+			t.Errorf("locked until %v, want %v", x.accepted[0].LockedUntil, want)
+		}
+		if _, err := w.Attach(t.Context(), named, &box{}); !errors.Is(err, engine.ErrSessionLocked) {
+			t.Errorf("one that is held: %v", err)
+		}
+		next, y := w.attach(broker.Attachment{Path: "q", Session: engine.SessionRequest{Want: engine.NextSession}})
+		w.must(next.Credit(t.Context(), 5, y.answered("credit")))
+		w.hears(y, "before there is one", "credit")
+		out := []broker.Outgoing{{Content: engine.Content{SessionID: "r"}}, {Content: engine.Content{SessionID: "s"}}}
+		if _, err := w.Send(t.Context(), "q", out, "me"); err != nil {
+			t.Fatal(err)
+		}
+		w.hears(y, "when there is one", "accepted r", "#1")
+		w.hears(x, "without credit")
+		w.must(l.Credit(t.Context(), 5, x.answered("credit")))
+		w.hears(x, "with credit", "credit", "#2")
+		w.must(next.Detach(t.Context(), engine.ByClient))
+		time.Sleep(30 * time.Second)
+		w.hears(x, "when its time is over", "ended")
+		if !errors.Is(x.ended[0], engine.ErrSessionLockLost) {
+			t.Errorf("got %v", x.ended)
+		}
+	})
+}
+
+// Who has left before there was room is told so, and nothing was done.
+func TestSubmitGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{InboxOps: 1})
+		w.queue("q", engine.Config{})
+		until := make(chan struct{})
+		w.store.holds(until)
+		x := &box{}
+		sends := func(ctx context.Context) error {
+			return w.SubmitSend(ctx, "q", []broker.Outgoing{{Body: make([]byte, 100_000)}}, "me", func(seqs []engine.Seq, err error) { x.say(fmt.Sprint(seqs, err)) })
+		}
+		w.must(sends(t.Context()))
+		synctest.Wait() // the owner waits for the store now
+		w.must(sends(t.Context()))
+		gone, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		failed := make(chan error, 1)
+		go func() { failed <- sends(gone) }()
+		time.Sleep(2 * time.Second)
+		close(until)
+		if err := <-failed; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		w.hears(x, "those that came in", "[1] <nil>", "[2] <nil>")
+		if n := w.counts("q").Active; n != 2 {
+			t.Errorf("%d messages", n)
+		}
+	})
+}
