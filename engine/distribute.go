@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 
 	"mayfly/engine/filter"
 	"mayfly/engine/value"
@@ -140,9 +141,29 @@ func (ns *Namespace) act(p *planned, m *message, g *glance) (*Extra, error) {
 		return nil, &filter.Error{Name: filter.RuleActionException, Text: err.Error()}
 	}
 	x := m.extra()
+	x.Reason, c.Properties = takeText(x.Reason, reasonProperty, c.Properties)
+	x.Description, c.Properties = takeText(x.Description, descriptionProperty, c.Properties)
 	x.Rewritten = c.Pack()
 	x.Properties = nil // they are in it
 	return x, nil
+}
+
+// takeText takes a text that was shown among the properties, and that an action
+// may have changed or removed, back out of them: whatever sets or removes it
+// later must not find an old one there (DLQ-8, OPS-1). A value that is no text
+// stays, as a property like others.
+func takeText(was, name string, in value.Properties) (text string, out value.Properties) {
+	if was == "" {
+		return "", in
+	}
+	i := slices.IndexFunc(in, func(p value.Property) bool { return p.Name == name })
+	if i < 0 {
+		return "", in
+	}
+	if text, _ = in[i].Value.Str(); text == "" {
+		return "", in
+	}
+	return text, slices.Delete(slices.Clone(in), i, i+1)
 }
 
 func rewrite(c Content, after filter.Message, rule string) Content {

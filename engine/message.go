@@ -123,6 +123,12 @@ func (x *Extra) size() int64 {
 	return int64(n)
 }
 
+// The application properties that tell of a dead letter why it is one (TTL-27).
+const (
+	reasonProperty      = "DeadLetterReason"
+	descriptionProperty = "DeadLetterErrorDescription"
+)
+
 // Properties are the application properties of m as a receiver sees them: the
 // sender's, changed by settlements, and in a dead-letter queue the reason
 // (SETL-2, TTL-27). c is m's decoded content.
@@ -137,10 +143,10 @@ func (m Message) Properties(c Content) value.Properties {
 	}
 	var dead value.Properties
 	if x.Reason != "" {
-		dead = append(dead, value.Property{Name: "DeadLetterReason", Value: value.OfString(x.Reason)})
+		dead = append(dead, value.Property{Name: reasonProperty, Value: value.OfString(x.Reason)})
 	}
 	if x.Description != "" {
-		dead = append(dead, value.Property{Name: "DeadLetterErrorDescription", Value: value.OfString(x.Description)})
+		dead = append(dead, value.Property{Name: descriptionProperty, Value: value.OfString(x.Description)})
 	}
 	if len(dead) > 0 {
 		props = props.Merge(dead)
