@@ -129,7 +129,7 @@ func (ns *Namespace) checkHolder(h *holder) error {
 	var count [classes]int64
 	var bytes int64
 	var expiring, pending []alarm
-	ready, held := 0, 0
+	ready, held, passed := 0, 0, 0
 	if h.sessions != nil {
 		for _, s := range h.sessions.byID {
 			if s.state != nil {
@@ -144,14 +144,16 @@ func (ns *Namespace) checkHolder(h *holder) error {
 		c := classOf(m.Message)
 		count[c]++
 		bytes += m.size()
-		if m.ready() {
+		switch in := h.out.held.at(m.Seq); {
+		case in != nil && in != m, in != nil && !m.ready(), in == nil && m.ready() && m.stays():
+			return broken(h.path, "#%d is ready: %v, stays: %v, and is held: %v", m.Seq, m.ready(), m.stays(), in != nil)
+		case in != nil:
+			if held++; !m.stays() {
+				passed++
+			}
+		case m.ready():
 			if ready++; ready == 1 && h.order.first() != m {
 				return broken(h.path, "#%d is the first that is ready, not %v", m.Seq, h.order.first())
-			}
-			if m.stays() {
-				held++
-			} else if m.Seq < h.out.from { // INVARIANT: what is ready below from stays
-				return broken(h.path, "#%d may be forwarded, and nothing below #%d is", m.Seq, h.out.from)
 			}
 		}
 		if c != classActive && h.apart[c].at(m.Seq) != m {
@@ -165,15 +167,18 @@ func (ns *Namespace) checkHolder(h *holder) error {
 			expiring = append(expiring, a)
 		}
 	}
-	if count != h.count || bytes != h.bytes || ready != h.order.ready() || held != h.out.held {
-		return broken(h.path, "counts %v, bytes %d, ready %d, held %d; there are %v, %d, %d, %d", h.count, h.bytes, h.order.ready(), h.out.held, count, bytes, ready, held)
+	if count != h.count || bytes != h.bytes || ready != h.order.ready() {
+		return broken(h.path, "counts %v, bytes %d, ready %d; there are %v, %d, %d", h.count, h.bytes, h.order.ready(), count, bytes, ready)
+	}
+	if o := &h.out; held != o.held.len() || held != o.held.ready() || passed != o.passed || passed > 0 && h != h.entity.dead {
+		return broken(h.path, "%d are held, %d of them ready, %d passed over; there are %d and %d", o.held.len(), o.held.ready(), o.passed, held, passed)
 	}
 	for c := range classes {
 		if n := int64(h.apart[c].len()); c != classActive && n != count[c] || c == classActive && n != 0 {
 			return broken(h.path, "list apart %d has %d messages, not %d", c, n, count[c])
 		}
 	}
-	for _, o := range []*order{&h.order, &h.apart[classLocked], &h.apart[classDeferred], &h.apart[classScheduled]} {
+	for _, o := range []*order{&h.order, &h.out.held, &h.apart[classLocked], &h.apart[classDeferred], &h.apart[classScheduled]} {
 		if err := o.fault(); err != nil {
 			return broken(h.path, "%v", err)
 		}
@@ -303,8 +308,8 @@ func (ns *Namespace) checkLinks() error {
 			if err := ns.checkSessionLinks(h); err != nil {
 				return err
 			}
-		} else if waiting && h.order.ready() > 0 && !h.hungry {
-			return broken(h.path, "%d messages are ready, a link has credit, and nothing will bring them together", h.order.ready())
+		} else if waiting && h.ready() > 0 && !h.hungry {
+			return broken(h.path, "%d messages are ready, a link has credit, and nothing will bring them together", h.ready())
 		}
 		if h.hungry != slices.Contains(ns.hungry, h) {
 			return broken(h.path, "hungry is %v", h.hungry)

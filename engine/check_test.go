@@ -64,19 +64,32 @@ func populated(t *testing.T) *Namespace {
 func TestCheckFinds(t *testing.T) {
 	active := func(ns *Namespace) *message { return ns.entities["q"].main.order.first() }
 	for name, spoil := range map[string]func(ns *Namespace, q, topic *entity){
-		"an entity under another path":   func(ns *Namespace, q, _ *entity) { delete(ns.entities, "q"); ns.entities["Q"] = q },
-		"a place nobody owns":            func(ns *Namespace, q, _ *entity) { ns.holders[77] = q.main },
-		"a place that is lost":           func(ns *Namespace, q, _ *entity) { delete(ns.holders, q.dead.id) },
-		"queues miscounted":              func(ns *Namespace, _, _ *entity) { ns.topLevel++ },
-		"subscriptions out of order":     func(_ *Namespace, _, topic *entity) { topic.subs[0], topic.subs[1] = topic.subs[1], topic.subs[0] },
-		"a subscription unknown":         func(_ *Namespace, _, topic *entity) { topic.subs = topic.subs[:1] },
-		"a rule twice":                   func(_ *Namespace, _, topic *entity) { s := topic.subs[0]; s.rules = append(s.rules, s.rules[0]) },
-		"bytes at the root":              func(_ *Namespace, _, topic *entity) { topic.bytes++ },
-		"bytes in the place":             func(_ *Namespace, q, _ *entity) { q.main.bytes++; q.bytes++; q.dead.bytes--; q.bytes-- },
-		"a count":                        func(_ *Namespace, q, _ *entity) { q.main.count[classActive]++ },
-		"terms of yesterday":             func(_ *Namespace, q, _ *entity) { q.Config.DefaultMessageTimeToLive = time.Second },
-		"a ready bit":                    func(ns *Namespace, q, _ *entity) { q.main.order.setReady(active(ns).Seq, false) },
-		"a locked one ready":             func(_ *Namespace, q, _ *entity) { q.main.order.setReady(3, true) },
+		"an entity under another path": func(ns *Namespace, q, _ *entity) { delete(ns.entities, "q"); ns.entities["Q"] = q },
+		"a place nobody owns":          func(ns *Namespace, q, _ *entity) { ns.holders[77] = q.main },
+		"a place that is lost":         func(ns *Namespace, q, _ *entity) { delete(ns.holders, q.dead.id) },
+		"queues miscounted":            func(ns *Namespace, _, _ *entity) { ns.topLevel++ },
+		"subscriptions out of order":   func(_ *Namespace, _, topic *entity) { topic.subs[0], topic.subs[1] = topic.subs[1], topic.subs[0] },
+		"a subscription unknown":       func(_ *Namespace, _, topic *entity) { topic.subs = topic.subs[:1] },
+		"a rule twice":                 func(_ *Namespace, _, topic *entity) { s := topic.subs[0]; s.rules = append(s.rules, s.rules[0]) },
+		"bytes at the root":            func(_ *Namespace, _, topic *entity) { topic.bytes++ },
+		"bytes in the place":           func(_ *Namespace, q, _ *entity) { q.main.bytes++; q.bytes++; q.dead.bytes--; q.bytes-- },
+		"a count":                      func(_ *Namespace, q, _ *entity) { q.main.count[classActive]++ },
+		"terms of yesterday":           func(_ *Namespace, q, _ *entity) { q.Config.DefaultMessageTimeToLive = time.Second },
+		"a ready bit":                  func(ns *Namespace, q, _ *entity) { q.main.order.setReady(active(ns).Seq, false) },
+		"a locked one ready":           func(_ *Namespace, q, _ *entity) { q.main.order.setReady(3, true) },
+		"held and not ready":           func(_ *Namespace, q, _ *entity) { q.dead.out.hold(q.main.order.at(1)) },
+		"held and to go":               func(_ *Namespace, q, _ *entity) { q.dead.out.hold(q.dead.order.first()) },
+		"passed over and not counted": func(_ *Namespace, q, _ *entity) {
+			m := q.dead.order.first()
+			q.dead.order.setReady(m.Seq, false)
+			q.dead.out.hold(m)
+		},
+		"it stays and is to go": func(_ *Namespace, q, _ *entity) {
+			x := q.dead.order.first()
+			e := x.extra()
+			e.Stays = true
+			x.Extra = e
+		},
 		"a list apart":                   func(_ *Namespace, q, _ *entity) { q.main.apart[classDeferred].drop(1) },
 		"a list apart with one too many": func(ns *Namespace, q, _ *entity) { q.main.apart[classLocked].put(active(ns)) },
 		"an alarm missing":               func(ns *Namespace, q, _ *entity) { q.main.clearAlarm(active(ns)) },

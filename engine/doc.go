@@ -53,8 +53,9 @@
 // letters alone, and no scheduled message is locked.
 //
 // INVARIANT: dead letters that stay where they are in spite of forwarding are in
-// dead-letter queues; the ready ones are counted, and below a place's mark there
-// are no others that are ready.
+// dead-letter queues. The ready ones among them, and those that their destination
+// does not take as it is, are held apart from what else is ready, and the latter
+// are counted.
 //
 // INVARIANT: every key leads to the message that has it; besides those in places
 // there are only those of deleted places that have not been let go.

@@ -233,7 +233,7 @@ func (ns *Namespace) setTerms(e *entity) {
 	}
 	e.main.terms = t
 	for _, h := range e.holders() {
-		h.out.parked = 0 // another destination, perhaps
+		h.out.parked, h.out.look = 0, 0 // another destination, perhaps
 		ns.reschedule(h)
 	}
 	for _, s := range e.subs {

@@ -12,37 +12,80 @@ import (
 const ForwardsText = "Cannot create a message receiver on an entity with auto-forwarding enabled."
 
 // parkedFor is how long a dead-letter queue leaves a destination alone that did
-// not take a message.
+// not take a message, and how often it looks whether one that will never take
+// some has become another.
 const parkedFor = time.Second
 
 // outgoing is what a place knows of messages that are to be forwarded from it.
 // It is kept whether the place forwards or not.
 //
-// INVARIANT: held counts the ready messages that stay, and every ready message
-// with a number below from stays.
+// INVARIANT: held has the ready messages that stay, and beside them only ready
+// dead letters that were passed over, which are counted. The place's order has
+// no ready bit for these, so that those that may go are found without them.
 type outgoing struct {
-	held   int     // of those in a dead-letter queue (FWD-6)
-	from   Seq     //
+	held   order   // all of them ready
+	passed int     // of held, those that the destination does not take as it is (FWD-8)
+	whose  taste   // the destination's when they were passed over
+	look   Instant // when to look whether it is another by now; zero or past: at once
+	again  Seq     // the next of held that may be tried again; zero: none
 	parked Instant // when to try again what the destination did not take (FWD-8); zero or past: at once
 }
 
-// stays tells whether m is a dead letter that is not forwarded.
+// A taste is what decides whether a destination ever takes a message. Whoever
+// has the same refuses the same.
+type taste struct {
+	who      HolderID // zero: there is nobody
+	sessions bool
+	largest  int64
+}
+
+func (ns *Namespace) taste(to *entity) taste {
+	if to == nil {
+		return taste{}
+	}
+	return taste{to.ID, to.sessionful(), ns.largest(to)}
+}
+
+// stays tells whether m is a dead letter that is not forwarded, wherever to.
 func (m *message) stays() bool { return m.Extra != nil && m.Extra.Stays }
 
-func (o *outgoing) enter(m *message) {
-	switch {
-	case !m.ready():
-	case m.stays():
-		o.held++
-	case m.Seq < o.from:
-		o.from = m.Seq
+// hold takes in a ready message that is not to be found among those that go.
+func (o *outgoing) hold(m *message) {
+	o.held.put(m)
+	o.held.setReady(m.Seq, true)
+}
+
+// leave lets go of m if it is held.
+func (o *outgoing) leave(m *message) {
+	if o.held.at(m.Seq) == nil {
+		return
+	}
+	o.held.drop(m.Seq)
+	if !m.stays() {
+		o.passed--
 	}
 }
 
-func (o *outgoing) leave(m *message) {
-	if m.ready() && m.stays() {
-		o.held--
+// sort has m found where it belongs after it came or changed: among those that
+// are ready to go or to be received, or that are held.
+func (h *holder) sort(m *message) {
+	stays := m.ready() && m.stays()
+	h.order.setReady(m.Seq, m.ready() && !stays)
+	if stays {
+		h.out.hold(m)
 	}
+}
+
+// ready is how many messages a receiver might have.
+func (h *holder) ready() int { return h.order.ready() + h.out.held.len() }
+
+// first is the oldest message that a receiver might have, nil if there is none.
+func (h *holder) first() *message {
+	m, held := h.order.first(), h.out.held.first()
+	if m == nil || held != nil && held.Seq < m.Seq {
+		return held
+	}
+	return m
 }
 
 // destination is where h's messages are forwarded to; empty: nowhere (FWD-1).
@@ -57,31 +100,95 @@ func (h *holder) destination() Path {
 	}
 }
 
-// forwards tells whether there is something in h to be forwarded. What cannot
-// be received because of the entity's status is not forwarded either (STAT-7).
+// forwards tells whether h's messages are forwarded now. What cannot be received
+// because of the entity's status is not forwarded either (STAT-7).
 func (h *holder) forwards() bool {
-	return h.order.ready() > h.out.held && h.destination() != "" && h.entity.Config.Status.receives()
+	return h.destination() != "" && h.entity.Config.Status.receives()
 }
 
-// nextOut is the oldest message to be forwarded (FWD-11); there is one.
-func (h *holder) nextOut() *message {
-	if h.out.held == 0 {
-		return h.order.first()
+// nextForward is when there is something to be forwarded from h, or to be looked
+// at whether it is; zero: never.
+func (h *holder) nextForward() (at Instant) {
+	if h.order.ready()+h.out.passed == 0 || !h.forwards() {
+		return 0
 	}
-	for m := range h.order.from(h.out.from) {
-		if m.ready() && !m.stays() {
-			h.out.from = m.Seq
-			return m
+	if h.out.again != 0 {
+		return 1
+	}
+	if h.order.ready() > 0 {
+		at = max(1, h.out.parked)
+	}
+	if h.out.passed > 0 {
+		at = earlier(at, max(1, h.out.look))
+	}
+	return at
+}
+
+// forwardDue forwards what is to be by now, oldest first (FWD-11), and returns
+// how many changes that took, about limit at the most.
+func (ns *Namespace) forwardDue(now Instant, h *holder, limit int) (done int) {
+	for done < limit {
+		switch at := h.nextForward(); {
+		case at == 0 || !at.Passed(now):
+			return done
+		case h.out.again != 0:
+			done += h.retry(limit - done)
+		case h.out.passed > 0 && max(1, h.out.look).Passed(now):
+			ns.relook(now, h)
+			done++
+		default:
+			done += ns.forward(now, h)
 		}
 	}
-	panic("a place counts more ready messages than it has")
+	return done
+}
+
+// relook has everything tried again that was passed over, if the destination is
+// another one now, or takes other messages.
+func (ns *Namespace) relook(now Instant, h *holder) {
+	h.out.look = now.Add(parkedFor)
+	if ns.taste(ns.entities[h.destination().Fold()]) != h.out.whose {
+		h.out.again = 1
+	}
+}
+
+// retry lets up to limit of those that were passed over be tried again.
+func (h *holder) retry(limit int) (done int) {
+	next := Seq(0)
+	for m := range h.out.held.from(h.out.again) {
+		if done == limit {
+			next = m.Seq
+			break
+		}
+		if done++; !m.stays() {
+			h.out.leave(m)
+			h.order.setReady(m.Seq, true)
+		}
+	}
+	h.out.again = next
+	return max(done, 1)
+}
+
+// pass leaves m where it is, until the destination is another one: others behind
+// it may go.
+func (ns *Namespace) pass(now Instant, h *holder, m *message, to *entity) {
+	if whose := ns.taste(to); h.out.passed > 0 && whose != h.out.whose {
+		h.out.again = 1 // they were passed over because of another
+	} else if h.out.passed == 0 {
+		h.out.look = now.Add(parkedFor)
+	}
+	h.out.whose = ns.taste(to)
+	h.order.setReady(m.Seq, false)
+	h.out.hold(m)
+	h.out.passed++
+	ns.reschedule(h)
 }
 
 // forward makes one hop from h, or decides that it is not made: it is one step,
 // and what refuses is known before anything changes (FWD-3). It returns how many
 // changes that took.
 func (ns *Namespace) forward(now Instant, h *holder) (done int) {
-	m := h.nextOut()
+	m := h.order.first()
 	if !ns.settleDue(now, h, m) {
 		return 1
 	}
@@ -91,14 +198,16 @@ func (ns *Namespace) forward(now Instant, h *holder) (done int) {
 		return ns.hop(now, d)
 	case !h.dead: // FWD-7: here, not in the transfer dead-letter queue
 		ns.deadLetter(now, h, m, &no.Extra)
-	case no.passing: // FWD-8
-		h.out.parked = now.Add(parkedFor)
-		ns.reschedule(h)
-	default: // others behind it may go
+	case no.Stays: // FWD-6
 		next, held := m.Message, m.extra()
 		held.Stays, next.Extra = true, held
 		ns.put(m, next)
 		ns.changes.hard = true
+	case no.passing: // FWD-8
+		h.out.parked = now.Add(parkedFor)
+		ns.reschedule(h)
+	default:
+		ns.pass(now, h, m, d.to)
 	}
 	return 1
 }
@@ -192,7 +301,7 @@ func (h *holder) leaving(m *message) *Extra {
 // A refusal is why a message is not forwarded, as its dead letter says it.
 type refusal struct {
 	Extra
-	passing bool // the destination may take it another time
+	passing bool // the destination may take it another time, as it is
 }
 
 // refuses decides whether a message's destination does not take it, and why;

@@ -177,7 +177,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.sweep()
 			c.wantIDs("b", "m")
 		},
-		"FWD-8 never": func(c *clocked) { // what can never go does not stand in the way
+		"FWD-8 as it is": func(c *clocked) { // what a destination does not take as it is does not stand in the way
 			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 1})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
 			c.big("a", 1025)
@@ -187,7 +187,104 @@ func TestForwardingRefused(t *testing.T) {
 			c.sweep()
 			c.wantIDs("b", "m")
 			c.wantCounts("a", engine.Counts{DeadLetter: 1})
-			c.wantDead("a", "bad", "")
+			c.equal(c.wantDead("a", "bad", "").Message.Extra.Stays, false)
+			n := len(c.events)
+			c.pass(time.Minute)
+			c.sweep()
+			c.restart()
+			c.sweep()
+			c.wantCounts("a", engine.Counts{DeadLetter: 1})
+			c.equal(len(c.events), n) // that it is looked at again changes nothing
+		},
+		"FWD-8 it takes more now": func(c *clocked) {
+			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 1})
+			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
+			for _, bytes := range []int64{1025, 3000, 1500} {
+				c.big("a", bytes)
+				c.kill(c.receive("a"), "bad", "")
+			}
+			c.sweep()
+			c.wantCounts("a", engine.Counts{DeadLetter: 3})
+			c.update("b", func(cfg *engine.Config) { cfg.MaxMessageSizeInKilobytes = 2 })
+			c.big("a", 2000)
+			c.kill(c.receive("a"), "bad", "")
+			c.pass(time.Second)
+			c.sweep()
+			c.wantCounts("b", engine.Counts{Active: 3})
+			c.wantCounts("a", engine.Counts{DeadLetter: 1})
+			c.update("b", func(cfg *engine.Config) { cfg.MaxMessageSizeInKilobytes = 3 })
+			c.big("a", 4000) // refused before the other is looked at again, which is not forgotten for that
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			c.wantCounts("b", engine.Counts{Active: 4})
+			c.wantCounts("a", engine.Counts{DeadLetter: 1})
+		},
+		"FWD-8 another of that name": func(c *clocked) { // one that requires sessions, and then one that does not
+			c.queue("b", engine.Config{RequiresSession: true})
+			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
+			c.sends("a", "m", "n")
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			c.wantIDs("a/$DeadLetterQueue", "m")
+			c.remove("b")
+			c.pass(time.Second)
+			c.sweep()
+			c.wantIDs("a/$DeadLetterQueue", "m")
+			c.queue("b", engine.Config{})
+			c.kill(c.receive("a"), "bad", "")
+			c.pass(2 * time.Second)
+			c.sweep()
+			c.wantIDs("b", "m", "n") // in order (FWD-11)
+			c.equal(c.ns.NextDue(), engine.Instant(0))
+		},
+		"FWD-8 another destination": func(c *clocked) { // is asked at once
+			c.queue("b", engine.Config{RequiresSession: true})
+			c.queue("z", engine.Config{})
+			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
+			c.sends("a", "m")
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			c.update("a", func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "z" })
+			c.sweep()
+			c.wantIDs("z", "m")
+		},
+		"FWD-8, DLQ-10 none": func(c *clocked) { // where nothing is forwarded any more, all are received in order
+			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 1})
+			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
+			c.big("a", 1025)
+			c.sends("a", "m")
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			c.update("a", func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "" })
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			d := c.receive("a/$DeadLetterQueue")
+			c.equal(d.Message.Seq, engine.Seq(1))
+			c.abandon(d)
+			c.equal(c.receive("a/$DeadLetterQueue").Message.Seq, engine.Seq(1))
+			c.equal(c.receive("a/$DeadLetterQueue").Message.Seq, engine.Seq(2))
+			c.nothing("a/$DeadLetterQueue")
+		},
+		"FWD-8 taken back": func(c *clocked) { // what the store refuses has never been, and decided nothing
+			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 4})
+			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b", MaxMessageSizeInKilobytes: 4})
+			c.update("b", func(cfg *engine.Config) { cfg.Status = engine.StatusSendDisabled })
+			c.big("a", 1025)
+			c.kill(c.receive("a"), "bad", "")
+			c.sweep()
+			cfg := c.state("b").Config
+			cfg.Status, cfg.MaxMessageSizeInKilobytes = engine.StatusActive, 1
+			_, err := c.ns.Update(c.now, "b", cfg, "")
+			c.must(err)
+			c.ns.Sweep(c.now.Add(time.Second), 100)
+			c.must(c.ns.Check())
+			c.ns.Flush(c.now, true)
+			c.ns.Rollback()
+			c.must(c.ns.Check())
+			c.update("b", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			c.pass(3 * time.Second)
+			c.sweep()
+			c.wantCounts("b", engine.Counts{Active: 1})
 		},
 	})
 }

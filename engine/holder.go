@@ -158,13 +158,12 @@ func (h *holder) nextLook(m Message) Instant {
 func (h *holder) enter(m *message) {
 	c := classOf(m.Message)
 	h.order.put(m)
-	h.order.setReady(m.Seq, m.ready())
+	h.sort(m)
 	if c != classActive {
 		h.apart[c].put(m)
 	}
 	h.count[c]++
 	h.resize(m.size())
-	h.out.enter(m)
 	if h.sessions != nil {
 		h.sessions.enter(m)
 	}
@@ -217,7 +216,9 @@ func (h *holder) change(m *message, next Message) {
 	}
 	h.out.leave(m)
 	m.Message = next
-	h.out.enter(m)
+	if was != will || h.dead { // else it is as ready as it was
+		h.sort(m)
+	}
 	if next.LockedUntil == 0 {
 		delete(h.lockBy, m.Key)
 	}
@@ -236,7 +237,6 @@ func (h *holder) change(m *message, next Message) {
 	}
 	h.count[was]--
 	h.count[will]++
-	h.order.setReady(m.Seq, m.ready())
 	if h.sessions != nil {
 		h.sessions.change(m, was, will)
 	}
@@ -266,8 +266,5 @@ func (h *holder) next() Instant {
 		at = earlier(at, h.entity.idleAt)
 		at = earlier(at, h.entity.lapseAt())
 	}
-	if h.forwards() {
-		at = earlier(at, max(1, h.out.parked))
-	}
-	return at
+	return earlier(at, h.nextForward())
 }

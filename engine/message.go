@@ -92,7 +92,7 @@ type Extra struct {
 	By           string           // who deferred or dead-lettered it, as far as known
 	Properties   value.Properties // application properties changed by settlements, over the sender's (SETL-2)
 	Rewritten    Packed           // what rule actions made of its content; empty: it is as sent (MSG-2)
-	Stays        bool             // in a dead-letter queue: it is not forwarded from there (FWD-6)
+	Stays        bool             // in a dead-letter queue: it made all its hops and is not forwarded from there (FWD-6)
 }
 
 // Token is the lock token of the message's present delivery.

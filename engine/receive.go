@@ -199,7 +199,7 @@ func (ns *Namespace) Withdraw(now Instant, id LinkID, n int) (taken int) {
 // canServe tells whether something is ready that l, which has credit, could have.
 func (ns *Namespace) canServe(l *link) bool {
 	if l.holder.sessions == nil {
-		return l.holder.order.ready() > 0
+		return l.holder.ready() > 0
 	}
 	return l.session != nil && ns.serves(l.session)
 }
@@ -369,7 +369,7 @@ func (ns *Namespace) head(now Instant, h *holder) *message {
 		return nil
 	}
 	for range maxDueInStep {
-		m := h.order.first()
+		m := h.first()
 		if m == nil || ns.settleDue(now, h, m) {
 			return m
 		}

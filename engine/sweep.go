@@ -78,9 +78,7 @@ func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
 		ns.lapse(now, h.entity)
 		done++
 	}
-	for done < limit && h.forwards() && (h.out.parked == 0 || h.out.parked.Passed(now)) {
-		done += ns.forward(now, h)
-	}
+	done += ns.forwardDue(now, h, limit-done)
 	if !h.dead && h.entity.idleAt.Passed(now) {
 		ns.expireIdle(now, h.entity)
 		done++

@@ -84,7 +84,7 @@ type stream struct {
 	waiting  int
 	next     int64          // bytes of the first that waits; zero: not known
 	since    engine.Instant // when the first dead letter that waits died; zero: none does
-	stays    string         // the reason of a dead letter that stays, if all do; empty: none does
+	stays    bool           // dead letters are there, and all of them have made their hops
 }
 
 // seeFlow takes what is forwarded from an entity and to it.
@@ -147,11 +147,11 @@ func streamOf(r broker.Reader, from engine.EntityState, dead bool) (s stream, ok
 
 // scan takes what rows tell of what waits; they are the first of them.
 func (s *stream) scan(rows []engine.Row) {
-	stays := ""
+	stays := false
 	for _, row := range rows {
 		x := row.Message.Extra
 		if x != nil && x.Stays {
-			stays = x.Reason
+			stays = true
 			continue
 		}
 		if s.waiting++; s.waiting == 1 {
@@ -161,9 +161,7 @@ func (s *stream) scan(rows []engine.Row) {
 			}
 		}
 	}
-	if s.waiting == 0 {
-		s.stays = stays
-	}
+	s.stays = stays && s.waiting == 0
 }
 
 // arrow is a stream as the page at one of its ends draws it.
@@ -191,9 +189,9 @@ func (s stream) stuck(now engine.Instant) page.Stuck {
 		return page.Closed
 	case s.to.SizeInBytes+s.next >= s.to.Config.Capacity():
 		return page.Full
-	case s.stays == engine.ReasonHops: // FWD-6
+	case s.stays: // FWD-6
 		return page.Hops
-	case s.stays != "", s.since != 0 && s.since.Add(stuckAfter).Passed(now):
+	case s.since != 0 && s.since.Add(stuckAfter).Passed(now):
 		return page.Barred
 	default:
 		return ""
