@@ -12,7 +12,7 @@
 //	session, SessionRequest                  messages that one receiver has at a time, under one lock (§12)
 //	Seen, saw, remember                      which MessageIds an entity has accepted lately
 //	Declare, SendIn, SettleIn, Discharge     several steps that are one, or none
-//	Sweep, NextDue                           what is due and nobody asks for; no rule but forwarding needs it
+//	Sweep, NextDue                           what is due and nobody asks for: forwarding, idle entities, what others wait for
 //	forward, SendVia                         messages on their way from one entity to another
 //	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
 //

@@ -18,8 +18,11 @@ func (ns *Namespace) NextDue() Instant {
 }
 
 // Sweep does what is due and nobody has asked for, at most about work changes,
-// and tells whether more is due. Only forwarding needs it (§11): else every step
-// judges what it touches (TTL-31).
+// and tells whether more is due. Every step judges what it touches (TTL-31), so
+// that who asks is answered the same without it, but for three things: messages
+// are forwarded (§11), and entities delete themselves when they are idle (§10),
+// in a Sweep alone; and who waits, for a message, for a session or to hear that
+// a session's lock has run out, is told of what time alone has done by one.
 func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
 	ns.endOverdue(now)
 	for ns.gather(now); work > 0 && len(ns.turn) > 0; ns.gather(now) {

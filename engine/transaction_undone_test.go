@@ -292,3 +292,39 @@ func TestTransactionStaged(t *testing.T) {
 		},
 	}, asked, swept)
 }
+
+// TX-2: a transaction whose time is over takes no room from others, whether or
+// not anybody has asked for it since.
+func TestTransactionsInTime(t *testing.T) {
+	run(t, rules{
+		"TX-2 number": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			for range 10_000 {
+				tx, err := c.ns.Declare(c.now, "")
+				c.must(err)
+				c.must(c.ns.SendIn(c.now, tx, "q", c.submissions(engine.Content{})))
+			}
+			c.refused(engine.ErrBusy, func() error { _, err := c.ns.Declare(c.now, ""); return err })
+			c.now = c.now.Add(limitOfTX)
+			c.declare()
+		},
+		"TX-2 bytes": func(c *clocked) {
+			c.limit(func(l *engine.Limits) { l.MaxKilobytes, l.MaxMegabytes = 64<<10, 1024 })
+			c.queue("q", engine.Config{MaxMessageSizeInKilobytes: 64 << 10})
+			body := make([]byte, 60<<20)
+			give := func(tx engine.TxID) error {
+				s, err := engine.Submit(engine.Content{}, body, 0, c.keys.Next(), c.limits)
+				c.must(err)
+				return c.ns.SendIn(c.now, tx, "q", []engine.Submission{s})
+			}
+			c.must(give(c.declare()))
+			c.pass(second)
+			tx := c.declare()
+			c.must(c.sendIn(tx, "q", "m"))
+			c.refused(engine.ErrBusy, func() error { return give(tx) })
+			c.pass(limitOfTX - second)
+			c.must(give(tx))
+			c.commits(tx, 1, 2)
+		},
+	}, asked)
+}

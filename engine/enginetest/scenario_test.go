@@ -45,3 +45,33 @@ func TestScenarios(t *testing.T) {
 		})
 	}
 }
+
+// Nothing but forwarding and idle entities needs a sweeper for what is answered
+// to who asks: see engine.Namespace.Sweep.
+func TestWhatNeedsASweeper(t *testing.T) {
+	files, err := filepath.Glob("../testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	needing := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Parse(filepath.Base(file), string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case !s.Needs("sweeper"):
+		case strings.HasPrefix(s.Name, "fwd-"), strings.HasPrefix(s.Name, "idle-"), strings.Contains(s.Name, "-idle-"):
+			needing++
+		default:
+			t.Errorf("%s needs a sweeper", s.Name)
+		}
+	}
+	if needing == 0 {
+		t.Error("none needs a sweeper: then why is there one?")
+	}
+}
