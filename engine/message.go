@@ -86,7 +86,8 @@ type Extra struct {
 	DeadLettered bool             // in a dead-letter queue, or was when it left
 	Reason       string           // DeadLetterReason; empty: null
 	Description  string           // DeadLetterErrorDescription; empty: null
-	Source       string           // DeadLetterSource (DLQ-9); in a transfer dead-letter queue: where it was to go (FWD-14)
+	Source       string           // DeadLetterSource (DLQ-9): where it died, once it was forwarded from there
+	To           string           // in a transfer dead-letter queue: where it was to go (FWD-14)
 	DeadAt       Instant          // when it was dead-lettered
 	DeferredAt   Instant          // when it was last deferred
 	By           string           // who deferred or dead-lettered it, as far as known
@@ -116,7 +117,7 @@ func (x *Extra) size() int64 {
 	if x == nil {
 		return 0
 	}
-	n := len(x.Reason) + len(x.Description) + len(x.Source) + len(x.Rewritten)
+	n := len(x.Reason) + len(x.Description) + len(x.Source) + len(x.To) + len(x.Rewritten)
 	if len(x.Properties) > 0 {
 		n += len(x.Properties.Append(nil))
 	}

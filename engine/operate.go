@@ -106,7 +106,7 @@ func (ns *Namespace) Move(now Instant, mv Move, actor string) (Seq, error) {
 func (ns *Namespace) admitMove(now Instant, m *message, from *holder, mv Move) (*entity, error) {
 	to := from.entity
 	if from == to.transfer && mv.To == "" {
-		mv.To = Path(m.Extra.Source)
+		mv.To = Path(m.Extra.To)
 	}
 	if mv.To != "" {
 		var err error

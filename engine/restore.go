@@ -76,6 +76,11 @@ func (ns *Namespace) restoreMessage(r Message) error {
 	if len(ns.messages) == 0 {
 		ns.messages = make(map[Key]*message, len(l.contents))
 	}
+	if x := r.Extra; h == h.entity.transfer && x != nil && x.To == "" { // of a version that kept it as the source
+		moved := *x
+		moved.To, moved.Source = x.Source, ""
+		r.Extra = &moved
+	}
 	m := &message{Message: r, content: c, marks: stored}
 	c.refs++
 	ns.messages[r.Key] = m

@@ -72,7 +72,7 @@ func (ns *Namespace) admitVia(now Instant, by, to Path, batch []Submission) (v v
 // why a message strands.
 func (v via) why(now Instant, actor string) Extra {
 	return Extra{
-		DeadLettered: true, DeadAt: now, By: actor, Source: string(v.to.Path),
+		DeadLettered: true, DeadAt: now, By: actor, To: string(v.to.Path),
 		Reason: ReasonForwarding, Description: fmt.Sprintf("Destination '%s' is disabled.", v.to.Path),
 	}
 }

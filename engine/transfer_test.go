@@ -101,6 +101,8 @@ func TestTransfers(t *testing.T) {
 				c.equal(r.Message.Extra.Reason, failed)
 				c.equal(r.Message.Extra.Description, "Destination 'dest' is disabled.")
 				c.equal(r.Message.Extra.DeadAt, morning)
+				c.equal(r.Message.Extra.To, "dest")
+				c.equal(r.Message.Extra.Source, "") // it died nowhere before (DLQ-9)
 			}
 			e := c.events[len(c.events)-1]
 			c.equal(e.Kind, engine.EventTransferFailed)
@@ -255,6 +257,22 @@ func TestTransfers(t *testing.T) {
 			c.remove("dest")
 			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.Move(c.now, engine.Move{Key: k()}, ""); return err })
 			c.equal(c.move(engine.Move{Key: k(), To: "via"}), engine.Seq(4))
+		},
+		"FWD-14, DLQ-9 of before": func(c *clocked) { // where it was to go was once kept as its source
+			stranded(c, "a")
+			for k, m := range c.store.messages {
+				x := *m.Extra
+				x.To, x.Source = "", x.To
+				m.Extra = &x
+				c.store.messages[k] = m
+			}
+			c.restart()
+			c.equal(c.row(tdlq).Message.Extra.To, "dest")
+			c.equal(c.row(tdlq).Message.Extra.Source, "")
+			c.update("dest", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
+			c.move(engine.Move{Key: c.key(tdlq)})
+			c.wantIDs("dest", "a")
+			c.equal(c.row("dest").Message.Extra, (*engine.Extra)(nil))
 		},
 		"FWD-14 purged": func(c *clocked) {
 			stranded(c, "a", "b", "c")

@@ -126,6 +126,7 @@ func extra(c *coder, v *engine.Extra) {
 	properties(c, 8, &v.Properties)
 	text(c, 9, &v.Rewritten)
 	flag(c, 10, &v.Stays)
+	text(c, 11, &v.To)
 }
 
 func body(c *coder, v *engine.Body) {

@@ -86,6 +86,7 @@ type messageDoc struct {
 	Reason        string     `bson:"deadLetterReason,omitempty"`
 	Description   string     `bson:"deadLetterErrorDescription,omitempty"`
 	Source        string     `bson:"deadLetterSource,omitempty"`
+	TransferTo    string     `bson:"transferTo,omitempty"`
 	BodyBytes     int64      `bson:"bodyBytes"`
 	Preview       string     `bson:"preview,omitempty"`
 	Content       string     `bson:"content"` // _id in contents, and in bodies
@@ -166,7 +167,7 @@ func (s *Store) messageDoc(c messageChange) any {
 		d.SessionID, d.ContentType, d.Preview = text(w.SessionID), text(w.ContentType), text(w.Preview)
 	}
 	if x := m.Extra; x != nil && x.DeadLettered {
-		d.Reason, d.Description, d.Source = text(x.Reason), text(x.Description), text(x.Source)
+		d.Reason, d.Description, d.Source, d.TransferTo = text(x.Reason), text(x.Description), text(x.Source), text(x.To)
 	}
 	return d
 }

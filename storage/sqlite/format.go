@@ -24,6 +24,8 @@ var (
 	toFormat2 string
 	//go:embed format-3.sql
 	toFormat3 string
+	//go:embed format-4.sql
+	toFormat4 string
 )
 
 // A format is a version of the file's layout. A change that an older broker
@@ -38,7 +40,7 @@ type format struct {
 }
 
 func current() *format {
-	return &format{version: 3, schema: schemaSQL + historySQL, steps: map[int64]string{1: toFormat2, 2: toFormat3}, views: viewsSQL}
+	return &format{version: 4, schema: schemaSQL + historySQL, steps: map[int64]string{1: toFormat2, 2: toFormat3, 3: toFormat4}, views: viewsSQL}
 }
 
 // prepare makes c's file one of this format: a new one is given the schema, an

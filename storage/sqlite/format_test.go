@@ -90,6 +90,14 @@ func formatThree() []engine.Record {
 	}...)
 }
 
+// formatFour is what testdata/format-4.gz holds: formatThree, and one that was to
+// go elsewhere.
+func formatFour() []engine.Record {
+	all := formatThree()
+	return append(all, engine.Message{Key: 1<<40 | 8, Content: 1<<40 | 6, Holder: 1<<40 | 21, Seq: 1, EnqueuedSeq: 1,
+		Extra: &engine.Extra{DeadLettered: true, Reason: "ForwardingFailed", To: "elsewhere"}})
+}
+
 // formatTwo is the history in testdata/format-2.gz, newest first.
 func formatTwo() []engine.PastEvent {
 	records := formatOne()
@@ -138,7 +146,7 @@ func TestFormats(t *testing.T) {
 	for version, holds := range map[int64]struct {
 		records []engine.Record
 		history []engine.PastEvent
-	}{1: {formatOne(), nil}, 2: {formatOne(), formatTwo()}, 3: {formatThree(), formatTwo()}} {
+	}{1: {formatOne(), nil}, 2: {formatOne(), formatTwo()}, 3: {formatThree(), formatTwo()}, 4: {formatFour(), formatTwo()}} {
 		t.Run(fmt.Sprint(version), func(t *testing.T) { testFormat(t, version, holds.records, holds.history) })
 	}
 }
@@ -221,7 +229,7 @@ func writeFormat(t *testing.T, file string) {
 	if err := s.Stage(t.Context(), 1<<40|7, bytes.NewReader(largeBodyOfFormatOne)); err != nil {
 		t.Fatal(err)
 	}
-	b := batchFrom(formatThree())
+	b := batchFrom(formatFour())
 	b.Bodies = []engine.Body{{Key: 1<<40 | 6, Bytes: []byte("hello")}}
 	history := formatTwo()
 	b.Audit = []engine.Event{history[2].Event, history[0].Event}
@@ -291,7 +299,7 @@ func TestForeignAndNewerFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ sql, want string }{
-		"newer":          {"PRAGMA user_version=4", "was written by a newer Mayfly: it has format 4, and this version knows formats up to 3"},
+		"newer":          {"PRAGMA user_version=5", "was written by a newer Mayfly: it has format 5, and this version knows formats up to 4"},
 		"somebody's":     {"PRAGMA application_id=0; CREATE TABLE theirs(x)", "is not a Mayfly store: it is the SQLite file of another program"},
 		"somebody's own": {"PRAGMA application_id=77", "is not a Mayfly store: it is the SQLite file of another program"},
 	} {

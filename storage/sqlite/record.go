@@ -25,10 +25,10 @@ const (
 	getSessions = "SELECT holder, id, state, changed_at FROM session"
 
 	plainColumns = "key, holder, seq, state, content, enqueued_seq, enqueued_at, expires_at, scheduled_for, locked_until, nonce, delivery_count, hops"
-	extraColumns = "dead_lettered, dead_letter_reason, dead_letter_description, dead_letter_source, dead_at, deferred_at, done_by, properties, rewritten, stays"
+	extraColumns = "dead_lettered, dead_letter_reason, dead_letter_description, dead_letter_source, dead_at, deferred_at, done_by, properties, rewritten, stays, transfer_to"
 
 	putPlain    = "INSERT OR REPLACE INTO message (" + plainColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
-	putExtra    = "INSERT OR REPLACE INTO message (" + plainColumns + ", " + extraColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+	putExtra    = "INSERT OR REPLACE INTO message (" + plainColumns + ", " + extraColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 	getMessages = "SELECT " + plainColumns + ", " + extraColumns + " FROM message"
 
 	putContent  = "INSERT OR REPLACE INTO content (key, packed) VALUES (?,?)"
@@ -358,6 +358,7 @@ func (r *row) putExtra(x *engine.Extra) {
 		r.putBytes([]byte(x.Rewritten))
 	}
 	r.putSome(flag(x.Stays))
+	r.putText(x.To)
 }
 
 func (r *row) message() (engine.Message, error) {
@@ -402,5 +403,6 @@ func (r *row) extra() (x *engine.Extra, err error) {
 	}
 	x.Rewritten = engine.Packed(r.bytes())
 	x.Stays = r.int() != 0
+	x.To = r.text()
 	return x, nil
 }

@@ -110,7 +110,8 @@ CREATE TABLE message (
 	properties              BLOB,    -- changed by settlements
 	hops                    INTEGER, -- how often it was forwarded
 	rewritten               BLOB,    -- what rules made of content.packed; NULL: it is as sent
-	stays                   INTEGER  -- 1: a dead letter that is not forwarded
+	stays                   INTEGER, -- 1: a dead letter that is not forwarded
+	transfer_to             TEXT     -- where it was to go that is in a transfer dead-letter queue
 );
 
 -- What senders wrote, but for the body; shared by the copies of a fan-out.

@@ -194,7 +194,7 @@ func TestTransfers(t *testing.T) {
 	}
 	var got Messages
 	w.want(200, "POST", "/receive/via/$transfer/$deadletterqueue", `{"mode":"receive-and-delete"}`, &got)
-	if m := got.Messages; len(m) != 1 || m[0].Path != "via/$Transfer/$DeadLetterQueue" || m[0].DeadLetterSource != "" {
+	if m := got.Messages; len(m) != 1 || m[0].Path != "via/$Transfer/$DeadLetterQueue" || m[0].DeadLetterSource != "" || m[0].TransferTo != "dest" {
 		t.Errorf("received %+v", got)
 	}
 	w.want(409, "POST", "/purge/via/$Transfer/$DeadLetterQueue", `{"count":0}`, nil)

@@ -89,6 +89,7 @@ type Message struct {
 	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`
 	LockedBy               string     `json:"lockedBy,omitempty"`
 	DeadLetterSource       string     `json:"deadLetterSource,omitempty"`
+	TransferTo             string     `json:"transferTo,omitempty"` // in a transfer dead-letter queue: where it was to go
 	Size                   int64      `json:"size"`                  // bytes of the body
 	BodyOmitted            bool       `json:"bodyOmitted,omitempty"` // it is too large to stand here
 	Outgoing
@@ -115,8 +116,8 @@ func presentMessage(m engine.Message, packed engine.Packed, at engine.Path, expi
 	if at := cmp.Or(m.ScheduledFor, c.ScheduledFor); at != 0 { // it may have been rescheduled since
 		out.ScheduledEnqueueTime = at.Time().Format(time.RFC3339Nano)
 	}
-	if m.Extra != nil && !at.IsTransfer() { // DLQ-9; there it is where the message was to go
-		out.DeadLetterSource = m.Extra.Source
+	if m.Extra != nil {
+		out.DeadLetterSource, out.TransferTo = m.Extra.Source, m.Extra.To // DLQ-9, FWD-14
 	}
 	return out, nil
 }

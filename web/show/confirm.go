@@ -169,7 +169,7 @@ func (p *Pages) askResubmit(ctx context.Context, at Place, t Typed) (view.Page, 
 // it died, or on to where it was to go.
 func destination(r engine.Row) engine.Path {
 	if r.Path.IsTransfer() && r.Message.Extra != nil {
-		return engine.Path(r.Message.Extra.Source)
+		return engine.Path(r.Message.Extra.To)
 	}
 	return r.Path.Entity()
 }

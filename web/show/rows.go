@@ -55,9 +55,7 @@ func (p *Pages) messageRow(ctx context.Context, r engine.Row, now engine.Instant
 	if x := m.Extra; x != nil {
 		if r.Path.IsDeadLetter() {
 			row.Reason, row.Description = cut(x.Reason, 200), cut(x.Description, 300)
-			if !r.Path.IsTransfer() { // there it is where the message was to go
-				row.Source = x.Source
-			}
+			row.Source = x.Source
 			row.At = x.DeadAt.Time()
 		} else if m.State == engine.Deferred {
 			row.At, row.By = x.DeferredAt.Time(), hand(ctx, x.By)
