@@ -129,11 +129,15 @@ func remembered(e engine.Event) engine.Event {
 	return e
 }
 
-// routine tells whether an event is one of those that every message makes.
+// routine tells whether an event is one of those that message after message makes
+// where all is well: what it goes through from being sent to being done with, and
+// what its session does on the way. The rest are what only some do, or what
+// somebody ought to know of.
 func routine(k engine.EventKind) bool {
 	switch k {
-	case engine.EventSent, engine.EventLocked, engine.EventReleased, engine.EventCompleted, engine.EventReceived, engine.EventDuplicate,
-		engine.EventUnmatched:
+	case engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded, engine.EventDuplicate, engine.EventUnmatched,
+		engine.EventLocked, engine.EventRenewed, engine.EventReleased, engine.EventCompleted, engine.EventReceived,
+		engine.EventSessionTaken, engine.EventSessionClosed, engine.EventSessionState:
 		return true
 	default:
 		return false
