@@ -112,7 +112,7 @@ func (ns *Namespace) checkForward(p Path, c Config) error {
 		}
 	}
 	if c.ForwardTo != "" && c.RequiresSession {
-		return &PropertyError{Property: "ForwardTo", Value: c.ForwardTo, Kind: ErrArgument, Text: "An entity that requires sessions cannot forward its messages: 'ForwardTo' must be empty."}
+		return &PropertyError{Property: "ForwardTo", Value: c.ForwardTo, Kind: ErrArgument, SubCode: 40000, Text: "An entity that requires sessions cannot forward its messages: 'ForwardTo' must be empty."}
 	}
 	if c.EnableExpress && c.RequiresDuplicateDetection {
 		return &PropertyError{Property: "EnableExpress", Value: "true", Kind: ErrArgument, Text: "'EnableExpress' cannot be combined with 'RequiresDuplicateDetection'."}

@@ -197,20 +197,61 @@ func TestForwarding(t *testing.T) {
 			c.wantIDs("b", "x", "")
 			c.wantFailed("a", "Destination 'b' does not take the message: 'b' remembers 1 MessageIds")
 		},
-		"FWD-4": func(c *clocked) {
+		"FWD-4": func(c *clocked) { // a source that requires sessions does not forward its messages, whatever it is
 			c.queue("q", engine.Config{})
-			c.refused(engine.ErrArgument, func() error {
-				_, err := c.ns.Create(c.now, engine.Queue, "s", engine.Config{RequiresSession: true, ForwardTo: "q"}, "")
-				if e, ok := errors.AsType[*engine.PropertyError](err); !ok || e.Property != "ForwardTo" {
-					c.Errorf("it says %v", err)
+			c.topic("t", engine.Config{})
+			both := engine.Config{RequiresSession: true, ForwardTo: "q"}
+			wants := func(step func() error) {
+				c.Helper()
+				c.refused(engine.ErrArgument, func() error {
+					err := step()
+					if e, ok := errors.AsType[*engine.PropertyError](err); !ok || e.Property != "ForwardTo" || e.SubCode != 40000 {
+						c.Errorf("it says %#v", err)
+					}
+					return err
+				})
+			}
+			for kind, p := range map[engine.EntityKind]engine.Path{engine.Queue: "s", engine.Subscription: "t/Subscriptions/s"} {
+				wants(func() error { _, err := c.ns.Create(c.now, kind, p, both, ""); return err })
+				c.create(kind, p, engine.Config{RequiresSession: true, ForwardDeadLetteredMessagesTo: "q"}) // dead letters have no sessions
+				wants(func() error { _, err := c.ns.Update(c.now, p, both, ""); return err })
+				c.equal(c.state(p).Config, engine.Config{RequiresSession: true, ForwardDeadLetteredMessagesTo: "q"})
+			}
+		},
+		"FWD-4 into sessions": func(c *clocked) { // of a queue, a subscription and their dead letters
+			c.queue("s", sessionful)
+			c.topic("news", engine.Config{})
+			in := c.sub("news", "in", sessionful)
+			c.topic("t", engine.Config{})
+			for i, to := range []string{"s", "news"} {
+				q, dead := engine.Path(fmt.Sprint("q", i)), engine.Path(fmt.Sprint("dead", i))
+				c.queue(q, engine.Config{ForwardTo: to})
+				c.queue(dead, engine.Config{ForwardDeadLetteredMessagesTo: to})
+				sub := c.sub("t", fmt.Sprint("sub", i), engine.Config{ForwardTo: to})
+				c.say(q, "anna", "of a queue")
+				c.say("t", "anna", "of a subscription")
+				c.say(dead, "bert", "dead")
+				c.kill(c.receive(dead), "bad", "")
+				c.sweep()
+				c.wantCounts(sub, engine.Counts{})
+			}
+			for _, p := range []engine.Path{"s", in} {
+				got := map[string][]string{}
+				for _, id := range []string{"anna", "bert"} {
+					l := c.hold(p, id)
+					for range c.about(p, id).Active {
+						d := c.take(l)
+						c.equal(d.Content.SessionID(), id)
+						got[id] = append(got[id], d.Content.MessageID())
+						c.complete(d)
+					}
 				}
-				return err
-			})
-			c.queue("s", engine.Config{RequiresSession: true, ForwardDeadLetteredMessagesTo: "q"}) // dead letters have no sessions
-			c.refused(engine.ErrArgument, func() error {
-				_, err := c.ns.Update(c.now, "s", engine.Config{RequiresSession: true, ForwardTo: "q"}, "")
-				return err
-			})
+				slices.Sort(got["anna"])
+				c.equal(fmt.Sprint(got), map[engine.Path]string{
+					"s": "map[anna:[of a queue of a subscription of a subscription] bert:[dead]]",
+					in:  "map[anna:[of a queue of a subscription] bert:[dead]]",
+				}[p])
+			}
 		},
 		"FWD-5": func(c *clocked) { // senders are fine, receivers are refused and end
 			c.queue("b", engine.Config{})
