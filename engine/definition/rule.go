@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"mayfly/engine"
+	"mayfly/engine/filter"
+	"mayfly/engine/value"
 )
 
 func (r *reader) rules(at string, n *node) []engine.Rule {
@@ -142,9 +144,9 @@ func systemConditions() []string {
 	return []string{"ContentType", "CorrelationId", "Label", "MessageId", "ReplyTo", "ReplyToSessionId", "SessionId", "To"}
 }
 
-// correlation keeps a filter's conditions as JSON in one form: those on the
-// message's own properties first, in a fixed order, then "Properties" with the
-// names sorted. An empty text is no condition, as with ForwardTo.
+// correlation keeps a filter's conditions as JSON in the one form that
+// filter.Correlation writes, so that what is the same reads the same. An empty
+// text is no condition, as with ForwardTo.
 func (r *reader) correlation(at string, n *node) string {
 	if n == nil {
 		return ""
@@ -164,10 +166,16 @@ func (r *reader) correlation(at string, n *node) string {
 	if len(parts) == 0 && len(r.problems) == before {
 		r.problems.add(at, "A correlation filter needs at least one condition.") // FILT-16
 	}
-	return "{" + strings.Join(parts, ",") + "}"
+	written := "{" + strings.Join(parts, ",") + "}"
+	if c, err := filter.ParseCorrelation(written); err == nil { // else it is told with the rule
+		written = c.Text()
+	}
+	return written
 }
 
-// conditions are those on application properties: texts, numbers and booleans.
+// conditions are those on application properties: texts, numbers, booleans, or
+// typed as in {"type":"uuid","value":"…"}, which the emulator does not know
+// (FILT-13, FILT-15).
 func (r *reader) conditions(at string, n *node) string {
 	if !r.is(at, n, object) {
 		return ""
@@ -181,8 +189,14 @@ func (r *reader) conditions(at string, n *node) string {
 			r.problems.add(at, "A property must have a name.")
 		case seen[m.name]:
 			r.problems.add(at, "This is given twice.")
-		case m.value.kind == null, m.value.kind == list, m.value.kind == object:
+		case m.value.kind == null, m.value.kind == list:
 			r.problems.add(at, "A condition must be a text, number or boolean, not %s.", m.value.kind)
+		case m.value.kind == object:
+			if err := new(value.Value).UnmarshalJSON([]byte(m.value.json())); err != nil {
+				r.problems.add(at, "This is no condition: %v.", err)
+				break
+			}
+			sorted = append(sorted, m)
 		default:
 			sorted = append(sorted, m)
 		}
@@ -191,13 +205,33 @@ func (r *reader) conditions(at string, n *node) string {
 	slices.SortFunc(sorted, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	parts := make([]string, len(sorted))
 	for i, m := range sorted {
-		value := m.value.text
-		if m.value.kind == text {
-			value = quote(value)
-		}
-		parts[i] = quote(m.name) + ":" + value
+		parts[i] = quote(m.name) + ":" + m.value.json()
 	}
 	return strings.Join(parts, ",")
+}
+
+// json is n written as JSON again.
+func (n *node) json() string {
+	switch n.kind {
+	case null:
+		return "null"
+	case text:
+		return quote(n.text)
+	case list:
+		items := make([]string, len(n.items))
+		for i, item := range n.items {
+			items[i] = item.json()
+		}
+		return "[" + strings.Join(items, ",") + "]"
+	case object:
+		members := make([]string, len(n.members))
+		for i, m := range n.members {
+			members[i] = quote(m.name) + ":" + m.value.json()
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	default:
+		return n.text
+	}
 }
 
 // quote writes a text as JSON.
