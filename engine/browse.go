@@ -82,6 +82,8 @@ func (h *holder) listed(b Browse) (iter.Seq[*message], error) {
 	switch {
 	case b.Class == ClassAll:
 		return all.from(b.From), nil
+	case b.Class == ClassActive && b.Session == "":
+		return h.readyFrom(b.From), nil
 	case b.Class == ClassActive:
 		return all.readyFrom(b.From), nil
 	case b.Class == ClassLocked:

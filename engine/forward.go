@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"time"
 )
@@ -86,6 +87,30 @@ func (h *holder) first() *message {
 		return held
 	}
 	return m
+}
+
+// readyFrom goes through the messages that a receiver might have, from number
+// seq upwards, without a look at others.
+func (h *holder) readyFrom(seq Seq) iter.Seq[*message] {
+	return func(yield func(*message) bool) {
+		for m := h.readyAt(seq); m != nil && yield(m); m = h.readyAt(m.Seq + 1) {
+		}
+	}
+}
+
+// readyAt is the first of these.
+func (h *holder) readyAt(seq Seq) (first *message) {
+	for m := range h.order.readyFrom(seq) {
+		first = m
+		break
+	}
+	for m := range h.out.held.from(seq) {
+		if first == nil || m.Seq < first.Seq {
+			first = m
+		}
+		break
+	}
+	return first
 }
 
 // destination is where h's messages are forwarded to; empty: nowhere (FWD-1).

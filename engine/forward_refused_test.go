@@ -258,6 +258,15 @@ func TestForwardingRefused(t *testing.T) {
 			c.update("a", func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "" })
 			c.kill(c.receive("a"), "bad", "")
 			c.sweep()
+			for from, want := range map[engine.Seq]string{0: "[1 2]", 1: "[1 2]", 2: "[2]", 3: "[]"} {
+				active, err := c.ns.Browse(engine.Browse{Path: "a/$DeadLetterQueue", Class: engine.ClassActive, From: from, Limit: 9})
+				c.must(err)
+				numbers := []engine.Seq{}
+				for _, r := range active {
+					numbers = append(numbers, r.Message.Seq)
+				}
+				c.equal(fmt.Sprint(numbers), want)
+			}
 			d := c.receive("a/$DeadLetterQueue")
 			c.equal(d.Message.Seq, engine.Seq(1))
 			c.abandon(d)

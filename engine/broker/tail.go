@@ -137,7 +137,7 @@ func routine(k engine.EventKind) bool {
 	switch k {
 	case engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded, engine.EventDuplicate, engine.EventUnmatched,
 		engine.EventLocked, engine.EventRenewed, engine.EventReleased, engine.EventCompleted, engine.EventReceived,
-		engine.EventSessionTaken, engine.EventSessionClosed, engine.EventSessionState:
+		engine.EventSessionTaken, engine.EventSessionClosed, engine.EventSessionState, engine.EventSessionRenewed:
 		return true
 	default:
 		return false

@@ -16,7 +16,7 @@ func TestRoutine(t *testing.T) {
 		engine.EventSent: every, engine.EventScheduled: every, engine.EventActivated: every, engine.EventForwarded: every,
 		engine.EventDuplicate: every, engine.EventUnmatched: every, engine.EventLocked: every, engine.EventRenewed: every,
 		engine.EventReleased: every, engine.EventCompleted: every, engine.EventReceived: every,
-		engine.EventSessionTaken: every, engine.EventSessionClosed: every, engine.EventSessionState: every,
+		engine.EventSessionTaken: every, engine.EventSessionClosed: every, engine.EventSessionState: every, engine.EventSessionRenewed: every,
 
 		engine.EventCancelled: some, engine.EventLockLost: some, engine.EventAbandoned: some, engine.EventDeferred: some,
 		engine.EventReturned: some, engine.EventDeadLettered: some, engine.EventExpired: some, engine.EventDeleted: some,
