@@ -89,7 +89,7 @@ type Message struct {
 	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`
 	LockedBy               string     `json:"lockedBy,omitempty"`
 	DeadLetterSource       string     `json:"deadLetterSource,omitempty"`
-	TransferTo             string     `json:"transferTo,omitempty"` // in a transfer dead-letter queue: where it was to go
+	TransferTo             string     `json:"transferTo,omitempty"`  // in a transfer dead-letter queue: where it was to go
 	Size                   int64      `json:"size"`                  // bytes of the body
 	BodyOmitted            bool       `json:"bodyOmitted,omitempty"` // it is too large to stand here
 	Outgoing
