@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // pictured is all that taking back must restore, in words.
@@ -106,6 +107,87 @@ func TestSavepoint(t *testing.T) {
 			ns.Rollback()
 			if after := pictured(t, ns); after[len("hard false, events 0"):] != first[len("hard true, events 1"):] {
 				t.Fatalf("taken back as well, it is\n%s\nand was\n%s", after, first)
+			}
+		})
+	}
+}
+
+// A commit that fails takes back what it did and leaves everything else alone,
+// also when nothing else was done in its turn: entities that it did not touch are
+// not even looked at.
+func TestFailedCommitCostsWhatItTouched(t *testing.T) {
+	const now = Instant(1_000_000)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	nonce := uint64(0)
+	ns := New(Options{Limits: DefaultLimits(), Keys: NewKeys(1), Nonce: func() uint64 { nonce++; return nonce }})
+	for _, p := range []Path{"bystander", "q", "gone", "sessions", "seen"} {
+		_, err := ns.Create(now, Queue, p, Config{AutoDeleteOnIdle: time.Hour, RequiresSession: p == "sessions", RequiresDuplicateDetection: p == "seen"}, "")
+		must(err)
+	}
+	give := func(now Instant, id TxID, p Path) {
+		s, err := Submit(Content{SessionID: "s", MessageID: "m"}, nil, 0, ns.keys.Next(), ns.limits)
+		must(err)
+		must(ns.SendIn(now, id, p, []Submission{s}))
+	}
+	old, err := Submit(Content{MessageID: "old"}, nil, 0, ns.keys.Next(), ns.limits)
+	must(err)
+	_, err = ns.Send(now, "seen", []Submission{old}, "")
+	must(err)
+	late := now.Add(11 * time.Minute) // by then it is no duplicate any more, which the next one notes
+	id, err := ns.Declare(late, "")
+	must(err)
+	for _, p := range []Path{"q", "sessions", "seen", "gone"} {
+		give(late, id, p)
+	}
+	must(ns.Delete(late, "gone", ""))
+	ns.Flush(late, true)
+	ns.Seal(true)
+	if _, err := ns.Discharge(late, id, Commit); err == nil {
+		t.Fatal("it can be committed")
+	}
+	must(ns.Check())
+	if ns.entities["bystander"].idleAt == 1 {
+		t.Error("the bystander is examined again")
+	}
+	for _, p := range []string{"q", "sessions", "seen"} {
+		if ns.entities[p].idleAt != 1 {
+			t.Errorf("%s is not examined again", p)
+		}
+	}
+	ns.Rollback()
+	must(ns.Check())
+	if ns.entities["bystander"].idleAt == 1 {
+		t.Error("the bystander is examined again when the turn is taken back")
+	}
+}
+
+// A receiver that came or went in a turn that is taken back has its entity
+// examined again: whether it is idle depends on its receivers (IDLE-8).
+func TestRollbackExaminesWhereReceiversAre(t *testing.T) {
+	const now = Instant(1_100_000)
+	for name, do := range map[string]func(ns *Namespace) error{
+		"came": func(ns *Namespace) error { return ns.Attach(now, Link{ID: 9, Path: "waiting"}) },
+		"went": func(ns *Namespace) error { ns.Detach(now, 2, ByClient); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns := populated(t)
+			ns.touch(now, ns.entities["waiting"], "", "")
+			ns.Flush(now, true)
+			ns.Seal(true)
+			if err := do(ns); err != nil {
+				t.Fatal(err)
+			}
+			ns.Rollback()
+			if ns.entities["waiting"].idleAt != 1 || ns.entities["q"].idleAt == 1 {
+				t.Errorf("where it was there is a look at %d, elsewhere at %d", ns.entities["waiting"].idleAt, ns.entities["q"].idleAt)
+			}
+			if err := ns.Check(); err != nil {
+				t.Error(err)
 			}
 		})
 	}

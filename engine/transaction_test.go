@@ -411,14 +411,24 @@ func TestTransactionIsUse(t *testing.T) {
 	c := newClocked(t, swept)
 	c.queue("q", engine.Config{AutoDeleteOnIdle: 2 * time.Minute, LockDuration: 5 * time.Minute})
 	c.queue("r", engine.Config{AutoDeleteOnIdle: 2 * time.Minute})
+	for _, p := range []engine.Path{"by", "to", "by2", "off"} {
+		c.queue(p, engine.Config{AutoDeleteOnIdle: 2 * time.Minute})
+	}
+	c.update("off", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
 	c.sends("q", "m")
 	d := c.receive("q")
 	c.at(2*time.Minute - 1*ms)
 	tx := c.declare()
 	c.must(c.sendIn(tx, "r", "n"))
 	c.must(c.settleIn(tx, d, engine.Complete))
+	c.must(c.sendViaIn(tx, "by", "to", "n"))
+	c.must(c.sendViaIn(tx, "by2", "off", "n"))
+	c.at(2 * time.Minute)
+	c.equal(c.exists("by") && c.exists("by2") && c.exists("to"), true)
+	c.equal(c.exists("off"), false) // nothing was sent to it
+	c.queue("off", engine.Config{Status: engine.StatusDisabled})
 	c.at(4*time.Minute - 2*ms) // idle since the receive, if that were the last use
-	c.commits(tx, 1)
+	c.commits(tx, 1, 1, 1)
 	c.at(6*time.Minute - 3*ms)
 	c.equal(c.exists("q") && c.exists("r"), true)
 	c.at(6*time.Minute - 2*ms)

@@ -210,6 +210,18 @@ func TestTransactionTakenBack(t *testing.T) {
 		c.step()
 		c.equal(len(c.store.contents), 1)
 	})
+	t.Run("TX-2", func(t *testing.T) { // its time has not begun with what was taken back
+		c := newClocked(t, asked)
+		c.queue("q", engine.Config{})
+		tx := c.declare()
+		c.must(c.ns.SendIn(c.now, tx, "q", c.submissions(engine.Content{MessageID: "n"})))
+		c.ns.Rollback()
+		c.must(c.ns.Check())
+		c.at(10*minute - 1*ms)
+		c.must(c.sendIn(tx, "q", "m"))
+		c.commits(tx, 1)
+		c.wantIDs("q", "m")
+	})
 }
 
 // A body that was staged goes when its transaction ends without it.

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+)
+
+// What rules say of the messages of a transaction is found out before its commit
+// and taken from there, each message's own, unless the rules have changed since.
+func TestCommitTakesPlans(t *testing.T) {
+	const now = Instant(1_000_000)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const s = Path("t/Subscriptions/s")
+	rule := func(text string) Rule { return Rule{Name: "r", Filter: Filter{Kind: SQLFilter, Text: text}} }
+	for _, changed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("changed %t", changed), func(t *testing.T) {
+			nonce := uint64(0)
+			ns := New(Options{Limits: DefaultLimits(), Keys: NewKeys(1), Nonce: func() uint64 { nonce++; return nonce }})
+			for _, p := range []Path{"q", "by"} {
+				_, err := ns.Create(now, Queue, p, Config{}, "")
+				must(err)
+			}
+			_, err := ns.Create(now, Topic, "t", Config{}, "")
+			must(err)
+			_, err = ns.CreateWithRules(now, Subscription, s, Config{}, []Rule{rule("sys.MessageId LIKE 'm%'")}, "")
+			must(err)
+			submit := func(ids ...string) (batch []Submission) {
+				for _, id := range ids {
+					m, err := Submit(Content{MessageID: id}, nil, 0, ns.keys.Next(), ns.limits)
+					must(err)
+					batch = append(batch, m)
+				}
+				return batch
+			}
+			id, err := ns.Declare(now, "")
+			must(err)
+			must(ns.SendIn(now, id, "q", submit("m0")))
+			if ask := ns.Unplanned(id); ask != nil {
+				t.Fatalf("%d are to be planned for nothing", len(ask))
+			}
+			must(ns.SendIn(now, id, "t", submit("m1", "n2")))
+			must(ns.SendViaIn(now, id, "by", "t", submit("m3")))
+			var plans []*Plan
+			for _, u := range ns.Unplanned(id) {
+				plans = append(plans, u.Plan())
+			}
+			if len(plans) != 4 || plans[0] != nil || len(plans[1].hits) != 1 || len(plans[2].hits) != 0 || len(plans[3].hits) != 1 {
+				t.Fatalf("the plans are %+v", plans)
+			}
+			plans[1].hits, plans[2].hits = plans[2].hits, plans[1].hits // so that it is seen whose they are
+			must(ns.SendIn(now, id, "t", submit("m4")))                 // has none
+			want := []string{"n2", "m3", "m4"}
+			if changed {
+				must(ns.ReplaceRule(now, s, rule("sys.MessageId LIKE '%2' OR sys.MessageId LIKE '%1'"), ""))
+				want = []string{"m1", "n2"}
+			}
+			_, err = ns.CommitPlanned(now, id, plans)
+			must(err)
+			var have []string
+			for m := range ns.entities[s.Fold()].main.order.from(0) {
+				have = append(have, m.packed().MessageID())
+			}
+			if fmt.Sprint(have) != fmt.Sprint(want) {
+				t.Errorf("selected are %v, want %v", have, want)
+			}
+			must(ns.Check())
+			if ns.Unplanned(id) != nil {
+				t.Error("what is over is to be planned")
+			}
+		})
+	}
+}
