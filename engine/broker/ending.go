@@ -66,7 +66,7 @@ func (b *Broker) leave(why error) {
 
 // endLog says that nothing more happens. Unless the rest is to be handed over,
 // the history gets nothing from then on.
-func (b *Broker) endLog(handOver bool) { //nolint:revive // both are ends of one kind
+func (b *Broker) endLog(handOver bool) {
 	if b.past != nil && !handOver {
 		b.past.stop()
 	}
