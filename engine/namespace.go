@@ -78,14 +78,12 @@ type entity struct {
 	rules    []Rule     // of a subscription, by folded name
 	aside    []*planned // of rules, while it is not in its place
 	bytes    int64      // of all holders below a root entity
-	credit   int        // links with credit, here and, for a topic, at its subscriptions
+	credit   int        // links that wait, with credit or for a session, here and, for a topic, at its subscriptions
 	idleAt   Instant
 	ledger   ledger
 
 	selector selector   // of a topic: the rules of its subscriptions
 	seen     *sightings // nil unless it detects duplicates
-
-	attached int // links below a root entity, with credit or without
 }
 
 // root is the entity that e's bytes count against: the topic for a

@@ -37,7 +37,7 @@ type link struct {
 	holder  *holder
 	credit  int
 	served  bool     // it has been given something
-	counted bool     // it keeps its entity from being idle (IDLE-8)
+	counted bool     // it waits: that keeps its entity from being idle (IDLE-8), and takes one of Limits.Receives
 	took    string   // the session that it was given; empty: none yet
 	session *session // the same, while the link is attached
 }
@@ -85,7 +85,8 @@ const (
 // Attach opens a receiver without credit. It counts as use of the entity. One
 // that names its session has it at once, or is refused with ErrSessionLocked; one
 // that wants the next waits for it, and is told in Effects.Accepted (SES-2).
-// Whoever waits in vain for long enough detaches it (SES-3).
+// Whoever waits in vain for long enough detaches it (SES-3). As many as may wait
+// (Limits.Receives) are ErrBusy for those that wait for their session at once.
 func (ns *Namespace) Attach(now Instant, l Link) error {
 	if l.In != 0 {
 		return ns.refuseIn(now, l.In)
@@ -97,10 +98,12 @@ func (ns *Namespace) Attach(now Instant, l Link) error {
 	if err != nil {
 		return err
 	}
-	if root := h.entity.root(); int64(root.attached) >= ns.limits.Receives {
-		return refuse(ErrBusy, "'%s' has %d receivers waiting, which is the most it may have.", root.Path, ns.limits.Receives)
-	}
 	in := &link{Link: l, holder: h}
+	if in.pending() {
+		if err := ns.admitWaiting(h); err != nil {
+			return err
+		}
+	}
 	ns.join(in)
 	ns.changes.note(undo{kind: undoOther, h: h, other: func() { ns.leave(in) }})
 	ns.accessed(now, h.entity, "receive", l.Client)
@@ -109,6 +112,15 @@ func (ns *Namespace) Attach(now Instant, l Link) error {
 			ns.loseSession(now, h, s, "")
 		}
 		ns.grant(now, h, in, l.Session.ID)
+	}
+	return nil
+}
+
+// admitWaiting decides whether one more receiver may wait at h: with credit, or
+// for its session (§1.5). Those that only hold a session, or are attached, do not.
+func (ns *Namespace) admitWaiting(h *holder) error {
+	if root := h.entity.root(); int64(root.credit) >= ns.limits.Receives {
+		return refuse(ErrBusy, "'%s' has %d receivers waiting, which is the most it may have.", root.Path, root.credit)
 	}
 	return nil
 }
@@ -142,7 +154,9 @@ func disabledReceive(h *holder) error {
 }
 
 // Credit lets a link take n more messages; they come as deliveries of Match. A
-// link with credit keeps its entity from being idle (IDLE-8).
+// link with credit keeps its entity from being idle (IDLE-8). One that begins to
+// wait by it is refused with ErrBusy if as many as may do so wait there, a topic's
+// subscriptions counted together.
 func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 	l := ns.links[id]
 	if l == nil {
@@ -150,6 +164,11 @@ func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 	}
 	if l.session != nil && l.session.lock.until.Passed(now) {
 		return sessionLockLost()
+	}
+	if n > 0 && !l.counted {
+		if err := ns.admitWaiting(l.holder); err != nil {
+			return err
+		}
 	}
 	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
 	l.setCredit(ns, l.credit+n)
@@ -228,7 +247,6 @@ func (ns *Namespace) recount(l *link) {
 func (ns *Namespace) join(l *link) {
 	ns.links[l.ID] = l
 	l.holder.links = append(l.holder.links, l)
-	l.holder.entity.root().attached++
 	ns.recount(l)
 	ns.enlist(l)
 	if l.credit > 0 && l.holder.sessions == nil {
@@ -239,7 +257,6 @@ func (ns *Namespace) join(l *link) {
 func (ns *Namespace) leave(l *link) {
 	delete(ns.links, l.ID)
 	l.holder.links = slices.DeleteFunc(l.holder.links, func(o *link) bool { return o == l })
-	l.holder.entity.root().attached--
 	ns.delist(l)
 	ns.recount(l)
 }

@@ -14,7 +14,7 @@ func pictured(t *testing.T, ns *Namespace) string {
 	}
 	all := fmt.Sprint("hard ", ns.changes.hard, ", events ", len(ns.events), ", accepted ", len(ns.out.Accepted), ", deliveries ", len(ns.out.Deliveries), ", ended ", len(ns.out.Ended))
 	for _, e := range ns.sorted() {
-		all += fmt.Sprintf("\n%s %+v next %d attached %d credit %d bytes %d", e.Path, e.Config, e.main.meter.NextSeq, e.attached, e.credit, e.bytes)
+		all += fmt.Sprintf("\n%s %+v next %d credit %d bytes %d", e.Path, e.Config, e.main.meter.NextSeq, e.credit, e.bytes)
 		for _, h := range e.holders() {
 			for m := range h.order.from(0) {
 				all += fmt.Sprintf("\n  %s %+v of %d, locked by %q", h.path, m.Message, m.content.refs, h.lockBy[m.Key])

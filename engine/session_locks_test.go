@@ -125,6 +125,33 @@ func TestSessionLocksOfMany(t *testing.T) {
 			c.step()
 			c.equal(c.about("q", "s").Locked, int64(2))
 		},
+		"§1.5 receives, SES-17": func(c *clocked) { // idle holders are none; who waits is, with credit or for a session
+			c.limit(func(l *engine.Limits) { l.Receives = 2 })
+			c.topic("t", engine.Config{})
+			s, plain := c.sub("t", "s", sessionful), c.sub("t", "plain", engine.Config{})
+			a, b, d := c.hold(s, "a"), c.hold(s, "b"), c.hold(s, "d")
+			busy := func(do func() error) {
+				c.Helper()
+				c.refused(engine.ErrBusy, do)
+				c.step()
+			}
+			wait := func() error { _, err := c.wish(s, next, engine.Link{}); return err }
+			c.must(c.ns.Credit(c.now, a, 1))
+			c.must(wait())
+			busy(wait)
+			busy(func() error { return c.ns.Credit(c.now, b, 1) })
+			c.must(c.ns.Credit(c.now, a, 1)) // it waits already
+			c.must(c.ns.Credit(c.now, b, 0))
+			other := c.attach(plain, 0)
+			busy(func() error { return c.ns.Credit(c.now, other, 1) })
+			c.hold(s, "e") // whoever names a session does not wait
+			c.send("t", engine.Content{SessionID: "new"})
+			c.must(c.ns.Credit(c.now, other, 2)) // the one who waited has its session
+			c.step()
+			busy(func() error { return c.ns.Credit(c.now, d, 1) })
+			c.equal(c.ns.Drain(c.now, a), true)
+			c.must(c.ns.Credit(c.now, d, 1))
+		},
 		"SES-6, DC-2": func(c *clocked) { // more of them than one step unlocks
 			const n = 150
 			l, _ := several(c, n)

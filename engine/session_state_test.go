@@ -240,6 +240,7 @@ func TestSessionOperators(t *testing.T) {
 			}
 			none := engine.TagState(nil)
 			c.equal(none == engine.TagState(new("")), false)
+			c.refused(engine.ErrChanged, func() error { return set(engine.TagState(new("gone")), new("one")) })
 			c.must(set(none, new("one")))
 			c.refused(engine.ErrChanged, func() error { return set(none, new("two")) })
 			c.refused(engine.ErrChanged, func() error { return set(none, nil) })

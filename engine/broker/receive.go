@@ -60,7 +60,11 @@ func (b *Broker) Receive(ctx context.Context, in Receive) ([]Received, error) {
 			if err := ns.Attach(now, l); err != nil {
 				return err
 			}
-			return ns.Credit(now, id, max(1, in.Max))
+			err := ns.Credit(now, id, max(1, in.Max))
+			if err != nil {
+				ns.Detach(now, id, engine.ByClient) // it would only be in the way
+			}
+			return err
 		},
 		done: func(err error) {
 			if err == nil {

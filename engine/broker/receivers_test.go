@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -50,6 +51,44 @@ func TestReceiversLeave(t *testing.T) {
 		err = act(ctx, b, func(*engine.Namespace, engine.Instant) error { n = len(b.links); return nil })
 		if err != nil || n != 0 {
 			t.Errorf("%d receivers are known, %v", n, err)
+		}
+	})
+}
+
+// Nor of one that found too many waiting.
+func TestBusyReceiversLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		limits := engine.DefaultLimits()
+		limits.Receives = 1
+		b, err := Open(ctx, func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, Options{Logger: slog.New(slog.DiscardHandler), Limits: &limits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if _, err := b.Create(ctx, engine.Queue, "q", engine.Config{}, ""); err != nil {
+			t.Fatal(err)
+		}
+		waited := make(chan error)
+		go func() {
+			_, err := b.Receive(ctx, Receive{Path: "q", Wait: time.Minute})
+			waited <- err
+		}()
+		synctest.Wait()
+		if _, err := b.Receive(ctx, Receive{Path: "q", Wait: time.Minute}); !errors.Is(err, engine.ErrBusy) {
+			t.Fatalf("one too many: %v", err)
+		}
+		attached := -1
+		err = b.Read(ctx, func(r Reader) error {
+			s, err := r.State("q")
+			attached = s.Receivers
+			return err
+		})
+		if err != nil || attached != 1 {
+			t.Errorf("%d receivers are attached, %v", attached, err)
+		}
+		if err := <-waited; err != nil {
+			t.Fatal(err)
 		}
 	})
 }

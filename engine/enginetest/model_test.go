@@ -444,15 +444,6 @@ func (w *model) attach(path string, l link) string {
 	if err != "" {
 		return err
 	}
-	n := 0
-	for _, o := range w.links {
-		if root(o.in) == root(e) {
-			n++
-		}
-	}
-	if n >= w.limits.receivers {
-		return "busy"
-	}
 	l.in, l.dead = e, dead
 	w.links = append(w.links, &l)
 	w.use(e)
@@ -479,6 +470,15 @@ func (w *model) credit(id uint64, n int) string {
 	l := w.link(id)
 	if l == nil {
 		return "not found"
+	}
+	waiting := 0
+	for _, o := range w.links {
+		if o.credit > 0 && root(o.in) == root(l.in) {
+			waiting++
+		}
+	}
+	if l.credit == 0 && n > 0 && waiting >= w.limits.receivers {
+		return "busy"
 	}
 	l.credit += n
 	w.use(l.in)

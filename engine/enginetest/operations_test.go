@@ -181,8 +181,9 @@ func (x *walk) receive() {
 	}
 	x.met(operation, path)
 	x.logf("receive from %s as link %d, %+v", path, x.links, l)
-	if x.attachBoth(path, l) {
-		x.creditBoth(x.links, 1)
+	if x.attachBoth(path, l) && !x.creditBoth(x.links, 1) {
+		x.ns.Detach(x.now(), l.ID, engine.ByClient)
+		x.w.detach(x.links)
 	}
 }
 
@@ -191,9 +192,9 @@ func (x *walk) attachBoth(path string, l engine.Link) bool {
 	return x.expect(err, x.w.attach(path, link{id: uint64(l.ID), client: l.Client, remove: l.Mode == engine.ReceiveAndDelete, once: l.Once, noWait: l.NoWait}))
 }
 
-func (x *walk) creditBoth(id uint64, n int) {
+func (x *walk) creditBoth(id uint64, n int) bool {
 	x.logf("credit %d for link %d", n, id)
-	x.expect(x.ns.Credit(x.now(), engine.LinkID(id), n), x.w.credit(id, n))
+	return x.expect(x.ns.Credit(x.now(), engine.LinkID(id), n), x.w.credit(id, n))
 }
 
 func (x *walk) attach() {
