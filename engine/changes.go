@@ -37,6 +37,7 @@ const (
 	undoPin
 	undoSeen
 	undoTransaction
+	undoRank
 	undoOther
 )
 
@@ -53,6 +54,7 @@ type undo struct {
 	pin    *content
 	by     string // who held m's lock
 	seen   sighting
+	stood  standing
 	other  func() // for what is rare: transactions; sessions, entities and rules, with h where it concerns that entity alone
 }
 

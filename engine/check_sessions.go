@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -82,26 +83,26 @@ func (s *session) fault(w *session) error {
 		return fmt.Errorf("%d deferred and %d scheduled messages are counted, %d and %d are there", s.deferred, s.scheduled, w.deferred, w.scheduled)
 	case s.empty():
 		return fmt.Errorf("there is nothing to it")
-	case s.available != (s.lock == nil && s.order.ready() > 0):
-		return fmt.Errorf("it is available: %v, with %d ready", s.available, s.order.ready())
+	case (s.rank != 0) != (s.lock == nil && s.order.ready() > 0):
+		return fmt.Errorf("its rank is %d, with %d ready", s.rank, s.order.ready())
 	}
 	return nil
 }
 
-// INVARIANT: available sessions stand in line, locked ones in a heap by their
+// INVARIANT: available sessions stand in line by their ranks, locked ones in a heap by their
 // ends, and all of them in the order of their ids.
 func (ss *sessions) fault() error {
 	var line int
 	var before *session
 	for s := ss.free.first; s != nil; before, s = s, s.next {
-		if !s.available || ss.byID[s.id] != s || s.prev != before {
+		if s.rank == 0 || s.rank > ss.ranks || ss.byID[s.id] != s || s.prev != before || before != nil && before.rank >= s.rank {
 			return fmt.Errorf("session %q stands in line and is not available, or not in order", s.id)
 		}
 		line++
 	}
 	available := 0
 	for _, s := range ss.byID {
-		if s.available {
+		if s.rank != 0 {
 			available++
 		}
 		if s.lock != nil && (s.lock.place >= len(ss.taken) || ss.taken[s.lock.place] != s) {
@@ -153,6 +154,9 @@ func (ns *Namespace) checkSessionLinks(h *holder) error {
 				return broken(h.path, "link %d waits for a session and is not in line", l.ID)
 			}
 		}
+	}
+	if !slices.IsSortedFunc(ss.accepting, func(a, b *link) int { return cmp.Compare(a.rank, b.rank) }) {
+		return broken(h.path, "the links that wait for a session are not in order")
 	}
 	if waiting != len(ss.accepting) || impatient != ss.impatient {
 		return broken(h.path, "%d links stand in line, %d of them will not wait; %d and %d should", len(ss.accepting), ss.impatient, waiting, impatient)

@@ -40,7 +40,7 @@
 // of locks and of states; one that has none of these is not there. The last message
 // that is locked in a session has the end of its lock.
 //
-// INVARIANT: available sessions stand in line, locked ones in a heap by their
+// INVARIANT: available sessions stand in line by their ranks, locked ones in a heap by their
 // ends, and all of them in the order of their ids.
 //
 // INVARIANT: a message has one alarm, where its terms want it, in the set of its

@@ -163,7 +163,9 @@ func (ns *Namespace) insert(v Message, c *content) *message {
 func (ns *Namespace) put(m *message, next Message) {
 	ns.changes.note(undo{kind: undoPut, m: m, before: m.Message, by: ns.holders[m.Holder].lockBy[m.Key]})
 	h, held := ns.holders[m.Holder], m.Locked()
+	stood := h.standing(m)
 	ns.replace(m, next)
+	ns.stood(h, stood)
 	if held {
 		ns.carry(h, m)
 	}
@@ -190,9 +192,12 @@ func (ns *Namespace) replace(m *message, next Message) {
 // drop removes a message for good; its content goes when nothing refers to it.
 func (ns *Namespace) drop(m *message) {
 	ns.changes.note(undo{kind: undoDrop, m: m, before: m.Message, by: ns.holders[m.Holder].lockBy[m.Key]})
+	h := ns.holders[m.Holder]
+	stood := h.standing(m)
 	ns.unlink(m)
+	ns.stood(h, stood)
 	if m.Locked() {
-		ns.carry(ns.holders[m.Holder], m)
+		ns.carry(h, m)
 	}
 }
 

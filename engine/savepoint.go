@@ -29,10 +29,13 @@ func (ns *Namespace) undoTo(to savepoint) {
 	c := &ns.changes
 	all := false
 	used := map[*entity]struct{}{}
+	var before ranks
 	for _, u := range slices.Backward(c.log[to.log:]) {
 		ns.undo(u)
 		switch {
 		case u.kind == undoTransaction: // entities know nothing of it
+		case u.kind == undoRank:
+			before.had(u.h.sessions, u.stood)
 		case u.h != nil:
 			used[u.h.entity] = struct{}{}
 		case u.kind == undoOther:
@@ -45,6 +48,7 @@ func (ns *Namespace) undoTo(to savepoint) {
 			}
 		}
 	}
+	before.restore()
 	c.log = cutAt(c.log, to.log)
 	ns.events = cutAt(ns.events, to.events)
 	ns.out.Accepted = cutAt(ns.out.Accepted, to.accepted)
@@ -94,6 +98,7 @@ func (ns *Namespace) undo(u undo) {
 		u.pin.pins--
 	case undoSeen:
 		ns.forgetID(u.h.entity, u.seen)
+	case undoRank: // when all is as it was, see undoTo
 	case undoTransaction, undoOther:
 		u.other()
 	}

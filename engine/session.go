@@ -94,8 +94,7 @@ func (ns *Namespace) grant(now Instant, h *holder, l *link, id string) {
 	s := ns.lockSession(h, id, now.Add(h.entity.Config.LockFor()), l.Client)
 	l.took = id
 	if waited {
-		h.sessions.accepting = leaving(h.sessions.accepting, l)
-		h.sessions.impatient -= l.impatience()
+		h.sessions.leave(l)
 	}
 	l.bind(s)
 	ns.recount(l)
@@ -103,8 +102,7 @@ func (ns *Namespace) grant(now Instant, h *holder, l *link, id string) {
 		l.unbind()
 		l.took = ""
 		if waited {
-			h.sessions.accepting = append([]*link{l}, h.sessions.accepting...)
-			h.sessions.impatient += l.impatience()
+			h.sessions.await(l)
 		}
 		ns.recount(l)
 	}})
@@ -124,16 +122,15 @@ func (ns *Namespace) lockSession(h *holder, id string, until Instant, client str
 	if s.lock != nil {
 		before = *s.lock
 	}
+	stood := h.sessions.standing(id)
 	ns.changes.note(undo{kind: undoOther, h: h, other: func() {
 		s := h.sessions.get(id)
 		h.sessions.setLock(s, before.until, before.client)
-		if s.available { // it was taken from there
-			h.sessions.free.hasten(s)
-		}
 		ns.reschedule(h)
 		ns.offer(h, s)
 	}})
 	h.sessions.setLock(s, until, client)
+	ns.stood(h, stood)
 	ns.reschedule(h)
 	return s
 }

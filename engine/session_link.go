@@ -33,8 +33,7 @@ func (ns *Namespace) enlist(l *link) {
 		l.bind(ss.byID[l.took])
 		ns.offer(l.holder, l.session)
 	case l.pending():
-		ss.accepting = append(ss.accepting, l)
-		ss.impatient += l.impatience()
+		ss.await(l)
 		ns.feed(l.holder)
 	}
 }
@@ -44,24 +43,40 @@ func (ns *Namespace) delist(l *link) {
 	case l.session != nil:
 		l.unbind()
 	case l.pending():
-		l.holder.sessions.accepting = leaving(l.holder.sessions.accepting, l)
-		l.holder.sessions.impatient -= l.impatience()
+		l.holder.sessions.leave(l)
 	}
 }
 
-func leaving(all []*link, l *link) []*link {
-	if len(all) > 0 && all[0] == l { // mostly
-		all[0] = nil
-		return all[1:]
+// await has l wait for the next session: behind those that wait, or where it
+// waited before a step that is undone.
+func (ss *sessions) await(l *link) {
+	if l.rank == 0 {
+		l.rank = ss.nextRank()
 	}
-	return slices.DeleteFunc(all, func(o *link) bool { return o == l })
+	at := len(ss.accepting)
+	for at > 0 && ss.accepting[at-1].rank > l.rank {
+		at--
+	}
+	ss.accepting = slices.Insert(ss.accepting, at, l)
+	ss.impatient += l.impatience()
+}
+
+// leave is await taken back.
+func (ss *sessions) leave(l *link) {
+	ss.impatient -= l.impatience()
+	if ss.accepting[0] == l { // mostly
+		ss.accepting[0] = nil
+		ss.accepting = ss.accepting[1:]
+		return
+	}
+	ss.accepting = slices.DeleteFunc(ss.accepting, func(o *link) bool { return o == l })
 }
 
 // offer has s looked at by the next Match if a link may get it, or something of
 // it.
 func (ns *Namespace) offer(h *holder, s *session) {
 	switch {
-	case s.available:
+	case s.rank != 0:
 		if len(h.sessions.accepting) > 0 {
 			ns.feed(h)
 		}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -37,6 +38,39 @@ func TestSessionRollback(t *testing.T) {
 			for _, want := range []string{"a", "b", "c", ""} {
 				_, id := c.next("q")
 				c.equal(id, want)
+			}
+		},
+		"granted, SES-2 in line": func(c *clocked) { // each has its place again, wherever in the line and whyever it left
+			c.queue("q", sessionful)
+			for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
+				c.say("q", id, id)
+			}
+			held := c.hold("q", "f")
+			undone(c, func() {
+				for i, id := range []string{"c", "e"} {
+					c.must(c.ns.Attach(c.now, engine.Link{ID: engine.LinkID(90 + i), Path: "q", Session: named(id)}))
+				}
+				c.ns.Detach(c.now, held, engine.ByClient) // f, behind them
+				n, err := c.ns.BatchDelete(c.now, "q", 2, c.now, "")
+				c.must(err)
+				c.equal(n, 2) // a and b
+				for _, id := range []string{"b", "g", "a"} {
+					_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{SessionID: id}), "")
+					c.must(err)
+				}
+			})
+			line, err := c.ns.NextSessions("q", 9)
+			c.must(err)
+			c.equal(fmt.Sprint(line), "[a b c d e]")
+		},
+		"waiting in the middle": func(c *clocked) { // and who has left comes back to where it stood
+			c.queue("q", sessionful)
+			first, second, third := c.wait("q"), c.wait("q"), c.wait("q")
+			undone(c, func() { c.ns.Detach(c.now, second, engine.ByClient) })
+			for _, l := range []engine.LinkID{first, second, third} {
+				c.say("q", fmt.Sprint(l), "m")
+				_, ok := c.granted(l)
+				c.equal(ok, true)
 			}
 		},
 		"waiting": func(c *clocked) { // and the one who has waited longest is still the first

@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"cmp"
-	"container/heap"
-	"slices"
-)
+import "container/heap"
 
 // A session is the messages of one SessionId in a place whose entity requires
 // sessions, and what is known beside them. It is there as long as it has
@@ -15,8 +11,8 @@ type session struct {
 	lock  *sessionLock // nil: nobody holds it
 	state *sessionState
 
-	prev, next *session // in the queue of available ones
-	available  bool     // it is in that queue: it can be had, and has a ready message
+	prev, next *session // in the line of available ones
+	rank       int64    // its place there, from 1; zero: it cannot be had, or has no ready message
 
 	deferred, scheduled int32 // messages set aside and not locked; messages waiting for their time
 }
@@ -51,11 +47,12 @@ func (s *session) locked() int {
 type sessions struct {
 	byID   map[string]*session
 	byName roll        // the same, in order
-	free   sessionLine // that can be had, by when that began (SES-2)
+	free   sessionLine // that can be had, by rank: by when that began (SES-2)
+	ranks  int64       // the last rank that was given, to a session or to a link that waits for one
 	taken  takenSessions
 	states int // sessions with state
 
-	accepting []*link    // that wait for the next session, in their order
+	accepting []*link    // that wait for the next session, by rank
 	impatient int        // of these, that do not wait
 	fed       []*session // that may have something for the link that holds them; may hold some that have not
 }
@@ -76,18 +73,23 @@ func (ss *sessions) get(id string) *session {
 
 // review puts s where it belongs after something about it has changed.
 func (ss *sessions) review(s *session) {
-	if can := s.lock == nil && s.order.ready() > 0; can != s.available {
-		if can {
-			ss.free.push(s)
-		} else {
-			ss.free.remove(s)
-		}
-		s.available = can
+	switch can := s.lock == nil && s.order.ready() > 0; {
+	case can && s.rank == 0:
+		s.rank = ss.nextRank()
+		ss.free.insert(s, nil)
+	case !can && s.rank != 0:
+		ss.free.remove(s)
+		s.rank = 0
 	}
 	if s.empty() {
 		delete(ss.byID, s.id)
 		ss.byName.remove(s)
 	}
+}
+
+func (ss *sessions) nextRank() int64 {
+	ss.ranks++
+	return ss.ranks
 }
 
 // enter takes a message in, and exit lets go of it.
@@ -146,52 +148,6 @@ func (ss *sessions) setLock(s *session, until Instant, client string) {
 	ss.review(s)
 }
 
-// sessionLine is a queue of sessions.
-type sessionLine struct {
-	first, last *session
-	n           int
-}
-
-// push puts s at the end.
-func (q *sessionLine) push(s *session) {
-	s.prev, s.next = q.last, nil
-	if q.last == nil {
-		q.first = s
-	} else {
-		q.last.next = s
-	}
-	q.last = s
-	q.n++
-}
-
-func (q *sessionLine) remove(s *session) {
-	if s.prev == nil {
-		q.first = s.next
-	} else {
-		s.prev.next = s.next
-	}
-	if s.next == nil {
-		q.last = s.prev
-	} else {
-		s.next.prev = s.prev
-	}
-	s.prev, s.next = nil, nil
-	q.n--
-}
-
-// hasten puts s, which is in the queue, at its front.
-func (q *sessionLine) hasten(s *session) {
-	q.remove(s)
-	s.next = q.first
-	if q.first == nil {
-		q.last = s
-	} else {
-		q.first.prev = s
-	}
-	q.first = s
-	q.n++
-}
-
 // takenSessions is a heap of sessions by the end of their locks.
 type takenSessions []*session
 
@@ -234,19 +190,5 @@ func (ss *sessions) retake(m *message) {
 	s := ss.get(m.sessionID())
 	if s.lock == nil || s.lock.locked.last().Seq < m.Seq {
 		ss.setLock(s, m.LockedUntil, "")
-	}
-}
-
-// line has the available sessions be in the order of their first ready messages,
-// after a load.
-func (ss *sessions) line() {
-	var all []*session
-	for s := ss.free.first; s != nil; s = s.next {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *session) int { return cmp.Compare(a.order.first().Seq, b.order.first().Seq) })
-	ss.free = sessionLine{}
-	for _, s := range all {
-		ss.free.push(s)
 	}
 }

@@ -38,6 +38,7 @@ type sessionWalk struct {
 	ns       *engine.Namespace
 	w        *sessionModel
 	sealed   *sessionModel // as it was when the last turn ended
+	line     []string      // the sessions that could be had then, in their order
 	store    *remembered
 	sweeping bool
 	r        *rand.Rand
@@ -380,6 +381,9 @@ func (x *sessionWalk) turn() {
 		x.logf("taken back")
 		x.ns.Flush(x.now(), true)
 		x.ns.Rollback()
+		if line := x.lined(); !slices.Equal(line, x.line) {
+			x.failf("the sessions in line are %v, and were %v before", line, x.line)
+		}
 		now := x.w.now
 		x.w = x.sealed.clone()
 		x.w.advance(now)
@@ -399,7 +403,7 @@ func (x *sessionWalk) turn() {
 		if x.chance(4) {
 			x.restart()
 		}
-		x.sealed = x.w.clone()
+		x.sealed, x.line = x.w.clone(), x.lined()
 	}
 	if err := x.ns.Check(); err != nil {
 		x.failf("INVARIANT %v", err)
@@ -408,6 +412,15 @@ func (x *sessionWalk) turn() {
 		x.compare()
 	}
 	clear(x.named)
+}
+
+// lined are the sessions that can be had, the next one first.
+func (x *sessionWalk) lined() []string {
+	ids, err := x.ns.NextSessions("q", 9)
+	if err != nil {
+		x.failf("%v", err)
+	}
+	return ids
 }
 
 func (x *sessionWalk) effects(fx engine.Effects) {
