@@ -58,6 +58,8 @@ func TestSessionRollback(t *testing.T) {
 					_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{SessionID: id}), "")
 					c.must(err)
 				}
+				c.must(c.ns.Attach(c.now, engine.Link{ID: 92, Path: "q", Session: named("b")})) // which had been in line twice
+				c.must(c.ns.DeadLetterOne(c.now, c.rows("q")[1].Message.Key, "", "", ""))        // d
 			})
 			line, err := c.ns.NextSessions("q", 9)
 			c.must(err)
