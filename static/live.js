@@ -8,7 +8,8 @@
 //
 //   <body data-live="URL of the page" data-n data-now data-build data-base
 //       data-words='{"live":"Live",…}'>   the words below in another language
-//   data-slot="NAME"                 content that the server replaces
+//   data-slot="NAME"                 content that the server replaces; [data-news]: a
+//       change of it brings up .newer in its section, for what the page shows as it was
 //   data-list="NAME" [data-insert="hold"] [data-flash="off"], children data-key="KEY"
 //   <time datetime data-of="SECONDS" [data-low data-crit data-as]>   countdown
 //   <time datetime data-ago>, <time datetime data-at="|ms|date">
@@ -192,9 +193,11 @@
     }
   };
 
+  const alike = ({ childNodes: a }, { childNodes: b }) => a.length === b.length && [...a].every((n, i) => n.isEqualNode(b[i]));
   const mergeSlot = (el, fresh) => {
     const last = sent.get(el) ?? bare(el), next = bare(fresh);
     sent.set(el, next);
+    if ("news" in el.dataset && !alike(last, next)) $(".newer", el.closest("section"))?.removeAttribute("hidden");
     children(el, last, next);
     read(el);
   };
@@ -567,7 +570,7 @@
   };
   // drawn says whether a click is one that opens a drawer.
   const drawn = (e) => {
-    const from = e.target.closest("a[data-drawer], .drawer .seg a");
+    const from = e.target.closest("a[data-drawer], .drawer :is(.seg, .newer) a");
     if (!from || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || !roomy.matches || !topic()) return false;
     e.preventDefault();
     open(from.href, from);

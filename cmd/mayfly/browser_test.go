@@ -45,6 +45,7 @@ func TestBrowser(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx, "sqlite:"+filepath.Join(t.TempDir(), "mayfly.db"))) })
 	}
 	t.Run("standby", func(t *testing.T) { standbyInBrowser(t, ctx) })
+	t.Run("walk semantics", func(t *testing.T) { semanticsInBrowser(t, ctx) })
 }
 
 // TestBrowserOnMongoDB is what depends most on what a store does, and when, on

@@ -173,7 +173,7 @@ func (v *visit) look(name string) {
 			v.t.Fatal(err)
 		}
 		if wide, _ := v.js(`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`).(float64); wide > 0 {
-			v.t.Errorf("%s at %d is %v px too wide, by %v", name, l.width, wide, v.js(`[...document.querySelectorAll("body *")].filter((el) => el.getBoundingClientRect().right > innerWidth + 1 && !el.closest("pre, .scroll, .tabs")).slice(0, 3).map((el) => el.outerHTML.slice(0, 120))`))
+			v.t.Errorf("%s at %d is %v px too wide, by %v", name, l.width, wide, v.js(`[...document.querySelectorAll("body *")].filter((el) => el.getBoundingClientRect().right > innerWidth + 1 && !el.closest("pre, .scroll, .tabs, .pills")).slice(0, 3).map((el) => el.outerHTML.slice(0, 120))`))
 		}
 		if *shots == "" {
 			continue

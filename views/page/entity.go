@@ -125,6 +125,7 @@ type MessageRow struct {
 	By      string          // who deferred it; empty: not known
 
 	Reason, Description string // of a dead letter
+	For                 string // of a transfer that failed: where it was to go
 	Source              string // where it died, if that is not here
 }
 

@@ -270,11 +270,17 @@ func (m Entity) receive(ctx context.Context) component.Deed {
 	return d
 }
 
+// open says whether its status lets something through: what it stops is refused
+// and therefore not offered (STAT-2, STAT-7).
+func (m Entity) open(d door) bool { return m.status().shuts(m.Kind)&d == 0 }
+
 // receives says whether one message can be received here by itself: not from
 // where everything is forwarded (FWD-5, DLQ-13), nor but by session where those
 // are required (SES-13), which dead letters do not ask for (DLQ-7).
 func (m Entity) receives() bool {
 	switch {
+	case !m.open(receiving):
+		return false
 	case m.tab() == Transfers:
 		return true
 	case m.Kind == Topic:
@@ -288,7 +294,7 @@ func (m Entity) receives() bool {
 
 // accepts says whether a session can be taken here, and a message of it.
 func (m Entity) accepts() bool {
-	return m.RequiresSession && m.tab() != DeadLetters && m.tab() != Transfers
+	return m.open(receiving) && m.RequiresSession && m.tab() != DeadLetters && m.tab() != Transfers
 }
 
 func lengthOrNever(ctx context.Context, d time.Duration) string {

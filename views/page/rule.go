@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"mayfly/views/component"
@@ -162,6 +163,11 @@ func (j Judgement) says(ctx context.Context) string {
 	default:
 		return locale.T(ctx, "judge.none")
 	}
+}
+
+// told says whether a clause tells already why it failed.
+func (j Judgement) told() bool {
+	return slices.ContainsFunc(j.Clauses, func(c component.Clause) bool { return c.Error == j.Error })
 }
 
 // result is the judgement in one truth: an action that failed counts as one.

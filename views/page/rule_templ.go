@@ -558,7 +558,7 @@ func judgement(j Judgement) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if j.Error != "" {
+		if j.Error != "" && !j.told() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<p class=\"err\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

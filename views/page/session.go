@@ -36,8 +36,9 @@ type Session struct {
 	Pages component.Pages
 
 	HasState bool
-	State    Body     // Form is unused
-	View     BodyView // of the state; HeadersView is none
+	StateAt  time.Time // when it was set
+	State    Body      // Form is unused
+	View     BodyView  // of the state; HeadersView is none; empty: what suits it
 	// Seen is what the state was when the page was made, in a few characters. It
 	// is sent along with a change, so that nobody's newer state is overwritten.
 	Seen  string
@@ -75,7 +76,7 @@ func (m Session) Drawer() templ.Component { return sessionDrawer(m) }
 func (m Session) Watches() []string { return []string{m.Path} }
 
 // Parts is what is live in the page: everything but the content of the state,
-// which somebody may be reading or replacing.
+// which somebody may be reading or replacing. That it is another by now is told.
 func (m Session) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		slot("held", sessionBadges(m)),
@@ -105,8 +106,17 @@ func (m Session) do(what string) string {
 // viewed is the page with the state seen another way.
 func (m Session) viewed(v BodyView) string { return m.do("") + "&view=" + string(v) + "#state" }
 
+// again is the page as it is now. Without a fragment, with which a browser would
+// stay where it is.
+func (m Session) again() string {
+	if m.View == "" {
+		return m.do("")
+	}
+	return m.do("") + "&view=" + string(m.View)
+}
+
 func (m Session) views(ctx context.Context) []component.Choice {
-	now, tree := m.State.looked(m.View)
+	now, tree := m.looked()
 	var out []component.Choice
 	for _, v := range []struct {
 		view BodyView

@@ -29,6 +29,15 @@ func (m Session) form() StateForm {
 	}
 }
 
+// looked is the view of the state that is shown, which is hexadecimal where it
+// is no text and nobody asked for another; tree is the document if it is one.
+func (m Session) looked() (view BodyView, tree component.Tree) {
+	if m.View == "" && !isProse(m.State.Content) {
+		return m.State.looked(HexView)
+	}
+	return m.State.looked(m.View)
+}
+
 // isProse says whether a form can show b and send the same back: line ends
 // alone would not survive it.
 func isProse(b []byte) bool {

@@ -68,7 +68,7 @@ func oneSession() page.Session {
 		Active: 40, Locked: 3, Oldest: now.Add(-19 * time.Minute), Now: now,
 		Hold: component.Hold{Until: now.Add(26 * time.Second), Of: 30 * time.Second}, Holder: "worker-5",
 		Pages:    component.Pages{Note: "6 of 43 shown", Next: sessionHref("customer-4") + "&from=7"},
-		HasState: true, State: page.Body{Content: []byte(state), Size: int64(len(state))}, Seen: "9f2c", Most: 256 << 10,
+		HasState: true, StateAt: now.Add(-72 * time.Second), State: page.Body{Content: []byte(state), Size: int64(len(state))}, Seen: "9f2c", Most: 256 << 10,
 	}
 	for i, r := range queueMessages().Rows[:6] {
 		r.Session, r.Hold, r.Holder, r.State = m.ID, component.Hold{}, "", page.Active
@@ -154,6 +154,7 @@ func queueTransfer() page.Entity {
 	m.Tab, m.Reasons, m.Lede, m.Transfer = page.Transfers, nil, nil, page.Transfer{Failed: 4}
 	for i := range m.Rows {
 		m.Rows[i].Reason, m.Rows[i].Description = "ForwardingFailed", "Destination 'archive-"+strconv.Itoa(i)+"' is disabled."
+		m.Rows[i].For = "archive-" + strconv.Itoa(i)
 	}
 	m.Pages = component.Pages{Note: "4 of 4 shown"}
 	return m

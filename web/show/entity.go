@@ -252,6 +252,10 @@ func (p *Pages) tabLede(ctx context.Context, m *page.Entity, e entitySight) []co
 		if len(e.deaths.each) >= reasonsScanned {
 			return []component.Text{say(locale.N(ctx, "dead.lede.scanned", reasonsScanned))}
 		}
+	case page.Transfers:
+		if m.Transfer.Failed > 0 {
+			return []component.Text{strong(locale.N(ctx, "transfer.lede", m.Transfer.Failed)), say(" " + locale.T(ctx, "transfer.lede.then"))}
+		}
 	}
 	return nil
 }

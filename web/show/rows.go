@@ -56,6 +56,9 @@ func (p *Pages) messageRow(ctx context.Context, r engine.Row, now engine.Instant
 		if r.Path.IsDeadLetter() {
 			row.Reason, row.Description = cut(x.Reason, 200), cut(x.Description, 300)
 			row.Source = x.Source
+			if r.Path.IsTransfer() {
+				row.For = Shown(engine.Path(x.To))
+			}
 			row.At = x.DeadAt.Time()
 		} else if m.State == engine.Deferred {
 			row.At, row.By = x.DeferredAt.Time(), hand(ctx, x.By)

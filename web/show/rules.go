@@ -9,6 +9,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/filter"
+	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
@@ -75,6 +76,29 @@ func (p *Pages) rulesTab(ctx context.Context, at Place, m *page.Entity, e entity
 	if len(shown) < len(e.Rules) {
 		m.Pages = p.pager(ctx, at, from, len(shown), len(e.Rules), rulesOnPage)
 	}
+	m.Lede = rulesLede(ctx, m.Topic, e.Rules)
+}
+
+// rulesLede says what the rules of a subscription of a topic do together
+// (FILT-2, FILT-4, FILT-5).
+func rulesLede(ctx context.Context, topic string, rules []engine.Rule) []component.Text {
+	actions := 0
+	for _, r := range rules {
+		if r.Action != "" {
+			actions++
+		}
+	}
+	switch {
+	case len(rules) == 0:
+		return nil
+	case len(rules) == 1 && actions == 0 && rules[0].Filter.Kind == engine.TrueFilter:
+		return []component.Text{strong(locale.T(ctx, "rules.lede.everything", locale.Args{"Topic": topic}))}
+	}
+	lede := []component.Text{strong(locale.N(ctx, "rules.lede", len(rules)))}
+	if actions > 0 {
+		lede = append(lede, say(" "+locale.N(ctx, "rules.lede.actions", actions)))
+	}
+	return lede
 }
 
 // Rule is a rule of a subscription as it is kept. It is engine.ErrNotFound if

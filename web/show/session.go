@@ -96,7 +96,7 @@ func (p *Pages) sessionModel(ctx context.Context, at Place, v sessionSight, s si
 		Name: v.Path.Name(), ID: v.row.ID,
 		Active: int(v.row.Active), Locked: int(v.row.Locked), Deferred: int(v.row.Deferred), Now: s.now.Time(),
 		Turn: turn(v.turns, v.row, s.now), Hold: sessionHold(v.row, v.EntityState, s.now),
-		HasState: v.set, State: page.Body{Content: []byte(v.state), Size: int64(len(v.state))},
+		HasState: v.set, StateAt: v.row.ChangedAt.Time(), State: page.Body{Content: []byte(v.state), Size: int64(len(v.state))},
 		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView))),
 		Most: p.b.Limits().SessionStateSize,
 	}
