@@ -28,7 +28,8 @@
 //       data-act="dismiss" in it
 //   <input type="checkbox" data-all>   checks every row of its table
 //   <form data-try="URL">    is sent there a moment after a change; of the answer every
-//       data-tried="NAME" takes the place of ours, [data-verdict] is said aloud
+//       data-tried="NAME" takes the place of ours, [data-verdict] is said aloud, and
+//       <details data-fold="NAME"> stay as somebody left them
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -193,12 +194,23 @@
     }
   };
 
+  // keepingFocus changes what is in el. Where that takes the focused element away,
+  // the focus stays in its place: on what is there now, or in it.
+  const keepingFocus = (el, change) => {
+    const had = el.contains(document.activeElement) && document.activeElement, fold = had && foldOf(had);
+    change();
+    if (!had || had.isConnected) return;
+    const now = all("[data-fold]", el).find((f) => fold && f.dataset.fold === fold.dataset.fold)?.firstElementChild ?? el;
+    if (now === el) el.tabIndex = -1;
+    now.focus({ preventScroll: true });
+  };
+  const foldOf = (el) => el.closest("details[data-fold]");
   const alike = ({ childNodes: a }, { childNodes: b }) => a.length === b.length && [...a].every((n, i) => n.isEqualNode(b[i]));
   const mergeSlot = (el, fresh) => {
     const last = sent.get(el) ?? bare(el), next = bare(fresh);
     sent.set(el, next);
     if ("news" in el.dataset && !alike(last, next)) $(".newer", el.closest("section"))?.removeAttribute("hidden");
-    children(el, last, next);
+    keepingFocus(el, () => children(el, last, next));
     read(el);
   };
   const flash = (el) => { if (!el.closest("[data-flash=off]")) brief(el, "flash"); };
@@ -606,6 +618,7 @@
   // ── Trying while somebody types ───────────────────────────────────────────
   // The form is not kept by that, only what its answer says of it is shown.
   let trying = 0, tried = null;
+  const folds = new Map(); // that somebody opened or closed, by name
   const attempt = async (form) => {
     tried?.abort();
     tried = new AbortController();
@@ -616,7 +629,8 @@
       for (const el of all("[data-tried]")) {
         const next = fresh.get(el.dataset.tried);
         if (!next) continue;
-        el.replaceChildren(...next.childNodes);
+        for (const fold of all("[data-fold]", next)) fold.open = folds.get(fold.dataset.fold) ?? fold.open;
+        keepingFocus(el, () => el.replaceChildren(...next.childNodes));
         read(el);
       }
       for (const el of all("input[id], textarea[id]", form)) {
@@ -684,6 +698,7 @@
   };
   const click = (e) => {
     if (drawn(e)) return;
+    if (e.target.closest("[data-fold] > summary")) folds.set(foldOf(e.target).dataset.fold, !foldOf(e.target).open);
     const el = e.target.closest("[data-pill], [data-act], [data-newbar], [data-copy], [data-copy-from], [data-dialog], [data-close]");
     if (!el) return;
     const { dataset: d } = el;

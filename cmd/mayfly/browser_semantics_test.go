@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -19,41 +15,6 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/storage"
 )
-
-// answered is ask's, for requests whose answer is needed: what is under a name in it.
-func (v *visit) answered(method, path, body, name string) string {
-	v.t.Helper()
-	r, err := http.NewRequestWithContext(v.t.Context(), method, v.server.Dashboard+path, bytes.NewBufferString(body))
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	w, err := http.DefaultClient.Do(r)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	defer w.Body.Close()
-	raw, err := io.ReadAll(w.Body)
-	if err != nil || w.StatusCode >= 300 {
-		v.t.Fatalf("%s %s: %s %s %v", method, path, w.Status, raw, err)
-	}
-	var all map[string]any
-	if err := json.Unmarshal(raw, &all); err != nil {
-		v.t.Fatalf("%s %s: %s: %v", method, path, raw, err)
-	}
-	text, _ := all[name].(string)
-	return text
-}
-
-// inSession is the address of something about a session in the API.
-func inSession(entity, id string) string {
-	return path("session", entity) + "?id=" + url.QueryEscape(id)
-}
-
-// accept takes a session through the API and returns what it is known by.
-func (v *visit) accept(entity, id string) string {
-	v.t.Helper()
-	return v.answered("POST", path("accept", entity), fmt.Sprintf(`{"session":%q}`, id), "hold")
-}
 
 // transfers leaves messages in a store that a program serves later: sent by way
 // of a queue to one that takes none, which no door of the program does.
@@ -101,27 +62,7 @@ func furnishSessions(v *visit) {
 	hold = v.accept("chats", "carla")
 	lock := v.received("chats", fmt.Sprintf(`{"hold":%q}`, hold))
 	v.ask("POST", v.server.Dashboard+"/api/v1/settle", "", fmt.Sprintf(`{"lockToken":%q,"outcome":"defer"}`, lock))
-	hold = v.accept("chats", "dora")
-	v.ask("DELETE", v.server.Dashboard+path("accept", "chats")+"?hold="+url.QueryEscape(hold), "", "")
-}
-
-// received takes one message and returns the token of its lock.
-func (v *visit) received(entity, in string) string {
-	v.t.Helper()
-	r, err := http.NewRequestWithContext(v.t.Context(), "POST", v.server.Dashboard+path("receive", entity), bytes.NewBufferString(in))
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	w, err := http.DefaultClient.Do(r)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	defer w.Body.Close()
-	var got struct{ Messages []struct{ LockToken string } }
-	if err := json.NewDecoder(w.Body).Decode(&got); err != nil || len(got.Messages) == 0 {
-		v.t.Fatalf("received %+v from %s: %v", got, entity, err)
-	}
-	return got.Messages[0].LockToken
+	v.release("chats", v.accept("chats", "dora"))
 }
 
 // furnishRules is a topic with rules of every kind, and what they do.

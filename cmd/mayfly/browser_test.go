@@ -38,6 +38,7 @@ func TestBrowser(t *testing.T) {
 		{"choosing", choosingInBrowser},
 		{"forms", formsInBrowser},
 		{"rules", rulesInBrowser},
+		{"sessions", sessionsInBrowser},
 		{"activity", activityInBrowser},
 		{"restart", restartInBrowser},
 		{"walk", walkInBrowser},
