@@ -184,6 +184,7 @@ func hold(_ *testing.T, s *stage) {
 	s.send(delta(9, []string{"4", "1", "2"}, nil, map[string]string{"3": "expired"}))
 	s.want(textOf + `(".newbar") === "1 new while you are here"`)
 	s.run(chromedp.Click(chromedp.CSS(`.newbar`)))
+	s.point("") // the rows came under it, and wait for it to go
 	s.want(order + ` === "4,1,2" && document.querySelector(".newbar").hidden`)
 	s.equal(`document.querySelector("[data-key='1'] input").checked`, true)
 

@@ -130,7 +130,7 @@ func purgeable(c engine.Counts, s page.State) int {
 // askResubmit asks before every dead letter goes back.
 func (p *Pages) askResubmit(ctx context.Context, at Place, t Typed) (view.Page, error) {
 	transfers := at.Query.Get("dlq") == string(page.Transfers)
-	var wary []string // destinations that detect duplicates, of those that are sampled
+	var twice again
 	e, err := p.see(ctx, at.Path, func(r broker.Reader, e *entitySight) (err error) {
 		from := e.Path.DeadLetter()
 		switch {
@@ -139,16 +139,9 @@ func (p *Pages) askResubmit(ctx context.Context, at Place, t Typed) (view.Page, 
 		case e.Kind == engine.Topic:
 			return ErrNoPage
 		}
-		if e.rows, err = r.Browse(engine.Browse{Path: from, From: 1, Limit: sampled}); err != nil {
-			return err //nolint:wrapcheck // the caller asked for just this
-		}
-		for _, row := range e.rows {
-			to, err := r.State(destination(row))
-			if err == nil && p.duplicates(to).Window > 0 && !slices.Contains(wary, Shown(to.Path)) {
-				wary = append(wary, Shown(to.Path))
-			}
-		}
-		return nil
+		e.rows, err = r.Browse(engine.Browse{Path: from, From: 1, Limit: mostLookedUp})
+		twice = wouldBeDropped(r, e.rows)
+		return err //nolint:wrapcheck // the caller asked for just this
 	})
 	if err != nil {
 		return nil, err
@@ -158,10 +151,10 @@ func (p *Pages) askResubmit(ctx context.Context, at Place, t Typed) (view.Page, 
 	if transfers {
 		m.N, m.Left = int(e.Counts.TransferDeadLetter), 0
 	}
-	if len(wary) > 0 {
-		m.Seen = locale.T(ctx, "confirm.seen.all", locale.Args{"Name": locale.List(ctx, wary...)})
+	if m.Seen = twice.says(ctx); m.Seen != "" && m.N > len(e.rows) {
+		m.Seen += " " + locale.N(ctx, "confirm.seen.first", len(e.rows))
 	}
-	m.Sample = names(e.rows)
+	m.Sample = names(e.rows[:min(len(e.rows), sampled)])
 	return m, nil
 }
 
@@ -189,12 +182,15 @@ func names(rows []engine.Row) (out []string) {
 // table.
 func (p *Pages) askBulk(ctx context.Context, at Place, t Typed) (view.Page, error) {
 	keys := t.Values[page.AskKey]
+	var chosen []engine.Key
+	for _, k := range keys {
+		n, _ := number(k)
+		chosen = append(chosen, engine.Key(n))
+	}
+	var twice again
 	e, err := p.see(ctx, at.Path, func(r broker.Reader, e *entitySight) error {
-		for _, k := range keys[:min(len(keys), sampled)] {
-			n, _ := number(k)
-			if row, err := r.Message(engine.Key(n)); err == nil {
-				e.rows = append(e.rows, row)
-			}
+		if e.rows = rowsOf(r, chosen); at.Do == "bulk/resubmit" {
+			twice = wouldBeDropped(r, e.rows)
 		}
 		return nil
 	})
@@ -205,7 +201,7 @@ func (p *Pages) askBulk(ctx context.Context, at Place, t Typed) (view.Page, erro
 		"bulk/delete": page.DeleteMessages, "bulk/dead-letter": page.MoveToDead, "bulk/extend": page.Extend, "bulk/resubmit": page.Resubmit,
 	}[at.Do]
 	m := p.confirm(ctx, at, e, t, verb)
-	m.N, m.Sample = len(keys), names(e.rows)
+	m.N, m.Sample, m.Seen = len(keys), names(e.rows[:min(len(e.rows), sampled)]), twice.says(ctx)
 	if verb == page.DeleteMessages && m.N > TypeNameOver {
 		m.Type = e.Path.Name()
 	}

@@ -31,6 +31,9 @@ const (
 	atOnce = 64
 )
 
+// errDropped is that a message was dropped as a duplicate, as was asked for.
+var errDropped = errors.New("dropped as a duplicate")
+
 // A tally is what became of several messages.
 type tally struct {
 	done   int
@@ -71,6 +74,8 @@ func (t *tally) note(err error) {
 	switch {
 	case err == nil:
 		t.done++
+	case errors.Is(err, errDropped):
+		t.failed["ui.bulk.dropped"]++
 	case errors.Is(err, engine.ErrMessageNotFound):
 		t.failed["ui.bulk.gone"]++
 	case errors.Is(err, engine.ErrDuplicate):
@@ -90,7 +95,7 @@ func (t *tally) note(err error) {
 // says is what became of them: "18 deleted, 2 are locked".
 func (t tally) says(ctx context.Context, id string) component.Notice {
 	n := component.Notice{Title: locale.N(ctx, id, t.done)}
-	for _, why := range []string{"ui.bulk.duplicate", "ui.bulk.refused", "ui.bulk.gone", "ui.bulk.range", "ui.bulk.failed"} {
+	for _, why := range []string{"ui.bulk.dropped", "ui.bulk.duplicate", "ui.bulk.refused", "ui.bulk.gone", "ui.bulk.range", "ui.bulk.failed"} {
 		if c := t.failed[why]; c > 0 {
 			n.Tone = component.Low
 			n.Title += ", " + locale.N(ctx, why, c)
@@ -151,6 +156,15 @@ func (d *Door) bulk(c echo.Context, at show.Place, typed url.Values) error {
 		}
 		id, do = "ui.bulk.extended", func(k engine.Key) error { return d.extendQuietly(c, k, by) }
 	default:
+		if !asked {
+			twice, err := d.pages.AnyDuplicate(ctx, keys)
+			if err != nil {
+				return err //nolint:wrapcheck // it says what it is about
+			}
+			if twice {
+				return d.form(c, http.StatusOK, at, t)
+			}
+		}
 		id, do = "ui.bulk.resubmitted", d.mover(c, typed)
 	}
 	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), each(ctx, keys, do).says(ctx, id))
@@ -164,7 +178,10 @@ func (d *Door) extendQuietly(c echo.Context, k engine.Key, by time.Duration) err
 func (d *Door) mover(c echo.Context, typed url.Values) func(engine.Key) error {
 	keep, drop := typed.Get(page.AskHow) == "copy", typed.Get(page.AskDuplicate) != ""
 	return func(k engine.Key) error {
-		_, err := d.b.Move(c.Request().Context(), engine.Move{Key: k, Copy: keep, DropDuplicate: drop}, actor(c))
+		seq, err := d.b.Move(c.Request().Context(), engine.Move{Key: k, Copy: keep, DropDuplicate: drop}, actor(c))
+		if err == nil && seq == 0 {
+			return errDropped
+		}
 		return err //nolint:wrapcheck // it is counted
 	}
 }

@@ -147,7 +147,7 @@ func TestResubmitDuplicate(t *testing.T) {
 		if c := w.state("orders").Counts; c.DeadLetter != 1 || c.Active != 0 || !strings.Contains(says, "dropped as a duplicate") {
 			t.Errorf("%+v: %s", c, says)
 		}
-		w.see("/n/default/q/orders/resubmit").wants(200, "orders drops what has an id that was seen lately")
+		w.see("/n/default/q/orders/resubmit").wants(200, "having an id that orders has seen lately: two #2")
 		says, _ = w.done("/n/default/q/orders/resubmit", "count", "1")
 		if !strings.Contains(says, "one would be a duplicate") || w.state("orders").Counts.DeadLetter != 1 {
 			t.Errorf("it says %s", says)
