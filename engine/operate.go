@@ -374,46 +374,6 @@ func (pg *Purge) wants(m *message) bool {
 	return slices.Contains(pg.Classes, Class(classOf(m.Message))+ClassActive)
 }
 
-// BatchDelete removes up to count of the oldest active messages that were
-// enqueued at or before an instant, and says how many (BDEL-1 … BDEL-7).
-// Locked, deferred and scheduled ones stay.
-func (ns *Namespace) BatchDelete(now Instant, p Path, count int, before Instant, client string) (int, error) {
-	h, err := ns.openFor(p)
-	if err != nil {
-		return 0, err
-	}
-	if count <= 0 || int64(count) > ns.limits.BatchDelete {
-		return 0, refuse(ErrOutOfRange, "The number of messages to delete must be between 1 and %d, not %d.", ns.limits.BatchDelete, count)
-	}
-	ns.touch(now, h.entity, "batch delete", client)
-	ns.catchUp(now, h)
-	deleted := 0
-	for from := Seq(1); deleted < count; {
-		var victims []*message
-		for m := range h.order.from(from) {
-			if len(victims) == count-deleted {
-				break
-			}
-			if m.ready() && m.EnqueuedAt <= before {
-				victims = append(victims, m)
-				from = m.Seq + 1
-			}
-		}
-		if len(victims) == 0 {
-			break
-		}
-		for _, m := range victims {
-			if ns.settleDue(now, h, m) { // else it had expired
-				ns.drop(m)
-				ns.event(EventDeleted, now, m, h, client, "batch delete")
-				deleted++
-			}
-		}
-	}
-	ns.changes.hard = ns.changes.hard || deleted > 0
-	return deleted, nil
-}
-
 // Touch counts as use of a temporary entity (OPS-9).
 func (ns *Namespace) Touch(now Instant, p Path, actor string) error {
 	e, err := ns.admin(p)

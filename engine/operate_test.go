@@ -94,6 +94,50 @@ func TestBatchDelete(t *testing.T) {
 			}
 			c.equal(c.state("q").Counts.Active, int64(3))
 		},
+		"BDEL-4, BDEL-5 in slices": func(c *clocked) { // however many do not qualify, a slice looks at few
+			c.queue("q", engine.Config{})
+			c.sends("q", "locked")
+			c.receive("q")
+			for range 20 { // what expires meanwhile is no reason to stop
+				c.send("q", engine.Content{TTL: 15 * second})
+			}
+			c.sends("q", "a", "b", "c")
+			c.pass(10 * second)
+			c.sends("q", "late", "later")
+			d, err := c.ns.BeginBatchDelete(c.now, "q", 22, morning.Add(5*second), "receiver")
+			c.must(err)
+			c.pass(10 * second)
+			c.sends("q", "latest")
+			slices, did := 0, 0
+			for ; !d.Done; slices++ {
+				before := c.state("q").Counts
+				c.must(c.ns.BatchDeleteSlice(c.now, &d, 3))
+				c.step()
+				if n := before.Active + before.Locked - c.state("q").Counts.Active - c.state("q").Counts.Locked; n > 3 {
+					c.Errorf("a slice of 3 removed %d", n)
+				}
+				did = d.Deleted
+			}
+			if slices < 2 {
+				c.Errorf("it took %d slices", slices)
+			}
+			c.equal(did, 3)
+			c.wantIDs("q", "locked", "late", "later", "latest")
+			c.remove("q")
+			d.Done = false
+			c.refused(engine.ErrNotFound, func() error { return c.ns.BatchDeleteSlice(c.now, &d, 3) })
+		},
+		"BDEL-5 in the future": func(c *clocked) { // whatever the instant, what comes after it began survives
+			c.queue("q", engine.Config{})
+			c.sends("q", "a", "b")
+			d, err := c.ns.BeginBatchDelete(c.now, "q", 10, c.now.Add(hour), "receiver")
+			c.must(err)
+			c.sends("q", "late")
+			c.must(c.ns.BatchDeleteSlice(c.now, &d, 10))
+			c.step()
+			c.equal(d.Done, true)
+			c.wantIDs("q", "late")
+		},
 		"BDEL-6": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.sends("q", "dead", "alive")

@@ -191,12 +191,30 @@ func (b *Broker) Cancel(ctx context.Context, p engine.Path, seqs []engine.Seq, a
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Cancel(now, p, seqs, actor) })
 }
 
-// BatchDelete removes old active messages and says how many (BDEL-1).
+// BatchDelete removes old active messages, in slices, and says how many (BDEL-1);
+// before zero means now. When ctx ends it, or the entity goes meanwhile, it says
+// with the error how many went.
 func (b *Broker) BatchDelete(ctx context.Context, p engine.Path, count int, before engine.Instant, client string) (int, error) {
-	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (int, error) {
+	d, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.BatchDelete, error) {
 		if before == 0 {
 			before = now
 		}
-		return ns.BatchDelete(now, p, count, before, client)
+		d, err := ns.BeginBatchDelete(now, p, count, before, client)
+		if err == nil {
+			err = ns.BatchDeleteSlice(now, &d, purgeSlice)
+		}
+		return d, err
 	})
+	for err == nil && !d.Done {
+		former := d
+		d, err = do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.BatchDelete, error) {
+			next := former
+			err := ns.BatchDeleteSlice(now, &next, purgeSlice)
+			return next, err
+		})
+		if err != nil {
+			return former.Deleted, err
+		}
+	}
+	return d.Deleted, err
 }
