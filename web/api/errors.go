@@ -66,7 +66,7 @@ func problem(err error) Problem {
 		{engine.ErrDisabled, http.StatusForbidden, "MessagingEntityDisabled"},
 		{engine.ErrLockLost, http.StatusGone, "MessageLockLost"},
 		{engine.ErrSessionLockLost, http.StatusGone, "SessionLockLost"},
-		{engine.ErrSessionLocked, http.StatusConflict, "SessionCannotBeLocked"},
+		{engine.ErrSessionLocked, http.StatusGone, "SessionCannotBeLocked"},
 		{engine.ErrTimeout, http.StatusRequestTimeout, "ServiceTimeout"},
 		{engine.ErrTransaction, http.StatusGone, "TransactionOver"},
 		{engine.ErrTooLarge, http.StatusRequestEntityTooLarge, "MessageSizeExceeded"},

@@ -194,7 +194,7 @@ func TestProblems(t *testing.T) {
 		"§16 MessagingEntityDisabled":      {engine.ErrDisabled, 403},
 		"§16 MessageLockLost":              {engine.ErrLockLost, 410},
 		"§16 SessionLockLost":              {engine.ErrSessionLockLost, 410},
-		"SessionCannotBeLocked":            {engine.ErrSessionLocked, 409}, // it may be had later
+		"§16 SessionCannotBeLocked":        {engine.ErrSessionLocked, 410}, // though it may be had later: the code tells them apart
 		"§16 MessageNotFound":              {engine.ErrMessageNotFound, 404},
 		"§16 MessageSizeExceeded":          {engine.ErrTooLarge, 413},
 		"§16 QuotaExceeded":                {engine.ErrQuota, 403},

@@ -16,7 +16,7 @@ func TestSessions(t *testing.T) {
 	w.want(400, "POST", "/receive/q", `{}`, nil) // SES-13
 	var first, second Hold
 	w.want(201, "POST", "/accept/q", ``, &first)
-	w.want(409, "POST", "/accept/q", `{"session":"a"}`, nil)
+	w.want(410, "POST", "/accept/q", `{"session":"a"}`, nil)
 	w.want(201, "POST", "/accept/q", `{"wait":"1s"}`, &second)
 	w.want(408, "POST", "/accept/q", `{}`, nil)
 	if first.Session != "a" || second.Session != "b" || first.Hold == second.Hold {
