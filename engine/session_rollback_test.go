@@ -59,7 +59,7 @@ func TestSessionRollback(t *testing.T) {
 					c.must(err)
 				}
 				c.must(c.ns.Attach(c.now, engine.Link{ID: 92, Path: "q", Session: named("b")})) // which had been in line twice
-				c.must(c.ns.DeadLetterOne(c.now, c.rows("q")[1].Message.Key, "", "", ""))        // d
+				c.must(c.ns.DeadLetterOne(c.now, c.rows("q")[1].Message.Key, "", "", ""))       // d
 			})
 			line, err := c.ns.NextSessions("q", 9)
 			c.must(err)

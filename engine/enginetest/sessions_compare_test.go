@@ -1,0 +1,81 @@
+package enginetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mayfly/engine"
+)
+
+// compare wants everything to be the same.
+func (x *sessionWalk) compare() {
+	rows, err := x.ns.Browse(engine.Browse{Path: "q", Limit: 1 << 20})
+	if err != nil || len(rows) != len(x.w.messages) {
+		x.failf("%d messages, the model has %d: %v", len(rows), len(x.w.messages), err)
+	}
+	var have, want []string
+	for _, r := range rows {
+		m := r.Message
+		have = append(have, fmt.Sprint(m.Seq, r.Content.MessageID(), m.State, m.Locked(), m.DeliveryCount, r.Message.LockedUntil))
+	}
+	all := slices.Clone(x.w.messages)
+	slices.SortFunc(all, func(a, b *said) int { return int(a.seq - b.seq) })
+	for _, m := range all {
+		state, until := engine.Active, int64(0)
+		if m.due != 0 {
+			state = engine.Scheduled
+		} else if m.set {
+			state = engine.Deferred
+		}
+		if m.locked {
+			until = x.w.held[m.session].until
+		}
+		want = append(want, fmt.Sprint(engine.Seq(m.seq), m.tag, state, m.locked, uint32(m.count), engine.Instant(until)))
+	}
+	if !slices.Equal(have, want) {
+		x.failf("there is\n%s\nand the model has\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
+	}
+	dead, err := x.ns.Browse(engine.Browse{Path: "q/$DeadLetterQueue", Limit: 1 << 20})
+	have, want = nil, slices.Sorted(slices.Values(x.w.dead))
+	for _, r := range dead {
+		have = append(have, r.Content.MessageID()+" "+r.Message.Extra.Reason)
+	}
+	slices.Sort(have)
+	if err != nil || !slices.Equal(have, want) {
+		x.failf("dead are %v, the model has %v: %v", have, want, err)
+	}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		x.compareSession(id)
+	}
+}
+
+func (x *sessionWalk) compareSession(id string) {
+	r, known, err := x.ns.SessionRow("q", id)
+	text, set := x.w.states[id]
+	want := engine.SessionRow{ID: id, StateSet: set, StateSize: len(text), ChangedAt: r.ChangedAt}
+	for i, m := range x.w.of(id) {
+		if i == 0 {
+			want.OldestAt = engine.Instant(m.at)
+		}
+		switch {
+		case m.locked:
+			want.Locked++
+		case m.set:
+			want.Deferred++
+		case m.due != 0:
+			want.Scheduled++
+		default:
+			want.Active++
+		}
+	}
+	if m := x.w.first(id); m != nil {
+		want.NextSeq = engine.Seq(m.seq)
+	}
+	if h := x.w.held[id]; h != nil {
+		want.LockedUntil, want.Attached, want.Holder = engine.Instant(h.until), h.link != 0, r.Holder
+	}
+	if want == (engine.SessionRow{ID: id}) && known || want != (engine.SessionRow{ID: id}) && r != want || err != nil {
+		x.failf("session %s is %+v, known %v, the model has %+v: %v", id, r, known, want, err)
+	}
+}
