@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,7 @@ type world struct {
 	pages   *show.Pages
 	door    http.Handler
 	store   *breakable
+	jar     sync.Mutex // over cookies
 	cookies map[string]*http.Cookie
 	remote  string
 }
@@ -134,17 +136,21 @@ type answer struct {
 func (w *world) do(r *http.Request) answer {
 	w.Helper()
 	r.RemoteAddr = w.remote
+	w.jar.Lock()
 	for _, c := range w.cookies {
 		r.AddCookie(c)
 	}
+	w.jar.Unlock()
 	rec := httptest.NewRecorder()
 	w.door.ServeHTTP(rec, r)
 	res := rec.Result()
+	w.jar.Lock()
 	for _, c := range res.Cookies() {
 		if w.cookies[c.Name] = c; c.MaxAge < 0 {
 			delete(w.cookies, c.Name)
 		}
 	}
+	w.jar.Unlock()
 	a := answer{t: w.T, header: res.Header, status: res.StatusCode, to: res.Header.Get("Location"), text: rec.Body.String()}
 	var err error
 	a.Document, err = goquery.NewDocumentFromReader(strings.NewReader(a.text))
