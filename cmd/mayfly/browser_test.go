@@ -39,6 +39,7 @@ func TestBrowser(t *testing.T) {
 		{"forms", formsInBrowser},
 		{"rules", rulesInBrowser},
 		{"sessions", sessionsInBrowser},
+		{"keyboard", keyboardInBrowser},
 		{"activity", activityInBrowser},
 		{"restart", restartInBrowser},
 		{"walk", walkInBrowser},
