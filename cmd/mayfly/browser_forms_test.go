@@ -45,6 +45,7 @@ func formsInBrowser(t *testing.T, v *visit) {
 	for _, act := range []func(*visit){
 		formsOfFirstStart, formsOfQueue, formsOfSending, formsOfInspection, formsOfOneMessage, formsOfDeadLetters,
 		formsOfScheduled, formsOfMany, formsOfTemporary, formsOfTopic,
+		formsOfSessions, formsOfStatus, formsOfLab,
 	} {
 		act(v)
 	}
