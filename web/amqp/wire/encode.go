@@ -1,0 +1,223 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// The shortest encoding of each primitive type is what is written.
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, codeTrue)
+	}
+	return append(b, codeFalse)
+}
+
+func appendUShort(b []byte, n uint16) []byte {
+	return binary.BigEndian.AppendUint16(append(b, codeUShort), n)
+}
+
+func appendUInt(b []byte, n uint32) []byte {
+	switch {
+	case n == 0:
+		return append(b, codeUInt0)
+	case n <= math.MaxUint8:
+		return append(b, codeSmallUInt, byte(n))
+	default:
+		return binary.BigEndian.AppendUint32(append(b, codeUInt), n)
+	}
+}
+
+func appendULong(b []byte, n uint64) []byte {
+	switch {
+	case n == 0:
+		return append(b, codeLong0)
+	case n <= math.MaxUint8:
+		return append(b, codeSmallULong, byte(n))
+	default:
+		return binary.BigEndian.AppendUint64(append(b, codeULong), n)
+	}
+}
+
+func appendInt(b []byte, n int32) []byte {
+	if n == int32(int8(n)) {
+		return append(b, codeSmallInt, byte(n))
+	}
+	return binary.BigEndian.AppendUint32(append(b, codeInt), uint32(n))
+}
+
+func appendLong(b []byte, n int64) []byte {
+	if n == int64(int8(n)) {
+		return append(b, codeSmallLong, byte(n))
+	}
+	return binary.BigEndian.AppendUint64(append(b, codeLong), uint64(n))
+}
+
+func appendTimestamp(b []byte, ms int64) []byte {
+	return binary.BigEndian.AppendUint64(append(b, codeTimestamp), uint64(ms))
+}
+
+// appendString writes what is not UTF-8 as U+FFFD: a peer would end its
+// connection over it.
+func appendString(b []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return append(appendSize(b, codeString8, len(s)), s...)
+}
+
+// appendSymbol writes what is not ASCII as question marks.
+func appendSymbol(b []byte, s string) []byte {
+	b = appendSize(b, codeSymbol8, len(s))
+	return appendASCII(b, s)
+}
+
+func appendASCII(b []byte, s string) []byte {
+	start := len(b)
+	b = append(b, s...)
+	for i := start; i < len(b); i++ {
+		if b[i] >= utf8.RuneSelf {
+			b[i] = '?'
+		}
+	}
+	return b
+}
+
+func appendBinary(b, data []byte) []byte {
+	return append(appendSize(b, codeBinary8, len(data)), data...)
+}
+
+// appendSize begins a value of variable width, given its short constructor.
+func appendSize(b []byte, short byte, n int) []byte {
+	if n <= math.MaxUint8 {
+		return append(b, short, byte(n))
+	}
+	return binary.BigEndian.AppendUint32(append(b, short+0x10), uint32(n))
+}
+
+// openCompound leaves room for the head of a short list, map or array; at is for
+// closeCompound.
+func openCompound(b []byte) (_ []byte, at int) {
+	return append(b, 0, 0, 0), len(b)
+}
+
+// closeCompound writes the head of the list, map or array that began at at,
+// given its short constructor. A long one has its content moved by six bytes.
+func closeCompound(b []byte, at int, short byte, count int) []byte {
+	const head8, head32 = 3, 9
+	size := len(b) - at - head8
+	if size+1 <= math.MaxUint8 && count <= math.MaxUint8 {
+		b[at], b[at+1], b[at+2] = short, byte(size+1), byte(count)
+		return b
+	}
+	b = append(b, 0, 0, 0, 0, 0, 0)
+	copy(b[at+head32:], b[at+head8:at+head8+size])
+	b[at] = short + 0x10
+	binary.BigEndian.PutUint32(b[at+1:], uint32(size+4))
+	binary.BigEndian.PutUint32(b[at+5:], uint32(count))
+	return b
+}
+
+// openComposite begins a described list with a smallulong descriptor.
+func openComposite(b []byte, code Code) (_ []byte, at int) {
+	return openCompound(append(b, codeDescribed, codeSmallULong, byte(code)))
+}
+
+// closeList ends what openComposite began. The count is that of all fields the
+// type has, whatever they hold: some clients read fields by their place.
+func closeList(b []byte, at, count int) []byte {
+	return closeCompound(b, at, codeList8, count)
+}
+
+// The optional fields: null when absent.
+
+func appendOptBool(b []byte, o Opt[bool]) []byte {
+	if v, ok := o.Get(); ok {
+		return appendBool(b, v)
+	}
+	return append(b, codeNull)
+}
+
+func appendOptUByte(b []byte, o Opt[uint8]) []byte {
+	if v, ok := o.Get(); ok {
+		return append(b, codeUByte, v)
+	}
+	return append(b, codeNull)
+}
+
+func appendOptUShort(b []byte, o Opt[uint16]) []byte {
+	if v, ok := o.Get(); ok {
+		return appendUShort(b, v)
+	}
+	return append(b, codeNull)
+}
+
+func appendOptUInt(b []byte, o Opt[uint32]) []byte {
+	if v, ok := o.Get(); ok {
+		return appendUInt(b, v)
+	}
+	return append(b, codeNull)
+}
+
+func appendOptULong(b []byte, o Opt[uint64]) []byte {
+	if v, ok := o.Get(); ok {
+		return appendULong(b, v)
+	}
+	return append(b, codeNull)
+}
+
+func appendOptTimestamp(b []byte, o Opt[int64]) []byte {
+	if v, ok := o.Get(); ok {
+		return appendTimestamp(b, v)
+	}
+	return append(b, codeNull)
+}
+
+func appendOptString(b []byte, o Opt[string]) []byte {
+	if v, ok := o.Get(); ok {
+		return appendString(b, v)
+	}
+	return append(b, codeNull)
+}
+
+func appendOptSymbol(b []byte, o Opt[string]) []byte {
+	if v, ok := o.Get(); ok {
+		return appendSymbol(b, v)
+	}
+	return append(b, codeNull)
+}
+
+// appendOptBinary writes nil as null and what is merely empty as empty.
+func appendOptBinary(b, data []byte) []byte {
+	if data == nil {
+		return append(b, codeNull)
+	}
+	return appendBinary(b, data)
+}
+
+// appendSymbols writes an array even of one symbol or none, and nil as null.
+func appendSymbols(b []byte, symbols []string) []byte {
+	if symbols == nil {
+		return append(b, codeNull)
+	}
+	b, at := openCompound(b)
+	long := false
+	for _, s := range symbols {
+		long = long || len(s) > math.MaxUint8
+	}
+	if long {
+		b = append(b, codeSymbol32)
+		for _, s := range symbols {
+			b = appendASCII(binary.BigEndian.AppendUint32(b, uint32(len(s))), s)
+		}
+	} else {
+		b = append(b, codeSymbol8)
+		for _, s := range symbols {
+			b = appendASCII(append(b, byte(len(s))), s)
+		}
+	}
+	return closeCompound(b, at, codeArray8, len(symbols))
+}

@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"fmt"
+
+	"mayfly/engine/value"
+)
+
+// A Condition names what went wrong, as a symbol (AMQP 1.0, part 2, 2.8.15 to
+// 2.8.18). Those of Service Bus begin with "com.microsoft:" and are the
+// business of whoever refuses.
+type Condition string
+
+// The conditions of AMQP itself.
+const (
+	CondInternalError         Condition = "amqp:internal-error"
+	CondNotFound              Condition = "amqp:not-found"
+	CondUnauthorizedAccess    Condition = "amqp:unauthorized-access"
+	CondDecodeError           Condition = "amqp:decode-error"
+	CondResourceLimitExceeded Condition = "amqp:resource-limit-exceeded"
+	CondNotAllowed            Condition = "amqp:not-allowed"
+	CondInvalidField          Condition = "amqp:invalid-field"
+	CondNotImplemented        Condition = "amqp:not-implemented"
+	CondResourceLocked        Condition = "amqp:resource-locked"
+	CondPreconditionFailed    Condition = "amqp:precondition-failed"
+	CondResourceDeleted       Condition = "amqp:resource-deleted"
+	CondIllegalState          Condition = "amqp:illegal-state"
+	CondFrameSizeTooSmall     Condition = "amqp:frame-size-too-small"
+
+	CondConnectionForced Condition = "amqp:connection:forced"
+	CondFramingError     Condition = "amqp:connection:framing-error"
+
+	CondWindowViolation  Condition = "amqp:session:window-violation"
+	CondErrantLink       Condition = "amqp:session:errant-link"
+	CondHandleInUse      Condition = "amqp:session:handle-in-use"
+	CondUnattachedHandle Condition = "amqp:session:unattached-handle"
+
+	CondDetachForced          Condition = "amqp:link:detach-forced"
+	CondTransferLimitExceeded Condition = "amqp:link:transfer-limit-exceeded"
+	CondMessageSizeExceeded   Condition = "amqp:link:message-size-exceeded"
+	CondStolen                Condition = "amqp:link:stolen"
+
+	CondTransactionUnknownID Condition = "amqp:transaction:unknown-id"
+	CondTransactionRollback  Condition = "amqp:transaction:rollback"
+	CondTransactionTimeout   Condition = "amqp:transaction:timeout"
+)
+
+// A ProtocolError says that bytes are not what they ought to be. It is the one
+// type of error this package makes; the only others it returns are those of the
+// readers and writers it was given.
+//
+// Condition is CondDecodeError for bytes that are not AMQP, CondInvalidField for
+// AMQP that does not say what it must, CondFramingError for a broken frame or
+// protocol header, CondMessageSizeExceeded and CondFrameSizeTooSmall for what
+// they say.
+type ProtocolError struct {
+	Condition Condition
+	Text      string // what was expected and what was found, for the peer's log
+	Offset    int    // in the bytes that were given to be parsed
+}
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("%s: %s at byte %d", e.Condition, e.Text, e.Offset)
+}
+
+// AMQP is what to tell the peer about e, in a close, end, detach or rejected.
+func (e *ProtocolError) AMQP() *Error {
+	return &Error{Condition: e.Condition, Description: fmt.Sprintf("%s at byte %d", e.Text, e.Offset)}
+}
+
+// An Error is what one peer tells the other went wrong (part 2, 2.8.14).
+type Error struct {
+	Condition   Condition // mandatory
+	Description string    // empty is written as null
+	Info        value.Properties
+}
+
+func (e *Error) append(b []byte) []byte {
+	b, at := openComposite(b, CodeError)
+	b = appendSymbol(b, string(e.Condition))
+	if e.Description == "" {
+		b = append(b, codeNull)
+	} else {
+		b = appendString(b, e.Description)
+	}
+	b = AppendFields(b, e.Info)
+	return closeList(b, at, 3)
+}
+
+func (c *cursor) error() *Error {
+	f := c.enter(CodeError)
+	e := &Error{
+		Condition:   Condition(f.needSymbol("condition")),
+		Description: f.str("description").Or(""),
+		Info:        f.fields("info"),
+	}
+	f.leave()
+	return e
+}
+
+// appendError is e, or null for nil.
+func appendError(b []byte, e *Error) []byte {
+	if e == nil {
+		return append(b, codeNull)
+	}
+	return e.append(b)
+}

@@ -1,0 +1,298 @@
+package wire
+
+import (
+	"slices"
+
+	"mayfly/engine/value"
+)
+
+// fields reads a composite, a described list, field by field in their order. A
+// field that is null and one beyond the end of the list are equally absent. The
+// names are for errors.
+type fields struct {
+	c     *cursor
+	outer []byte
+	code  Code
+	left  int // fields that the list still has
+}
+
+// enter begins a composite of the type.
+func (c *cursor) enter(want Code) fields {
+	start := c.off
+	if got := c.descriptor(); got != want && c.err == nil {
+		c.off = start
+		c.fail(CondInvalidField, "%v is expected, not %v", want, got)
+	}
+	return c.enterList(want)
+}
+
+// enterList begins a composite whose descriptor was read.
+func (c *cursor) enterList(code Code) fields {
+	f := fields{c: c, code: code, outer: c.b}
+	switch constructor := c.byte(); constructor {
+	case codeList0:
+		c.b = c.b[:c.off]
+	case codeList8, codeList32:
+		f.outer, f.left = c.span(layouts[constructor] & widthMask)
+		if most := fieldCount(code); f.left > most {
+			c.fail(CondInvalidField, "%v has %d fields, not %d", code, most, f.left)
+		}
+	default:
+		c.off--
+		c.fail(CondInvalidField, "the fields of %v are a list, not constructor %#02x", code, constructor)
+	}
+	if c.whole == nil {
+		c.whole, c.text = c.b, ""
+	}
+	return f
+}
+
+// leave ends a composite; all of its fields must have been read.
+func (f *fields) leave() { f.c.widen(f.outer) }
+
+// fieldCount is how many fields a type has.
+func fieldCount(code Code) int {
+	switch code {
+	case CodeOpen:
+		return 10
+	case CodeBegin:
+		return 8
+	case CodeAttach:
+		return 14
+	case CodeFlow, CodeTransfer, CodeSource:
+		return 11
+	case CodeDisposition:
+		return 6
+	case CodeTarget:
+		return 7
+	case CodeDetach, CodeError, CodeModified, CodeInit:
+		return 3
+	case CodeReceived, CodeTransactional, CodeDischarge, CodeOutcome:
+		return 2
+	case CodeEnd, CodeClose, CodeRejected, CodeCoordinator, CodeDeclare, CodeDeclared,
+		CodeMechanisms, CodeChallenge, CodeResponse:
+		return 1
+	case Code(SectionHeader):
+		return 5
+	case Code(SectionProperties):
+		return 13
+	default:
+		return 0
+	}
+}
+
+// absent says whether the next field is absent, and passes it if so.
+func (f *fields) absent() bool {
+	if f.left == 0 || f.c.err != nil {
+		return true
+	}
+	f.left--
+	if f.c.peek() == codeNull {
+		f.c.off++
+		return true
+	}
+	return false
+}
+
+// wrong refuses the constructor just read.
+func (f *fields) wrong(name, want string) {
+	c := f.c
+	c.off--
+	c.fail(CondInvalidField, "%v: %s is %s, not constructor %#02x", f.code, name, want, c.peek())
+}
+
+func (f *fields) missing(name string) {
+	f.c.fail(CondInvalidField, "%v: %s is missing", f.code, name)
+}
+
+func (f *fields) bool(name string) (o Opt[bool]) {
+	if f.absent() {
+		return o
+	}
+	switch f.c.byte() {
+	case codeTrue:
+		return Some(true)
+	case codeFalse:
+		return Some(false)
+	case codeBool:
+		return Some(f.c.bool())
+	default:
+		f.wrong(name, "a boolean")
+		return o
+	}
+}
+
+func (f *fields) ubyte(name string) (o Opt[uint8]) {
+	if f.absent() {
+		return o
+	}
+	if f.c.byte() != codeUByte {
+		f.wrong(name, "a ubyte")
+		return o
+	}
+	return Some(f.c.byte())
+}
+
+func (f *fields) ushort(name string) (o Opt[uint16]) {
+	if f.absent() {
+		return o
+	}
+	if f.c.byte() != codeUShort {
+		f.wrong(name, "a ushort")
+		return o
+	}
+	return Some(f.c.uint16())
+}
+
+func (f *fields) uint(name string) (o Opt[uint32]) {
+	if f.absent() {
+		return o
+	}
+	switch f.c.byte() {
+	case codeUInt0:
+		return Some(uint32(0))
+	case codeSmallUInt:
+		return Some(uint32(f.c.byte()))
+	case codeUInt:
+		return Some(f.c.uint32())
+	default:
+		f.wrong(name, "a uint")
+		return o
+	}
+}
+
+func (f *fields) needUint(name string) uint32 {
+	n, ok := f.uint(name).Get()
+	if !ok {
+		f.missing(name)
+	}
+	return n
+}
+
+func (f *fields) ulong(name string) (o Opt[uint64]) {
+	if f.absent() {
+		return o
+	}
+	switch f.c.byte() {
+	case codeLong0:
+		return Some(uint64(0))
+	case codeSmallULong:
+		return Some(uint64(f.c.byte()))
+	case codeULong:
+		return Some(f.c.uint64())
+	default:
+		f.wrong(name, "a ulong")
+		return o
+	}
+}
+
+func (f *fields) timestamp(name string) (o Opt[int64]) {
+	if f.absent() {
+		return o
+	}
+	if f.c.byte() != codeTimestamp {
+		f.wrong(name, "a timestamp")
+		return o
+	}
+	return Some(int64(f.c.uint64()))
+}
+
+// str is a string; a symbol is taken for one.
+func (f *fields) str(name string) (o Opt[string]) {
+	if f.absent() {
+		return o
+	}
+	switch code := f.c.byte(); code {
+	case codeString8, codeString32, codeSymbol8, codeSymbol32:
+		return Some(f.c.cut(len(f.c.bytes(code))))
+	default:
+		f.wrong(name, "a string")
+		return o
+	}
+}
+
+func (f *fields) needString(name string) string {
+	s, ok := f.str(name).Get()
+	if !ok {
+		f.missing(name)
+	}
+	return s
+}
+
+// symbol is a symbol; a string that is ASCII is taken for one.
+func (f *fields) symbol(name string) (o Opt[string]) {
+	o = f.str(name)
+	if s, _ := o.Get(); !ascii(s) {
+		f.c.off -= len(s)
+		f.c.fail(CondInvalidField, "%v: %s is a symbol, which is ASCII", f.code, name)
+	}
+	return o
+}
+
+func ascii(s string) bool {
+	return !slices.ContainsFunc([]byte(s), func(b byte) bool { return b >= 0x80 })
+}
+
+func (f *fields) needSymbol(name string) string {
+	s, ok := f.symbol(name).Get()
+	if !ok {
+		f.missing(name)
+	}
+	return s
+}
+
+// binary is the next field without a copy; nil if absent, not nil if empty.
+func (f *fields) binary(name string) []byte {
+	if f.absent() {
+		return nil
+	}
+	code := f.c.byte()
+	if code != codeBinary8 && code != codeBinary32 {
+		f.wrong(name, "binary")
+		return nil
+	}
+	b := f.c.bytes(code)
+	return b[:len(b):len(b)]
+}
+
+// symbols is a field of any number of symbols: an array, or just one. It is nil
+// if absent.
+func (f *fields) symbols(name string) []string {
+	if f.absent() {
+		return nil
+	}
+	c := f.c
+	switch code := c.byte(); code {
+	case codeSymbol8, codeSymbol32:
+		return []string{c.cut(len(c.bytes(code)))}
+	case codeArray8, codeArray32:
+		a := c.enterArray(layouts[code]&widthMask, MaxDepth)
+		if a.count > 0 && string(a.constructor) != "\xa3" && string(a.constructor) != "\xb3" {
+			c.fail(CondInvalidField, "%v: %s is an array of symbols, not of constructor %#02x", f.code, name, a.constructor)
+		}
+		all := make([]string, 0, a.count)
+		for n := a.count; n > 0 && c.err == nil; n-- {
+			all = append(all, c.cut(len(c.bytes(a.code))))
+		}
+		c.widen(a.outer)
+		return all
+	default:
+		f.wrong(name, "one symbol or an array of them")
+		return nil
+	}
+}
+
+// fields is a map with symbols for keys; nil if absent.
+func (f *fields) fields(name string) value.Properties {
+	if f.absent() {
+		return nil
+	}
+	return f.c.entries(name)
+}
+
+// skip passes a field of any type.
+func (f *fields) skip() {
+	if !f.absent() {
+		f.c.skip(MaxDepth)
+	}
+}

@@ -1,0 +1,47 @@
+package wire
+
+// A Header is about the transport of a message (AMQP 1.0, part 3, 3.2.1). What
+// is absent stays absent, for senders look for what they sent.
+type Header struct {
+	Durable       Opt[bool]   // absent: false
+	Priority      Opt[uint8]  // absent: 4
+	TTL           Opt[uint32] // milliseconds
+	FirstAcquirer Opt[bool]   // absent: false
+	DeliveryCount Opt[uint32] // of earlier deliveries; absent: 0
+}
+
+// Decode sets h from the section's value; nil, as of a message without the
+// section, is an empty header.
+func (h *Header) Decode(section []byte) error {
+	*h = Header{}
+	if empty(section) {
+		return nil
+	}
+	c := cursor{b: section}
+	f := c.enterList(Code(SectionHeader))
+	*h = Header{
+		Durable:       f.bool("durable"),
+		Priority:      f.ubyte("priority"),
+		TTL:           f.uint("ttl"),
+		FirstAcquirer: f.bool("first-acquirer"),
+		DeliveryCount: f.uint("delivery-count"),
+	}
+	f.leave()
+	return c.finish()
+}
+
+// Append appends the section to b.
+func (h *Header) Append(b []byte) []byte {
+	b, at := openComposite(b, Code(SectionHeader))
+	b = appendOptBool(b, h.Durable)
+	b = appendOptUByte(b, h.Priority)
+	b = appendOptUInt(b, h.TTL)
+	b = appendOptBool(b, h.FirstAcquirer)
+	b = appendOptUInt(b, h.DeliveryCount)
+	return closeList(b, at, 5)
+}
+
+// empty says whether a section is absent or null.
+func empty(section []byte) bool {
+	return len(section) == 0 || len(section) == 1 && section[0] == codeNull
+}

@@ -1,0 +1,113 @@
+package wire
+
+import "fmt"
+
+// A Performative is the part of a frame that says what to do: a pointer to
+// [Open], [Begin], [Attach], [Flow], [Transfer], [Disposition], [Detach], [End],
+// [Close], or to [Mechanisms], [Init], [Challenge], [Response], [Outcome] in a
+// SASL frame. Each has a Decode, which sets all of it from the body of a frame;
+// after an error it holds nothing of use.
+type Performative interface {
+	Code() Code
+	// Decode sets all fields from an encoded performative.
+	Decode(body []byte) error
+	sealed()
+}
+
+// CodeOf is the descriptor of the described value that b begins with: which
+// performative a frame has, or which transaction's type a body.
+func CodeOf(b []byte) (Code, error) {
+	c := cursor{b: b}
+	code := c.descriptor()
+	return code, c.result()
+}
+
+// Decode reads the performative of a frame's body into a new value. A connection
+// that wants no allocation switches over [CodeOf] and calls Decode of a value it
+// has.
+func Decode(f Frame) (Performative, error) {
+	code, err := CodeOf(f.Body)
+	if err != nil {
+		return nil, err
+	}
+	p := performative(code)
+	if p == nil || frameType(code) != f.Type {
+		return nil, &ProtocolError{Condition: CondInvalidField, Text: fmt.Sprintf("%v is no performative of a frame of type %d", code, f.Type)}
+	}
+	if err := p.Decode(f.Body); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func performative(code Code) Performative {
+	switch code {
+	case CodeOpen:
+		return new(Open)
+	case CodeBegin:
+		return new(Begin)
+	case CodeAttach:
+		return new(Attach)
+	case CodeFlow:
+		return new(Flow)
+	case CodeTransfer:
+		return new(Transfer)
+	case CodeDisposition:
+		return new(Disposition)
+	case CodeDetach:
+		return new(Detach)
+	case CodeEnd:
+		return new(End)
+	case CodeClose:
+		return new(Close)
+	case CodeMechanisms:
+		return new(Mechanisms)
+	case CodeInit:
+		return new(Init)
+	case CodeChallenge:
+		return new(Challenge)
+	case CodeResponse:
+		return new(Response)
+	case CodeOutcome:
+		return new(Outcome)
+	default:
+		return nil
+	}
+}
+
+// appendPerformative is a switch and not a method of the interface so that what
+// p points to can stay on the caller's stack.
+func appendPerformative(b []byte, p Performative) []byte {
+	switch p := p.(type) {
+	case *Transfer:
+		return append(p.append(b), p.Payload...)
+	case *Disposition:
+		return p.append(b)
+	case *Flow:
+		return p.append(b)
+	case *Open:
+		return p.append(b)
+	case *Begin:
+		return p.append(b)
+	case *Attach:
+		return p.append(b)
+	case *Detach:
+		return p.append(b)
+	case *End:
+		return p.append(b)
+	case *Close:
+		return p.append(b)
+	case *Mechanisms:
+		return p.append(b)
+	case *Init:
+		return p.append(b)
+	case *Challenge:
+		return p.append(b)
+	case *Response:
+		return p.append(b)
+	case *Outcome:
+		return p.append(b)
+	default:
+		panic(fmt.Sprintf("unknown performative %T", p))
+	}
+}

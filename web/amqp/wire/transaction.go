@@ -1,0 +1,46 @@
+package wire
+
+// Declare begins a transaction (AMQP 1.0, part 4, 4.5.3). It is the body of a
+// message to a coordinator, an amqp-value; see [CodeOf].
+type Declare struct{}
+
+// Discharge ends a transaction (part 4, 4.5.4).
+type Discharge struct {
+	TxnID []byte // mandatory
+	Fail  bool   // roll back
+}
+
+// Decode reads an encoded declare. A global id is refused: nobody here takes
+// part in the transactions of others.
+func (d *Declare) Decode(body []byte) error {
+	c := cursor{b: body}
+	f := c.enter(CodeDeclare)
+	if !f.absent() {
+		c.fail(CondNotImplemented, "%v: a global-id is not understood", CodeDeclare)
+	}
+	f.leave()
+	return c.finish()
+}
+
+// Append appends d to b.
+func (d *Declare) Append(b []byte) []byte {
+	b, at := openComposite(b, CodeDeclare)
+	return closeList(append(b, codeNull), at, 1)
+}
+
+// Decode sets d from an encoded discharge.
+func (d *Discharge) Decode(body []byte) error {
+	c := cursor{b: body}
+	f := c.enter(CodeDischarge)
+	*d = Discharge{TxnID: f.needBinary("txn-id"), Fail: f.bool("fail").Or(false)}
+	f.leave()
+	return c.finish()
+}
+
+// Append appends d to b.
+func (d *Discharge) Append(b []byte) []byte {
+	b, at := openComposite(b, CodeDischarge)
+	b = appendBinary(b, d.TxnID)
+	b = appendBool(b, d.Fail)
+	return closeList(b, at, 2)
+}
