@@ -14,7 +14,7 @@ import (
 
 // ParseList reads b, which must be one list.
 func ParseList(b []byte) ([]value.Value, error) {
-	c := cursor{b: b}
+	c := over(b)
 	var all []value.Value
 	switch code := c.byte(); code {
 	case codeNull, codeList0:
@@ -32,15 +32,22 @@ func ParseList(b []byte) ([]value.Value, error) {
 	return all, c.finish()
 }
 
+// maxConstructor bounds what is repeated for each element of an array that is
+// taken apart: the longest descriptor of Service Bus has 45 bytes.
+const maxConstructor = 64
+
 // ParseArray reads b, which must be one array. Compound elements and those of
 // described types come out as they would stand in a list.
 func ParseArray(b []byte) ([]value.Value, error) {
-	c := cursor{b: b}
+	c := over(b)
 	var all []value.Value
 	switch code := c.byte(); code {
 	case codeNull:
 	case codeArray8, codeArray32:
 		a := c.enterArray(layouts[code]&widthMask, MaxDepth)
+		if len(a.constructor) > maxConstructor {
+			c.fail(CondDecodeError, "the constructor of an array's elements is of %d bytes", len(a.constructor))
+		}
 		all = make([]value.Value, 0, a.count)
 		for n := a.count; n > 0 && c.err == nil; n-- {
 			all = append(all, c.element(a))
@@ -63,7 +70,7 @@ func (c *cursor) element(a elements) value.Value {
 	if c.err != nil {
 		return value.Value{}
 	}
-	one := cursor{b: append(append(make([]byte, 0, len(a.constructor)+c.off-start), a.constructor...), c.b[start:c.off]...)}
+	one := over(append(append(make([]byte, 0, len(a.constructor)+c.off-start), a.constructor...), c.b[start:c.off]...))
 	v := one.value()
 	if one.err != nil {
 		c.fail(one.err.Condition, "%s", one.err.Text)
@@ -71,10 +78,15 @@ func (c *cursor) element(a elements) value.Value {
 	return v
 }
 
-// ParseMap reads b, which must be one map with strings or symbols for keys, such
-// as the bodies of requests to $management are.
+// ParseMap reads b, which must be one map with strings or symbols for keys: the
+// body of a request to $management, or a section of a [Message] that is a map.
+// One that is absent, which is nil, is nil, and so is null.
 func ParseMap(b []byte) (value.Properties, error) {
-	c := cursor{b: b, whole: b}
+	if len(b) == 0 {
+		return nil, nil
+	}
+	c := over(b)
+	c.whole = len(b)
 	p := c.entries("a map")
 	return p, c.finish()
 }
@@ -82,7 +94,7 @@ func ParseMap(b []byte) (value.Properties, error) {
 // ParseDescribed takes a described value apart. The descriptor is a ulong or a
 // symbol in all that is known; a compound value is a [value.Raw] again.
 func ParseDescribed(b []byte) (descriptor, of value.Value, err error) {
-	c := cursor{b: b}
+	c := over(b)
 	if code := c.byte(); code != codeDescribed {
 		c.off = 0
 		c.wrongType("", "a described value", code)
@@ -221,7 +233,7 @@ func AppendArray(b []byte, of value.Kind, elements ...value.Value) []byte {
 func text(v value.Value) []byte {
 	switch v.Kind() {
 	case value.String, value.Symbol, value.Binary:
-		c := cursor{b: AppendValue(nil, v)}
+		c := over(AppendValue(nil, v))
 		return c.bytes(c.byte())
 	default:
 		return nil

@@ -22,7 +22,7 @@ func (*Open) sealed()    {}
 
 // Decode sets o from an encoded open.
 func (o *Open) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeOpen)
 	*o = Open{
 		ContainerID:         f.needString("container-id"),
@@ -74,7 +74,7 @@ func (p *Close) append(b []byte) []byte { return appendEnding(b, CodeClose, p.Er
 
 // decodeEnding reads a performative whose one field is an error.
 func decodeEnding(body []byte, code Code) (e *Error, err error) {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(code)
 	if !f.absent() {
 		e = c.error()

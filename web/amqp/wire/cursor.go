@@ -13,21 +13,25 @@ const MaxDepth = 32
 // A cursor walks over encoded values. After the first error every method gives
 // zero values, so that callers look at err once, at the end.
 type cursor struct {
-	b   []byte // narrowed to the compound being read
+	b   []byte
 	off int
+	end int // of the compound being read
 	err *ProtocolError
 
-	// Strings are cut from one copy of whole, made when the first is wanted; with
-	// no whole each is copied by itself.
-	whole []byte
+	// Strings are cut from one copy of the first so many bytes, made when the
+	// first is wanted; with zero each is copied by itself.
+	whole int
 	text  string
 }
+
+// over is a cursor at the beginning of b.
+func over(b []byte) cursor { return cursor{b: b, end: len(b)} }
 
 func (c *cursor) fail(cond Condition, format string, args ...any) {
 	if c.err == nil {
 		c.err = &ProtocolError{Condition: cond, Text: fmt.Sprintf(format, args...), Offset: c.off}
 	}
-	c.off = len(c.b)
+	c.off = c.end
 }
 
 // result is err as an error; a nil pointer is not a nil error.
@@ -38,7 +42,7 @@ func (c *cursor) result() error {
 	return c.err
 }
 
-func (c *cursor) rest() int { return len(c.b) - c.off }
+func (c *cursor) rest() int { return c.end - c.off }
 
 func (c *cursor) short(want uint64) {
 	c.fail(CondDecodeError, "%d bytes are missing of %d", want-uint64(c.rest()), want)
@@ -47,14 +51,14 @@ func (c *cursor) short(want uint64) {
 // peek is the next byte, or zero at the end, which no value but a described one
 // begins with.
 func (c *cursor) peek() byte {
-	if c.off >= len(c.b) {
+	if c.off >= c.end {
 		return codeDescribed
 	}
 	return c.b[c.off]
 }
 
 func (c *cursor) byte() byte {
-	if c.off >= len(c.b) {
+	if c.off >= c.end {
 		c.short(1)
 		return 0
 	}
@@ -106,11 +110,11 @@ func (c *cursor) cut(n int) string {
 	if n == 0 || c.err != nil {
 		return ""
 	}
-	if c.whole == nil {
+	if c.whole == 0 {
 		return string(c.b[c.off-n : c.off])
 	}
 	if c.text == "" {
-		c.text = string(c.whole)
+		c.text = string(c.b[:c.whole])
 	}
 	return c.text[c.off-n : c.off]
 }
@@ -148,16 +152,17 @@ func (c *cursor) bool() bool {
 	return n == 1
 }
 
-// span enters a list or map whose constructor was read: it narrows b to it and
-// gives what b was, for widen, and the count, which the bytes have room for.
-func (c *cursor) span(width layout) (outer []byte, count int) {
+// span enters a list or map whose constructor was read: it sets end to its own
+// and gives what end was, for widen, and the count, which the bytes have room
+// for.
+func (c *cursor) span(width layout) (outer, count int) {
 	size := c.size(width)
-	outer = c.b
+	outer = c.end
 	if size > uint64(c.rest()) {
 		c.short(size)
 		return outer, 0
 	}
-	c.b = c.b[:c.off+int(size)]
+	c.end = c.off + int(size)
 	n := c.size(width)
 	if n > uint64(c.rest()) {
 		c.fail(CondDecodeError, "%d bytes cannot hold %d values", c.rest(), n)
@@ -167,13 +172,13 @@ func (c *cursor) span(width layout) (outer []byte, count int) {
 }
 
 // widen leaves what span entered, all of which must have been read.
-func (c *cursor) widen(outer []byte) {
+func (c *cursor) widen(outer int) {
 	if c.rest() != 0 {
 		c.fail(CondDecodeError, "%d bytes are left over at the end of a list or map", c.rest())
 	}
-	c.b = outer
+	c.end = outer
 	if c.err != nil {
-		c.off = len(c.b)
+		c.off = c.end
 	}
 }
 

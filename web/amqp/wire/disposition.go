@@ -17,7 +17,7 @@ func (*Disposition) sealed()    {}
 // Decode sets p from an encoded disposition. It allocates nothing for accepted
 // and released.
 func (p *Disposition) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeDisposition)
 	*p = Disposition{
 		Role:      f.needRole(),

@@ -11,7 +11,7 @@ import (
 // names are for errors.
 type fields struct {
 	c     *cursor
-	outer []byte
+	outer int
 	code  Code
 	left  int // fields that the list still has
 }
@@ -28,10 +28,10 @@ func (c *cursor) enter(want Code) fields {
 
 // enterList begins a composite whose descriptor was read.
 func (c *cursor) enterList(code Code) fields {
-	f := fields{c: c, code: code, outer: c.b}
+	f := fields{c: c, code: code, outer: c.end}
 	switch constructor := c.byte(); constructor {
 	case codeList0:
-		c.b = c.b[:c.off]
+		c.end = c.off
 	case codeList8, codeList32:
 		f.outer, f.left = c.span(layouts[constructor] & widthMask)
 		if most := fieldCount(code); f.left > most {
@@ -41,8 +41,8 @@ func (c *cursor) enterList(code Code) fields {
 		c.off--
 		c.fail(CondInvalidField, "the fields of %v are a list, not constructor %#02x", code, constructor)
 	}
-	if c.whole == nil {
-		c.whole, c.text = c.b, ""
+	if c.whole == 0 {
+		c.whole = c.end
 	}
 	return f
 }

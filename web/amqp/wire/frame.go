@@ -155,8 +155,9 @@ func (r *Reader) room(n int) {
 // [Splitter] keeps to a largest size of frame. The channel of a SASL frame is 0.
 func AppendFrame(b []byte, channel uint16, p Performative) []byte {
 	start := len(b)
-	b = append(b, 0, 0, 0, 0, 2, byte(frameType(p.Code())), byte(channel>>8), byte(channel))
+	b = append(b, 0, 0, 0, 0, 2, 0, byte(channel>>8), byte(channel))
 	b = appendPerformative(b, p)
+	b[start+5] = byte(frameType(Code(b[start+frameHead+2]))) // by the smallulong
 	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start))
 	return b
 }

@@ -17,7 +17,7 @@ func (h *Header) Decode(section []byte) error {
 	if empty(section) {
 		return nil
 	}
-	c := cursor{b: section}
+	c := over(section)
 	f := c.enterList(Code(SectionHeader))
 	*h = Header{
 		Durable:       f.bool("durable"),

@@ -64,7 +64,7 @@ func (*Attach) sealed()    {}
 
 // Decode sets p from an encoded attach.
 func (p *Attach) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeAttach)
 	*p = Attach{Name: f.needString("name"), Handle: f.needUint("handle"), Role: f.needRole()}
 	p.SenderSettleMode, p.ReceiverSettleMode = f.senderSettleMode(), f.receiverSettleMode()
@@ -172,7 +172,7 @@ func (*Detach) sealed()    {}
 
 // Decode sets p from an encoded detach.
 func (p *Detach) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeDetach)
 	*p = Detach{Handle: f.needUint("handle"), Closed: f.bool("closed").Or(false)}
 	if !f.absent() {

@@ -116,7 +116,8 @@ func (x extent) check(b []byte) *ProtocolError {
 	if x.section == SectionData {
 		return nil
 	}
-	c := cursor{b: b[:x.end], off: x.value}
+	c := over(b[:x.end])
+	c.off = x.value
 	c.skip(MaxDepth)
 	if c.err == nil && c.rest() > 0 {
 		c.fail(CondDecodeError, "%d bytes are left over in a section", c.rest())

@@ -17,7 +17,7 @@ type Performative interface {
 // CodeOf is the descriptor of the described value that b begins with: which
 // performative a frame has, or which transaction's type a body.
 func CodeOf(b []byte) (Code, error) {
-	c := cursor{b: b}
+	c := over(b)
 	code := c.descriptor()
 	return code, c.result()
 }
@@ -108,6 +108,6 @@ func appendPerformative(b []byte, p Performative) []byte {
 	case *Outcome:
 		return p.append(b)
 	default:
-		panic(fmt.Sprintf("unknown performative %T", p))
+		panic("a performative of no known type") // naming it would move all of them to the heap
 	}
 }

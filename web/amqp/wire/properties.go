@@ -27,7 +27,7 @@ func (p *Properties) Decode(section []byte) error {
 	if empty(section) {
 		return nil
 	}
-	c := cursor{b: section}
+	c := over(section)
 	f := c.enterList(Code(SectionProperties))
 	*p = Properties{
 		MessageID:          f.id("message-id"),

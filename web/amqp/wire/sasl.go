@@ -54,7 +54,7 @@ func (*Response) sealed()   {}
 func (*Outcome) sealed()    {}
 
 func (m *Mechanisms) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeMechanisms)
 	m.Mechanisms = f.symbols("sasl-server-mechanisms")
 	if m.Mechanisms == nil {
@@ -74,7 +74,7 @@ func (m *Mechanisms) append(b []byte) []byte {
 }
 
 func (i *Init) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeInit)
 	*i = Init{
 		Mechanism:       f.needSymbol("mechanism"),
@@ -94,7 +94,7 @@ func (i *Init) append(b []byte) []byte {
 }
 
 func (m *Challenge) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeChallenge)
 	m.Challenge = f.needBinary("challenge")
 	f.leave()
@@ -107,7 +107,7 @@ func (m *Challenge) append(b []byte) []byte {
 }
 
 func (r *Response) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeResponse)
 	r.Response = f.needBinary("response")
 	f.leave()
@@ -120,7 +120,7 @@ func (r *Response) append(b []byte) []byte {
 }
 
 func (o *Outcome) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeOutcome)
 	code, ok := f.ubyte("code").Get()
 	if !ok {

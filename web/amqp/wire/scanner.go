@@ -74,10 +74,7 @@ func (s *Scanner) Write(piece []byte) (int, error) {
 				continue
 			}
 		}
-		if len(rest) == 0 {
-			break
-		}
-		if s.tooLarge(uint64(s.start) + want) {
+		if have+uint64(len(rest)) == 0 || s.tooLarge(uint64(s.start)+want) || len(rest) == 0 {
 			break
 		}
 		more := min(want-have, uint64(len(rest)))

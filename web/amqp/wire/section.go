@@ -73,7 +73,7 @@ func sectionAt(b []byte) (x extent, need int, err *ProtocolError) {
 	case len(b) <= x.value:
 		return x, x.value + 1, nil
 	}
-	c := cursor{b: b[:x.value]}
+	c := over(b[:x.value])
 	code := c.descriptor()
 	if c.err != nil {
 		return bad(c.err.Offset, "%s", c.err.Text)

@@ -20,7 +20,7 @@ func (*Begin) sealed()    {}
 
 // Decode sets p from an encoded begin.
 func (p *Begin) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeBegin)
 	*p = Begin{
 		RemoteChannel:       f.ushort("remote-channel"),
@@ -89,7 +89,7 @@ func (*Flow) sealed()    {}
 // Decode sets p from an encoded flow. It allocates nothing but properties, which
 // nobody sends.
 func (p *Flow) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeFlow)
 	*p = Flow{
 		NextIncomingID: f.uint("next-incoming-id"),

@@ -3,7 +3,7 @@ package wire
 // Skip is the length of the value that b begins with. It checks all of the value
 // (sizes, counts, UTF-8, nesting) and allocates nothing unless it fails.
 func Skip(b []byte) (n int, err error) {
-	c := cursor{b: b}
+	c := over(b)
 	c.skip(MaxDepth)
 	if c.err != nil {
 		return 0, c.err
@@ -87,7 +87,7 @@ func (c *cursor) even(code byte, count int) {
 // elements is an array that was entered; what remains of the cursor are its
 // elements.
 type elements struct {
-	outer       []byte
+	outer       int
 	count       int
 	constructor []byte // of each element, with its descriptors
 	code        byte   // the last byte of constructor
@@ -97,12 +97,12 @@ type elements struct {
 // constructor.
 func (c *cursor) enterArray(width layout, depth int) (a elements) {
 	size := c.size(width)
-	a.outer = c.b
+	a.outer = c.end
 	if size > uint64(c.rest()) {
 		c.short(size)
 		return a
 	}
-	c.b = c.b[:c.off+int(size)]
+	c.end = c.off + int(size)
 	n := c.size(width)
 	if n == 0 && c.rest() == 0 {
 		a.code = codeNull

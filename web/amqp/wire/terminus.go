@@ -119,7 +119,7 @@ func (t *Coordinator) append(b []byte) []byte {
 // "lifetime-policy" in a dynamic node's properties.
 func LifetimePolicy(v value.Value) (Code, error) {
 	raw, _ := v.Bytes()
-	c := cursor{b: raw}
+	c := over(raw)
 	code := c.descriptor()
 	if c.err == nil && (code < CodeDeleteOnClose || code > CodeDeleteOnNoLinksOrMessages) {
 		c.fail(CondInvalidField, "%v is no lifetime policy", code)

@@ -13,7 +13,7 @@ type Discharge struct {
 // Decode reads an encoded declare. A global id is refused: nobody here takes
 // part in the transactions of others.
 func (d *Declare) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeDeclare)
 	if !f.absent() {
 		c.fail(CondNotImplemented, "%v: a global-id is not understood", CodeDeclare)
@@ -30,7 +30,7 @@ func (d *Declare) Append(b []byte) []byte {
 
 // Decode sets d from an encoded discharge.
 func (d *Discharge) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeDischarge)
 	*d = Discharge{TxnID: f.needBinary("txn-id"), Fail: f.bool("fail").Or(false)}
 	f.leave()

@@ -33,7 +33,7 @@ func (*Transfer) sealed()    {}
 // body and valid as long as it is. It allocates nothing but a state that is
 // neither accepted nor released.
 func (t *Transfer) Decode(body []byte) error {
-	c := cursor{b: body}
+	c := over(body)
 	f := c.enter(CodeTransfer)
 	*t = Transfer{
 		Handle:             f.needUint("handle"),

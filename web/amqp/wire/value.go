@@ -20,7 +20,7 @@ const (
 // Lists, maps, arrays and described types nobody here knows become a
 // [value.Raw] with their bytes unchanged.
 func ParseValue(b []byte) (v value.Value, rest []byte, err error) {
-	c := cursor{b: b}
+	c := over(b)
 	v = c.value()
 	if c.err != nil {
 		return value.Value{}, nil, c.err
