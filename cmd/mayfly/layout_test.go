@@ -47,6 +47,7 @@ var imports = []rule{
 	{"web/show/...", []string{"engine/...", "views/...", "web/past/..."}, "turns engine state into view models for page and push alike"},
 	{"web/rest/...", doorMay, doorWhy},
 	{"web/api/...", doorMay, doorWhy},
+	{"web/amqp/wire/...", []string{"engine/value/..."}, "AMQP as bytes: values it shares with the rules, connections and links it knows nothing of"},
 	{"web/ui/...", pageDoorMay, doorWhy},
 	{"web/live/...", pageDoorMay, doorWhy},
 	{"web", []string{"web/...", "engine/...", "views/...", "static/..."}, "the route table mounts every door; which store is behind them is not its business"},
@@ -89,6 +90,7 @@ var confined = []struct {
 	{"github.com/PuerkitoBio/goquery", nil, true, "the product writes HTML and does not read it"},
 	{"pgregory.net/rapid", nil, true, "random steps are for tests"},
 	{"github.com/anishathalye/porcupine", nil, true, "histories are judged by tests"},
+	{"github.com/Azure/go-amqp", nil, true, "a client, which the server is tested with"},
 	{"github.com/stretchr/testify", nil, false, "tests use testing and go-cmp"},
 	{"testing", nil, true, "it brings its flags into the program"},
 

@@ -44,6 +44,9 @@ func (c *cursor) result() error {
 
 func (c *cursor) rest() int { return c.end - c.off }
 
+// short is kept out of its callers, which are inlined for that.
+//
+//go:noinline
 func (c *cursor) short(want uint64) {
 	c.fail(CondDecodeError, "%d bytes are missing of %d", want-uint64(c.rest()), want)
 }
@@ -58,22 +61,23 @@ func (c *cursor) peek() byte {
 }
 
 func (c *cursor) byte() byte {
-	if c.off >= c.end {
-		c.short(1)
-		return 0
+	if c.off < c.end {
+		c.off++
+		return c.b[c.off-1]
 	}
-	c.off++
-	return c.b[c.off-1]
+	c.short(1)
+	return 0
 }
 
 // take is the next n bytes, which are not copied.
 func (c *cursor) take(n uint64) []byte {
-	if uint64(c.rest()) < n {
-		c.short(n)
-		return nil
+	if n <= uint64(c.end-c.off) {
+		from := c.off
+		c.off += int(n)
+		return c.b[from:c.off]
 	}
-	c.off += int(n)
-	return c.b[c.off-int(n) : c.off]
+	c.short(n)
+	return nil
 }
 
 func (c *cursor) uint16() uint16 {

@@ -252,7 +252,7 @@ func (f *fields) binary(name string) []byte {
 		return nil
 	}
 	b := f.c.bytes(code)
-	return b[:len(b):len(b)]
+	return slices.Clip(b)
 }
 
 // symbols is a field of any number of symbols: an array, or just one. It is nil

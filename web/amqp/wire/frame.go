@@ -122,7 +122,7 @@ func (r *Reader) fill(n int) error {
 		switch {
 		case r.to-r.from >= n:
 			return nil // an error comes again
-		case err == io.EOF && r.to > r.from: //nolint:errorlint // io.Reader gives it unwrapped
+		case err == io.EOF && r.to > r.from:
 			return io.ErrUnexpectedEOF
 		case err != nil:
 			return err

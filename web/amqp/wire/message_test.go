@@ -361,7 +361,9 @@ func TestScannerFails(t *testing.T) {
 		t.Error(err)
 	}
 	var at Scanner
-	at.Write(of(0x70, x("45")))
+	if _, err := at.Write(of(0x70, x("45"))); err != nil {
+		t.Fatal(err)
+	}
 	_, err := at.Write(join(of(0x75, bin8("a")), of(0x70, x("45"))))
 	refused(t, err, CondDecodeError)
 	if e := err.(*ProtocolError); e.Offset != 4+6 { //nolint:errorlint // it is promised unwrapped

@@ -22,6 +22,12 @@ const maxEmpty = 256
 
 func (c *cursor) skip(depth int) {
 	code := c.byte()
+	if l := layouts[code]; l&^widthMask == fixed && code != codeBool { // most values, without a call
+		if n := int(l & widthMask); n <= c.end-c.off {
+			c.off += n
+			return
+		}
+	}
 	if code == codeDescribed && c.err == nil {
 		if c.deeper(depth) {
 			c.skip(depth - 1)

@@ -79,7 +79,7 @@ func (s *Splitter) payload(b []byte, n int64) ([]byte, error) {
 		at := len(b)
 		b = append(b, make([]byte, k)...) // grows b, makes nothing
 		if _, err := io.ReadFull(s.Stream, b[at:]); err != nil {
-			if err == io.EOF { //nolint:errorlint // io.ReadFull gives it unwrapped
+			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
 			return b, fmt.Errorf("read the body of a delivery: %w", err)

@@ -101,5 +101,6 @@ func TestSplitIsOver(t *testing.T) {
 			t.Error("a transfer followed the last")
 		}
 	}()
-	s.Next(nil)
+	b, err := s.Next(nil)
+	t.Errorf("% x %v", b, err)
 }
