@@ -90,11 +90,7 @@ func TestClient(t *testing.T) {
 	if err := errors.Join(receiver.Close(ctx), sender.Close(ctx), session.Close(ctx)); err != nil {
 		t.Error(err)
 	}
-	// It does not wait for the answer to its close, which leaves both sides with
-	// an error.
-	if err := c.Close(); err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		t.Error(err)
-	}
+	c.Close() // does not wait for the answer, which makes an error of it
 }
 
 func isRefused(err error) bool {
