@@ -48,6 +48,8 @@
 //
 // What is decoded shares no memory with the input, but for [Frame.Body], the
 // DeliveryTag and Payload of a [Transfer], the slices of a [Message] and what
-// [Body] and [Message.Batch] take from them. Nothing is kept of what is written.
+// [Body] and [Message.Batch] take from them. The strings of one performative,
+// section or map are parts of one copy of it, which lives as long as any of them.
+// Nothing is kept of what is written.
 // Values may be used by several goroutines as long as none changes them.
 package wire

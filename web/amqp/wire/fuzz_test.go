@@ -110,9 +110,9 @@ func takenApart(t *testing.T, one []byte) {
 	}
 }
 
-// FuzzFrames reads a stream in two kinds of pieces; every frame is read again
+// FuzzFrame reads a stream in two kinds of pieces; every frame is read again
 // from what is written of it.
-func FuzzFrames(f *testing.F) {
+func FuzzFrame(f *testing.F) {
 	f.Add(x("00000008 02 00 0000"), uint16(512))
 	f.Add(join(AppendFrame(nil, 3, &Open{ContainerID: "c"}), AppendFrame(nil, 0, &Mechanisms{})), uint16(60000))
 	f.Add(x("00000010 03 00 0102 deadbeef 00531845 00010001 02 00 0000"), uint16(0))
@@ -266,7 +266,7 @@ func messageAgain(t *testing.T, m Message) {
 	}
 }
 
-func FuzzBatch(f *testing.F) {
+func FuzzEnvelope(f *testing.F) {
 	one := of(0x75, bin8("one"))
 	f.Add(join(of(0x75, bin8(string(one))), of(0x75, bin8(""))))
 	f.Add(join(of(0x73, list8(str8("id"))), of(0x75, join(x("b0"), long(len(one)), one)), of(0x78, map8())))

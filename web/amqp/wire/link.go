@@ -51,7 +51,7 @@ type Attach struct {
 	Target               *Target      // likewise; nil as well when there is a Coordinator
 	Coordinator          *Coordinator // the target that transactions are sent to
 	IncompleteUnsettled  bool
-	InitialDeliveryCount Opt[uint32] // mandatory from a sender, of no meaning from a receiver
+	InitialDeliveryCount Opt[uint32] // a sender must say; from a client absence is read as what it is
 	MaxMessageSize       Opt[uint64] // zero and absent: no limit
 	OfferedCapabilities  []string
 	DesiredCapabilities  []string
@@ -82,9 +82,6 @@ func (p *Attach) Decode(body []byte) error {
 	p.DesiredCapabilities = f.symbols("desired-capabilities")
 	p.Properties = f.fields("properties")
 	f.leave()
-	if p.Role == RoleSender && !p.InitialDeliveryCount.IsSet() {
-		c.fail(CondInvalidField, "%v: initial-delivery-count is missing, though a sender attaches", CodeAttach)
-	}
 	return c.finish()
 }
 

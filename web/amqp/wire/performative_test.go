@@ -261,7 +261,6 @@ func TestPerformativesRefused(t *testing.T) {
 		"a role that is null":         {Frame{Body: of(0x15, list8(null, zero))}, CondInvalidField},
 		"settle mode 3":               {Frame{Body: of(0x12, list8(str8("l"), zero, yes, x("50 03")))}, CondInvalidField},
 		"settle mode 2 of a receiver": {Frame{Body: of(0x12, list8(str8("l"), zero, yes, null, x("50 02")))}, CondInvalidField},
-		"a sender without a count":    {Frame{Body: of(0x12, list8(str8("l"), zero, no))}, CondInvalidField},
 		"a source that is a target":   {Frame{Body: of(0x12, list8(str8("l"), zero, yes, null, null, of(0x29, x("45"))))}, CondInvalidField},
 		"a target that is a source":   {Frame{Body: of(0x12, list8(str8("l"), zero, yes, null, null, null, of(0x28, x("45"))))}, CondInvalidField},
 		"an address that is a number": {Frame{Body: of(0x12, list8(str8("l"), zero, yes, null, null, of(0x28, list8(zero))))}, CondInvalidField},
