@@ -147,9 +147,12 @@ func TestReaderReadsAhead(t *testing.T) {
 			t.Errorf("after frame %d: %v, %v", i, err, r.Buffered())
 		}
 	}
-	r = Reader{From: io.MultiReader(bytes.NewReader(x("3fffffff 02 00 0000")), stuck{}), MaxFrame: 1 << 30}
-	if _, err := r.Frame(); !errors.Is(err, io.ErrNoProgress) || len(r.buf) > largerBuffer {
-		t.Errorf("%v, having allocated %d bytes", err, len(r.buf))
+	for _, come := range []int{8, firstBuffer, 3 * largerBuffer} {
+		huge := append(x("3fffffff 02 00 0000"), make([]byte, come-8)...)
+		r = Reader{From: io.MultiReader(bytes.NewReader(huge), stuck{}), MaxFrame: 1 << 30}
+		if _, err := r.Frame(); !errors.Is(err, io.ErrNoProgress) || len(r.buf) > 2*max(come, largerBuffer) {
+			t.Errorf("%v, having allocated %d bytes for %d", err, len(r.buf), come)
+		}
 	}
 }
 

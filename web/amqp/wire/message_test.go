@@ -313,6 +313,15 @@ func TestProperties(t *testing.T) {
 	refused(t, p.Decode(list8(append(fields, null)...)), CondInvalidField)
 	refused(t, p.Decode(list8(x("45"))), CondInvalidField)
 	refused(t, p.Decode(list8(null, str8("user"))), CondInvalidField)
+	refused(t, p.Decode(list8(null, null, null, null, null, null, str8("é"))), CondInvalidField)
+	own := list8(fields...)
+	if err := p.Decode(own); err != nil {
+		t.Error(err)
+	}
+	clear(own)
+	if d := cmp.Diff(full, p, equal); d != "" {
+		t.Errorf("what was decoded is part of the input:\n%s", d)
+	}
 }
 
 func TestScannerStreams(t *testing.T) {
@@ -360,14 +369,16 @@ func TestScannerFails(t *testing.T) {
 	if _, err := s.Message(); !errors.Is(err, full) {
 		t.Error(err)
 	}
-	var at Scanner
-	if _, err := at.Write(of(0x70, x("45"))); err != nil {
-		t.Fatal(err)
-	}
-	_, err := at.Write(join(of(0x75, bin8("a")), of(0x70, x("45"))))
-	refused(t, err, CondDecodeError)
-	if e := err.(*ProtocolError); e.Offset != 4+6 { //nolint:errorlint // it is promised unwrapped
-		t.Errorf("%v, not at 10", e)
+	for _, data := range []io.Writer{nil, io.Discard} {
+		at := Scanner{Data: data}
+		if _, err := at.Write(of(0x70, x("45"))); err != nil {
+			t.Fatal(err)
+		}
+		_, err := at.Write(join(of(0x75, bin8("a")), of(0x70, x("45"))))
+		refused(t, err, CondDecodeError)
+		if e := err.(*ProtocolError); e.Offset != 4+6 { //nolint:errorlint // it is promised unwrapped
+			t.Errorf("%v, not at 10", e)
+		}
 	}
 }
 

@@ -310,6 +310,18 @@ func TestAbsentIsNotZero(t *testing.T) {
 	}
 }
 
+func TestStatesAreCopies(t *testing.T) {
+	body := of(0x15, list8(yes, zero, null, yes, of(0x34, list8(bin8("txn"), of(0x25, list8(of(0x1d, list8(sym8("a"), str8("why")))))))))
+	var d Disposition
+	if err := d.Decode(body); err != nil {
+		t.Fatal(err)
+	}
+	clear(body)
+	if diff := cmp.Diff(Transactional{[]byte("txn"), Rejected{&Error{Condition: "a", Description: "why"}}}, d.State, equal); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTransfersShareTheFrame(t *testing.T) {
 	body := AppendFrame(nil, 0, &Transfer{DeliveryTag: []byte("tag"), Payload: []byte("payload")})[8:]
 	var got Transfer

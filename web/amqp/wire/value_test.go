@@ -43,6 +43,7 @@ func TestValues(t *testing.T) {
 		"smallint":             {x("54 80"), value.OfInt(-128), nil},
 		"int, long for -1":     {x("71 ffffffff"), value.OfInt(-1), x("54 ff")},
 		"long":                 {x("81 8000000000000000"), value.OfLong(math.MinInt64), nil},
+		"long 128":             {x("81 0000000000000080"), value.OfLong(128), nil},
 		"long -129":            {x("81 ffffffffffffff7f"), value.OfLong(-129), nil},
 		"smalllong":            {x("55 7f"), value.OfLong(127), nil},
 		"float":                {x("72 7fa00001"), value.OfFloat(math.Float32frombits(0x7fa00001)), nil},
@@ -162,6 +163,25 @@ func TestDepth(t *testing.T) {
 	refused(t, err, CondDecodeError)
 }
 
+// Counts are compared with the bytes there are before anything is made for them.
+func TestCountsAreClaims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in    []byte
+		parse func([]byte) error
+	}{
+		"list":           {large(0xd0, 9, make([]byte, 8)), func(b []byte) error { _, err := ParseList(b); return err }},
+		"map":            {large(0xd1, 6, make([]byte, 8)), func(b []byte) error { _, err := ParseMap(b); return err }},
+		"array of uuids": {large(0xf0, 2, append([]byte{0x98}, make([]byte, 31)...)), func(b []byte) error { _, err := ParseArray(b); return err }},
+		"array of lists": {large(0xf0, 3, append([]byte{0xc0}, make([]byte, 5)...)), func(b []byte) error { _, err := ParseArray(b); return err }},
+	} {
+		err := tc.parse(tc.in)
+		refused(t, err, CondDecodeError)
+		if !strings.Contains(err.Error(), "bytes cannot hold") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestErrorsSayWhere(t *testing.T) {
 	_, err := Skip(list8(str8("abc"), x("a1 02 61ff")))
 	if got, want := err.Error(), "amqp:decode-error: a string is not UTF-8 at byte 10"; got != want {
@@ -266,7 +286,8 @@ func TestArrays(t *testing.T) {
 		x("e0 12 02 83 0000000000000001 0000000000000002"))
 	check(t, "no sequence numbers", AppendArray(nil, value.Long), x("e0 02 00 81"))
 	check(t, "sessions", AppendArray(nil, value.String, value.OfString("a"), value.OfString("")), x("e0 05 02 a1 01 61 00"))
-	_, err = ParseArray(join(x("f0 00000080 00000001 00 a3 50"), bytes.Repeat([]byte("x"), 0x50), x("50"), bytes.Repeat(x("40"), 200)))
+	named := join(x("00 a3 50"), bytes.Repeat([]byte("x"), 0x50), x("50"))
+	_, err = ParseArray(large(0xf0, 200, join(named, make([]byte, 200))))
 	refused(t, err, CondDecodeError)
 }
 
