@@ -30,6 +30,38 @@ func BenchmarkTransferDecode(b *testing.B) {
 	}
 }
 
+func BenchmarkSectionsFind(b *testing.B) {
+	var in Transfer
+	if err := in.Decode(sent()[8:]); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		var m Message
+		if err := m.Decode(in.Payload); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPropertiesDecode(b *testing.B) {
+	var in Transfer
+	var m Message
+	if err := in.Decode(sent()[8:]); err != nil {
+		b.Fatal(err)
+	}
+	if err := m.Decode(in.Payload); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		var p Properties
+		if err := p.Decode(m.Properties); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // Everything a message costs on its way in: transfer, sections, properties,
 // application properties.
 func BenchmarkMessageDecode(b *testing.B) {

@@ -127,23 +127,38 @@ func (c *cursor) cut(n int) string {
 // checked to be what the constructor promises and not copied.
 func (c *cursor) bytes(code byte) []byte {
 	b := c.take(c.size(layouts[code] & widthMask))
+	if code == codeBinary8 || code == codeBinary32 || plain(b) {
+		return b
+	}
 	switch code {
-	case codeString8, codeString32:
+	case codeSymbol8, codeSymbol32:
+		c.off -= len(b)
+		c.fail(CondDecodeError, "a symbol is not ASCII")
+		return nil
+	default:
 		if !utf8.Valid(b) {
 			c.off -= len(b)
 			c.fail(CondDecodeError, "a string is not UTF-8")
 			return nil
 		}
-	case codeSymbol8, codeSymbol32:
-		for i, s := range b {
-			if s >= utf8.RuneSelf {
-				c.off -= len(b) - i
-				c.fail(CondDecodeError, "a symbol is not ASCII")
-				return nil
-			}
+		return b
+	}
+}
+
+// plain says whether b is ASCII, as almost all text is.
+func plain(b []byte) bool {
+	const high = 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b)&high != 0 {
+			return false
 		}
 	}
-	return b
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // bool is the content of a boolean in its long form.

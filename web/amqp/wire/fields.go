@@ -222,15 +222,11 @@ func (f *fields) needString(name string) string {
 // symbol is a symbol; a string that is ASCII is taken for one.
 func (f *fields) symbol(name string) (o Opt[string]) {
 	o = f.str(name)
-	if s, _ := o.Get(); !ascii(s) {
-		f.c.off -= len(s)
+	if n := len(o.value); !plain(f.c.b[f.c.off-n : f.c.off]) {
+		f.c.off -= n
 		f.c.fail(CondInvalidField, "%v: %s is a symbol, which is ASCII", f.code, name)
 	}
 	return o
-}
-
-func ascii(s string) bool {
-	return !slices.ContainsFunc([]byte(s), func(b byte) bool { return b >= 0x80 })
 }
 
 func (f *fields) needSymbol(name string) string {

@@ -73,10 +73,12 @@ func sectionAt(b []byte) (x extent, need int, err *ProtocolError) {
 	case len(b) <= x.value:
 		return x, x.value + 1, nil
 	}
-	c := over(b[:x.value])
-	code := c.descriptor()
-	if c.err != nil {
-		return bad(c.err.Offset, "%s", c.err.Text)
+	code := Code(b[2])
+	if b[1] != codeSmallULong {
+		c := over(b[:x.value])
+		if code = c.descriptor(); c.err != nil {
+			return bad(c.err.Offset, "%s", c.err.Text)
+		}
 	}
 	if code < Code(SectionHeader) || code > Code(SectionFooter) {
 		return bad(0, "%v is no section of a message", code)

@@ -22,12 +22,6 @@ const maxEmpty = 256
 
 func (c *cursor) skip(depth int) {
 	code := c.byte()
-	if l := layouts[code]; l&^widthMask == fixed && code != codeBool { // most values, without a call
-		if n := int(l & widthMask); n <= c.end-c.off {
-			c.off += n
-			return
-		}
-	}
 	if code == codeDescribed && c.err == nil {
 		if c.deeper(depth) {
 			c.skip(depth - 1)
@@ -36,6 +30,33 @@ func (c *cursor) skip(depth int) {
 		return
 	}
 	c.skipContent(code, depth)
+}
+
+// skipAll walks over n values. Those that are short, plain and there are most of
+// what comes, and are passed without a call; about all others skip knows.
+func (c *cursor) skipAll(n, depth int) {
+	b, off := c.b[:c.end], c.off
+	for ; n > 0 && c.err == nil; n-- {
+		if off < len(b) {
+			next := len(b) + 1
+			switch code := b[off]; {
+			case (code == codeString8 || code == codeSymbol8) && off+1 < len(b):
+				if to := off + 2 + int(b[off+1]); to <= len(b) && plain(b[off+2:to]) {
+					next = to
+				}
+			case layouts[code]&^widthMask == fixed && code != codeBool:
+				next = off + 1 + int(layouts[code]&widthMask)
+			}
+			if next <= len(b) {
+				off = next
+				continue
+			}
+		}
+		c.off = off
+		c.skip(depth)
+		off = c.off
+	}
+	c.off = off
 }
 
 func (c *cursor) deeper(depth int) bool {
@@ -66,9 +87,7 @@ func (c *cursor) skipContent(code byte, depth int) {
 		}
 		outer, n := c.span(width)
 		c.even(code, n)
-		for ; n > 0 && c.err == nil; n-- {
-			c.skip(depth - 1)
-		}
+		c.skipAll(n, depth-1)
 		c.widen(outer)
 	case array:
 		if !c.deeper(depth) {

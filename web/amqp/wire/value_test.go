@@ -126,6 +126,8 @@ func TestValuesRefused(t *testing.T) {
 		"list larger than its values": x("c0 03 01 4040"),
 		"list smaller than its count": x("c0 02 02 40"),
 		"value over its list's end":   join(x("c0 02 01 a1"), x("01 41")),
+		"int over its list's end":     x("c0 02 01 71 00000001"),
+		"boolean 2 in a list":         x("c0 03 01 5602"),
 		"map of one":                  x("c1 02 01 40"),
 		"array of too many":           x("f0 00000006 00000003 50 01"),
 		"array of too few":            x("e0 04 01 50 0102"),
@@ -144,6 +146,23 @@ func TestValuesRefused(t *testing.T) {
 			_, err = ParseOne(in)
 			refused(t, err, CondDecodeError)
 		})
+	}
+}
+
+// A byte that is neither ASCII nor UTF-8 is found wherever it stands.
+func TestTextIsChecked(t *testing.T) {
+	for n := range 20 {
+		for at := range n {
+			text := bytes.Repeat([]byte("a"), n)
+			text[at] = 0x80
+			for _, v := range [][]byte{str8(string(text)), sym8(string(text)), list8(sym8(string(text))), list8(str8(string(text)))} {
+				_, err := Skip(v)
+				refused(t, err, CondDecodeError)
+			}
+			if _, err := Skip(list8(bin8(string(text)))); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 
