@@ -19,6 +19,11 @@
 // goes on, changes are answered with engine.ErrBusy and the reason, and it
 // recovers by itself.
 //
+// Callers wait for their answers, or hand in a function that is called with them
+// and go on: SubmitSend and the methods of a Link, which is a receiver that stays
+// and is told by way of a Sink. An operation may say that it is to come again in
+// the next turn, as a drain does while there is something left to deliver.
+//
 // What happened is numbered and published in the Log; a store that is an
 // engine.History too is given it by a follower, behind everybody's back.
 package broker

@@ -58,7 +58,11 @@ func (c *client) stepInSession(ctx context.Context, d *desk) answer {
 		return c.ask(ctx, d, h)
 	case n < 94:
 		x := c.deedIn(closing, d, h)
-		return c.ends(x, h.Close(ctx))
+		err := h.Close(ctx)
+		if errors.Is(err, broker.ErrSessionKept) {
+			x.verb, err = leaving, nil
+		}
+		return c.ends(x, err)
 	default:
 		x := c.deedIn(leaving, d, h)
 		return c.ends(x, h.Leave(ctx))

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -91,7 +92,8 @@ func (l *Link) Credit(ctx context.Context, n int, done func(error)) error {
 }
 
 // Drain takes the credit back that is left once there is nothing more for it;
-// what was there has been delivered when done is called (LOCK-14).
+// what was there has been delivered when done is called (LOCK-14). Credit that is
+// given before that may be taken with it.
 func (l *Link) Drain(ctx context.Context, done func(error)) error {
 	return l.b.submit(ctx, &op{receives: true, done: done, step: drain(l.id)})
 }
@@ -110,7 +112,12 @@ func drain(id engine.LinkID) func(*engine.Namespace, engine.Instant) error {
 func (l *Link) Withdraw(ctx context.Context, n int, done func(taken int, err error)) error {
 	taken := 0
 	return l.b.submit(ctx, &op{
-		done: func(err error) { done(taken, err) },
+		done: func(err error) {
+			if err != nil {
+				taken = 0
+			}
+			done(taken, err)
+		},
 		step: func(ns *engine.Namespace, now engine.Instant) error {
 			taken = ns.Withdraw(now, l.id, n)
 			return nil
@@ -119,15 +126,35 @@ func (l *Link) Withdraw(ctx context.Context, n int, done func(taken int, err err
 }
 
 // Detach ends the link: nothing is delivered to it any more when it returns, and
-// Ended is not called. A client that closes gives its session back, whose others
+// Ended is not called. A client that closes gives its session back, so that others
 // can have it at once (SES-7); one that was lost keeps its locks until they run
-// out (DEC-5).
+// out (DEC-5), and so does one that closes while nothing can be written, which is
+// ErrSessionKept.
 func (l *Link) Detach(ctx context.Context, how engine.Closed) error {
-	return l.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
-		ns.Detach(now, l.id, how)
-		return nil
-	}}, func() { delete(l.b.links, l.id) })
+	return l.detach(ctx, how, func() { delete(l.b.links, l.id) })
 }
+
+func (l *Link) detach(ctx context.Context, how engine.Closed, then func()) error {
+	leave := func(how engine.Closed) error {
+		return l.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
+			ns.Detach(now, l.id, how)
+			return nil
+		}}, then)
+	}
+	err := leave(how)
+	if how != engine.ByClient || !errors.Is(err, errReadOnly) {
+		return err
+	}
+	if lost := leave(engine.Lost); lost != nil {
+		return lost
+	}
+	return fmt.Errorf("%w: %w", ErrSessionKept, err)
+}
+
+// ErrSessionKept says that a receiver is gone but its session was not given back,
+// because nothing could be written: the lock stays until it runs out. What it is
+// told with is engine.ErrBusy too.
+var ErrSessionKept = errors.New("the session was not given back")
 
 // Taken says that the body of a delivery has been read, or that nobody will.
 func (b *Broker) Taken(d engine.Delivery) { b.taken.add(d.Pin) }
@@ -151,7 +178,12 @@ func (b *Broker) SubmitSend(ctx context.Context, to engine.Path, out []Outgoing,
 		var seqs []engine.Seq
 		err = b.submit(ctx, &op{
 			size: size,
-			done: func(err error) { done(seqs, err) },
+			done: func(err error) {
+				if err != nil {
+					seqs = nil
+				}
+				done(seqs, err)
+			},
 			step: func(ns *engine.Namespace, now engine.Instant) (err error) {
 				seqs, err = ns.Send(now, to, batch, actor)
 				return err

@@ -275,6 +275,48 @@ func TestLinkWithASession(t *testing.T) {
 	})
 }
 
+// A receiver that closes while nothing can be written is gone all the same; its
+// session stays its own until the lock runs out (SES-7, DEC-5).
+func TestLinkDetachesWhileReadOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
+		ofS := []broker.Outgoing{{Content: engine.Content{SessionID: "s"}}}
+		send := func() error { _, err := w.Send(t.Context(), "q", ofS, "me"); return err }
+		w.must(send())
+		l, x := w.attach(broker.Attachment{Path: "q", Session: engine.SessionRequest{Want: engine.NextSession}})
+		w.must(l.Credit(t.Context(), 5, x.answered("credit")))
+		w.hears(x, "at first", "accepted s", "credit", "#1")
+		held, err := w.AcceptSession(t.Context(), broker.Accept{Path: "q", Session: new("other")})
+		w.must(err)
+		w.store.breaks(fmt.Errorf("%w: full", engine.ErrUnwritable), false)
+		w.refused(send())
+		err = l.Detach(t.Context(), engine.ByClient)
+		if w.refused(err); !errors.Is(err, broker.ErrSessionKept) {
+			t.Errorf("got %v", err)
+		}
+		w.must(held.Close(t.Context())) // nothing of it is to be written
+		if err := held.Err(); !errors.Is(err, broker.ErrSessionEnded) {
+			t.Errorf("closed, it says %v", err)
+		}
+		w.store.breaks(nil, false)
+		time.Sleep(5 * time.Second)
+		w.must(send())
+		w.hears(x, "after it has left")
+		again := broker.Attachment{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
+		if _, err := w.Attach(t.Context(), again, &box{}); !errors.Is(err, engine.ErrSessionLocked) {
+			t.Errorf("before its lock ran out: %v", err)
+		}
+		time.Sleep(30 * time.Second)
+		l, y := w.attach(again)
+		w.must(l.Credit(t.Context(), 5, y.answered("credit")))
+		w.hears(y, "afterwards", "accepted s", "credit", "#1", "#2")
+		if n := y.got[0].Message.DeliveryCount; n != 1 {
+			t.Errorf("the first has failed %d times", n)
+		}
+	})
+}
+
 // Who has left before there was room is told so, and nothing was done.
 func TestSubmitGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -23,8 +23,8 @@ var errNoHistory = &engine.Refusal{Kind: engine.ErrNotImplemented, Text: "This s
 func (b *Broker) HasHistory() bool { return b.past != nil }
 
 // Past is what happened, newest first, and matches q: what the history keeps
-// and what it has yet to be given. Whatever was answered before the call is in
-// it. A limit of zero means 100; more than 10,000 is out of range. To go on, ask
+// and what it has yet to be given. What was answered before the call is in it,
+// but for renewals and what Options.HistoryRate leaves out. A limit of zero means 100; more than 10,000 is out of range. To go on, ask
 // again with Before set to the Place of the last one. It is
 // engine.ErrNotImplemented if the store has no history and engine.ErrBusy if it
 // does not answer. It waits for the store, not for the owner.

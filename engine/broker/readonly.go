@@ -85,6 +85,9 @@ func unwritable(err error) string {
 	return err.Error()
 }
 
+// errReadOnly is in what busy says: nothing was done.
+var errReadOnly = fmt.Errorf("%w: read-only", engine.ErrBusy)
+
 func busy(reason string) error {
-	return &engine.Refusal{Kind: engine.ErrBusy, Text: fmt.Sprintf("Nothing can be written just now: %s.", reason)}
+	return &engine.Refusal{Kind: errReadOnly, Text: fmt.Sprintf("Nothing can be written just now: %s.", reason)}
 }

@@ -313,7 +313,8 @@ func (s *Session) SetState(ctx context.Context, state *string) error {
 }
 
 // Close gives the session back: others can have it at once, and what was not
-// settled has not failed (SES-7).
+// settled has not failed (SES-7). While nothing can be written it is left, which
+// is ErrSessionKept.
 func (s *Session) Close(ctx context.Context) error { return s.detach(ctx, engine.ByClient) }
 
 // Leave ends the session as a lost connection does: its lock stays until it runs
@@ -321,8 +322,5 @@ func (s *Session) Close(ctx context.Context) error { return s.detach(ctx, engine
 func (s *Session) Leave(ctx context.Context) error { return s.detach(ctx, engine.Lost) }
 
 func (s *Session) detach(ctx context.Context, how engine.Closed) error {
-	return s.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
-		ns.Detach(now, s.link, how)
-		return nil
-	}}, func() { s.end(ErrSessionEnded) })
+	return (&Link{b: s.b, id: s.link}).detach(ctx, how, func() { s.end(ErrSessionEnded) })
 }
