@@ -33,7 +33,7 @@ const (
 	EventEntityAutoDeleted // idle for its time; Count messages went with it
 	EventRuleAdded
 	EventRuleRemoved
-	EventPurged // Count messages of one slice were removed
+	EventPurged // Count messages of one slice were removed; Reason is the filter they were picked by, cut, if there was one
 
 	// What happens to the server rather than to what is in it: Path is empty,
 	// Reason says why or how.

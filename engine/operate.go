@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // This file is what an operator may do and a hosted client may not (§21a). All
 // of it counts as activity like the corresponding operation of a client
@@ -300,78 +297,6 @@ func (ns *Namespace) scheduled(now Instant, k Key) (*message, *holder, error) {
 		return nil, nil, refuse(ErrMessageNotFound, "Message %d is not scheduled any more.", k)
 	}
 	return m, h, nil
-}
-
-// A Purge removes the messages of some classes that were there when it began
-// (OPS-7). It is done in slices; locked messages are passed over.
-type Purge struct {
-	Path    Path
-	Classes []Class // ClassActive, ClassDeferred, ClassScheduled
-	Bound   Seq     // exclusive; messages with this number or a later one survive
-	Before  Instant // dead letters that died later survive, whatever their number
-	From    Seq     // where the next slice begins
-	Removed int64
-	Skipped int64 // locked ones
-	Done    bool
-
-	holder HolderID // of Path when it began: who comes after it under that name is spared
-}
-
-// BeginPurge fixes what a purge may remove. What time has done to locked and
-// scheduled messages is settled first.
-func (ns *Namespace) BeginPurge(now Instant, p Path, classes []Class) (Purge, error) {
-	h, err := ns.holder(p)
-	if err != nil {
-		return Purge{}, err
-	}
-	ns.catchUp(now, h)
-	return Purge{Path: p, Classes: classes, Bound: h.entity.main.meter.NextSeq, Before: now, From: 1, holder: h.id}, nil
-}
-
-// PurgeSlice removes up to limit more messages and moves pg on.
-func (ns *Namespace) PurgeSlice(now Instant, pg *Purge, limit int, actor string) error {
-	h := ns.holders[pg.holder]
-	if h == nil {
-		return notFound(pg.Path)
-	}
-	var victims []*message
-	looked := 0
-	pg.Done = true
-	for m := range h.order.from(pg.From) {
-		if m.Seq >= pg.Bound {
-			break
-		}
-		if looked++; looked > limit {
-			pg.Done = false
-			break
-		}
-		pg.From = m.Seq + 1
-		switch {
-		case m.Extra != nil && h.dead && m.Extra.DeadAt > pg.Before:
-		case m.Locked() && !h.present(m).LockedUntil.Passed(now):
-			pg.Skipped++
-		case m.Locked() || pg.wants(m):
-			victims = append(victims, m)
-		}
-	}
-	removed := int64(0)
-	for _, m := range victims {
-		if ns.settleDue(now, h, m) && pg.wants(m) {
-			ns.drop(m)
-			removed++
-		}
-	}
-	if removed > 0 {
-		pg.Removed += removed
-		ns.touch(now, h.entity, "purge", actor)
-		ns.events = append(ns.events, Event{Kind: EventPurged, At: now, Holder: h.id, Path: h.path, Actor: actor, Count: removed})
-		ns.audit(&ns.events[len(ns.events)-1])
-	}
-	return nil
-}
-
-func (pg *Purge) wants(m *message) bool {
-	return slices.Contains(pg.Classes, Class(classOf(m.Message))+ClassActive)
 }
 
 // Touch counts as use of a temporary entity (OPS-9).

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -219,8 +220,56 @@ type modelPurge struct {
 	kinds            []string
 	bound, before    int64
 	from             int64
+	only             modelSieve
 	removed, skipped int64
+	failed, spared   int64
 	done             bool
+}
+
+// A modelSieve is a filter and what it is of a message: true, "fails", or
+// anything else.
+type modelSieve struct {
+	text string // empty: every message
+	is   func(m *message) string
+}
+
+func modelSieves() []modelSieve {
+	truth := func(holds bool) string {
+		if holds {
+			return "true"
+		}
+		return "false"
+	}
+	return []modelSieve{
+		{"a = 'x'", func(m *message) string { return truth(m.props["a"] == "x") }},
+		{"NOT a = 'x'", func(m *message) string { return truth(m.props["a"] == "y") }}, // unknown without it
+		{"a OR sys.SequenceNumber > 2", func(m *message) string { // a text is no condition
+			if m.props["a"] != "" {
+				return "fails"
+			}
+			return truth(m.seq > 2)
+		}},
+		{"sys.SequenceNumber % 2 = 0", func(m *message) string { return truth(m.seq%2 == 0) }},
+		{"sys.EnqueuedSequenceNumber < 3 OR b = 'y'", func(m *message) string { return truth(m.first < 3 || m.props["b"] == "y") }},
+		{"DeadLetterReason LIKE 'b%' OR b IS NULL", func(m *message) string {
+			return truth(strings.HasPrefix(m.reason, "b") || m.props["b"] == "")
+		}},
+	}
+}
+
+// picks tells whether m is to go, and counts it if not.
+func (p *modelPurge) picks(m *message) bool {
+	is := "true"
+	if p.only.text != "" {
+		is = p.only.is(m)
+	}
+	switch {
+	case is == "fails":
+		p.failed++
+	case is != "true" && m.until == 0:
+		p.spared++
+	}
+	return is == "true"
 }
 
 func (w *model) beginPurge(path string, kinds []string) (modelPurge, string) {
@@ -255,10 +304,12 @@ func (w *model) purgeSlice(p *modelPurge, limit int) string {
 		switch {
 		case m.dead && m.diedAt > p.before:
 		case m.until > w.now:
-			p.skipped++
+			if p.picks(m) {
+				p.skipped++
+			}
 		case m.until != 0 || wanted():
 			seq := m.seq
-			if w.look(m); w.here(m) && m.dead == dead && m.seq == seq && wanted() {
+			if w.look(m); w.here(m) && m.dead == dead && m.seq == seq && wanted() && p.picks(m) {
 				p.removed++
 				w.remove(m)
 				w.use(e)
@@ -269,12 +320,12 @@ func (w *model) purgeSlice(p *modelPurge, limit int) string {
 }
 
 // purge is one done at once.
-func (w *model) purge(path string, kinds []string) (removed, skipped int64, err string) {
+func (w *model) purge(path string, kinds []string, only modelSieve) (modelPurge, string) {
 	p, err := w.beginPurge(path, kinds)
-	if err == "" {
+	if p.only = only; err == "" {
 		err = w.purgeSlice(&p, 1<<30)
 	}
-	return p.removed, p.skipped, err
+	return p, err
 }
 
 func (w *model) batchDelete(path string, count int, before int64) (n int, err string) {

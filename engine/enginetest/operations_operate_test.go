@@ -98,14 +98,45 @@ func (x *walk) purge() {
 	}
 	slices.Sort(kinds)
 	x.met("purge", path)
-	x.logf("purge %v of %s", kinds, path)
+	only, sieve := x.sieve()
+	x.logf("purge %v of %s where %q", kinds, path, only.text)
 	p, err := x.ns.BeginPurge(x.now(), engine.Path(path), classes)
+	p.Only = sieve
+	count, begun := p, err == nil
+	for begun && !count.Done {
+		if err := x.ns.CountSlice(x.now(), &count, one(x, 1, 2, 100)); err != nil {
+			x.failf("count a purge: %v", err)
+		}
+	}
 	for err == nil && !p.Done {
 		err = x.ns.PurgeSlice(x.now(), &p, one(x, 1, 2, 100), "operator")
 	}
-	removed, skipped, code := x.w.purge(path, kinds)
-	if x.expect(err, code) && (p.Removed != removed || p.Skipped != skipped) {
-		x.failf("purged %d, skipped %d; the model says %d and %d", p.Removed, p.Skipped, removed, skipped)
+	m, code := x.w.purge(path, kinds, only)
+	if !x.expect(err, code) {
+		return
+	}
+	x.comparePurges(p, m)
+	if count.Removed != p.Removed || count.Skipped != p.Skipped || count.Failed != p.Failed || count.Spared != p.Spared {
+		x.failf("counted %+v, and did %+v", count, p)
+	}
+}
+
+// sieve is a filter to purge by, or none.
+func (x *walk) sieve() (modelSieve, *engine.Sieve) {
+	if x.chance(40) {
+		return modelSieve{}, nil
+	}
+	only := one(x, modelSieves()...)
+	sieve, err := engine.ParseSieve(only.text, x.limits)
+	if err != nil {
+		x.failf("%q: %v", only.text, err)
+	}
+	return only, sieve
+}
+
+func (x *walk) comparePurges(p engine.Purge, m modelPurge) {
+	if p.Removed != m.removed || p.Skipped != m.skipped || p.Failed != m.failed || p.Spared != m.spared || p.Done != m.done {
+		x.failf("purged %+v; the model says %+v", p, m)
 	}
 }
 
@@ -118,10 +149,11 @@ type slowly struct {
 func (x *walk) purgeSlowly() {
 	if x.slow == nil {
 		path := x.place()
-		x.logf("begin to purge %s", path)
+		only, sieve := x.sieve()
+		x.logf("begin to purge %s where %q", path, only.text)
 		p, err := x.ns.BeginPurge(x.now(), engine.Path(path), []engine.Class{engine.ClassActive, engine.ClassScheduled})
 		m, code := x.w.beginPurge(path, []string{"active", "scheduled"})
-		if x.expect(err, code) {
+		if p.Only, m.only = sieve, only; x.expect(err, code) {
 			x.slow = &slowly{p, m}
 		}
 		return
@@ -133,11 +165,8 @@ func (x *walk) purgeSlowly() {
 		x.slow = nil
 		return
 	}
-	e, m := x.slow.engine, x.slow.model
-	if e.Removed != m.removed || e.Skipped != m.skipped || e.Done != m.done {
-		x.failf("purged %d, skipped %d, done %v; the model says %d, %d, %v", e.Removed, e.Skipped, e.Done, m.removed, m.skipped, m.done)
-	}
-	if m.done {
+	x.comparePurges(x.slow.engine, x.slow.model)
+	if x.slow.model.done {
 		x.slow = nil
 	}
 }

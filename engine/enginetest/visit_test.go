@@ -111,7 +111,7 @@ func (x *walk) clear(path string) {
 		for err == nil && !pg.Done {
 			err = x.ns.PurgeSlice(x.now(), &pg, 10, "operator")
 		}
-		_, _, code := x.w.purge(p, []string{"active", "deferred", "scheduled"})
+		_, code := x.w.purge(p, []string{"active", "deferred", "scheduled"}, modelSieve{})
 		x.expect(err, code)
 	}
 }

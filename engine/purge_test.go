@@ -1,0 +1,266 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/engine/filter"
+	"mayfly/engine/value"
+)
+
+var everyClass = []engine.Class{engine.ClassActive, engine.ClassDeferred, engine.ClassScheduled}
+
+// sieve is a filter that can be read.
+func (c *clocked) sieve(text string) *engine.Sieve {
+	c.Helper()
+	s, err := engine.ParseSieve(text, c.limits)
+	c.must(err)
+	return s
+}
+
+// plan begins a purge by a filter.
+func (c *clocked) plan(p engine.Path, text string, classes ...engine.Class) engine.Purge {
+	c.Helper()
+	pg, err := c.ns.BeginPurge(c.now, p, classes)
+	c.must(err)
+	pg.Only = c.sieve(text)
+	return pg
+}
+
+// foresee counts what is left of a purge, which changes nothing and is no use.
+func (c *clocked) foresee(pg engine.Purge, slice int) engine.Purge {
+	c.Helper()
+	c.step()
+	before := c.picture()
+	for !pg.Done {
+		c.must(c.ns.CountSlice(c.now, &pg, slice))
+	}
+	c.step()
+	if diff := cmp.Diff(before, c.picture()); diff != "" {
+		c.Errorf("counting changed something:\n%s", diff)
+	}
+	return pg
+}
+
+// carryOut does what is left of a purge, and what was counted is what happens.
+func (c *clocked) carryOut(pg engine.Purge, slice int) engine.Purge {
+	c.Helper()
+	want := c.foresee(pg, slice)
+	for !pg.Done {
+		c.must(c.ns.PurgeSlice(c.now, &pg, slice, "operator"))
+		c.step()
+	}
+	want.Only = pg.Only
+	c.equal(told4(pg), told4(want))
+	return pg
+}
+
+// told4 is how many went, were locked, could not be judged and were spared.
+func told4(pg engine.Purge) string {
+	return fmt.Sprint(pg.Removed, pg.Skipped, pg.Failed, pg.Spared)
+}
+
+func price(id string, v value.Value) engine.Content {
+	return engine.Content{MessageID: id, Subject: "price", Properties: value.Properties{{Name: "price", Value: v}}}
+}
+
+// OPS-7: of the messages of the chosen states those go of which the filter is
+// true, and no others.
+func TestPurgeByFilter(t *testing.T) {
+	for name, tc := range map[string]struct {
+		filter string
+		counts string // went, locked, could not be judged, spared
+		stay   []string
+	}{
+		"OPS-7 filter: above":                      {"price > 10", "1 0 0 4", []string{"ten", "text", "none", "null"}},
+		"OPS-7 filter: from":                       {"price >= 10", "2 0 0 3", []string{"text", "none", "null"}},
+		"OPS-7 filter: NOT unknown, FILT-29":       {"NOT price > 10", "1 0 0 4", []string{"eleven", "text", "none", "null"}},
+		"OPS-7 filter: unknown OR true, FILT-29":   {"price > 10 OR sys.MessageId = 'none'", "2 0 0 3", []string{"ten", "text", "null"}},
+		"OPS-7 filter: null and missing":           {"price IS NULL", "2 0 0 3", []string{"ten", "eleven", "text"}},
+		"OPS-7 filter: cannot be judged, FILT-31":  {"price", "0 0 3 2", []string{"ten", "eleven", "text", "none", "null"}},
+		"OPS-7 filter: failing OR true, FILT-31":   {"price OR sys.MessageId = 'none'", "1 0 3 1", []string{"ten", "eleven", "text", "null"}},
+		"OPS-7 filter: no such parameter, FILT-25": {"price > @limit", "0 0 5 0", []string{"ten", "eleven", "text", "none", "null"}},
+		"OPS-7 filter: a system property":          {"sys.Label = 'price'", "4 0 0 1", []string{"none"}},
+		"OPS-7 filter: the number":                 {"sys.SequenceNumber >= 2 AND sys.EnqueuedSequenceNumber < 4", "2 0 0 3", []string{"ten", "none", "null"}},
+		"OPS-7 filter: the time":                   {"sys.EnqueuedTimeUtc IS NOT NULL", "5 0 0 0", nil},
+		"OPS-7 filter: nothing":                    {"1 = 0", "0 0 0 5", []string{"ten", "eleven", "text", "none", "null"}},
+	} {
+		run(t, rules{name: func(c *clocked) {
+			for _, slice := range []int{1, 2, 100} {
+				c.queue("q", engine.Config{})
+				c.send("q", price("ten", value.OfLong(10)))
+				c.send("q", price("eleven", value.OfLong(11)))
+				c.send("q", price("text", value.OfString("11")))
+				c.send("q", engine.Content{MessageID: "none"})
+				c.send("q", price("null", value.Value{}))
+				pg := c.carryOut(c.plan("q", tc.filter, engine.ClassActive), slice)
+				c.equal(told4(pg), tc.counts)
+				c.wantIDs("q", tc.stay...)
+				c.remove("q")
+			}
+		}})
+	}
+	const red, blue = "sys.Label = 'red'", "sys.Label = 'blue'"
+	send := func(c *clocked, p engine.Path, ids ...string) { // the first letter is the colour
+		c.Helper()
+		for _, id := range ids {
+			c.send(p, engine.Content{MessageID: id, Subject: map[byte]string{'r': "red", 'b': "blue"}[id[0]]})
+		}
+	}
+	run(t, rules{
+		"OPS-7 filter: later ones": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			send(c, "q", "r1", "b2", "r3")
+			pg := c.plan("q", red, engine.ClassActive)
+			c.must(c.ns.PurgeSlice(c.now, &pg, 1, "operator"))
+			send(c, "q", "r4")
+			c.equal(told4(c.carryOut(pg, 1)), "2 0 0 1")
+			c.wantIDs("q", "b2", "r4")
+		},
+		"OPS-7 filter: locked": func(c *clocked) { // reported if it would have gone
+			c.queue("q", engine.Config{})
+			send(c, "q", "r1", "b2", "r3", "b4")
+			c.receive("q")
+			c.receive("q")
+			c.equal(told4(c.carryOut(c.plan("q", red, everyClass...), 1)), "1 1 0 1")
+			c.wantIDs("q", "r1", "b2", "b4")
+			c.equal(told4(c.carryOut(c.plan("q", "sys.Label > @none", everyClass...), 10)), "0 0 3 0")
+		},
+		"OPS-7 filter: a lock that ran out": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			send(c, "q", "r1", "b2")
+			c.receive("q")
+			c.receive("q")
+			pg := c.plan("q", red, engine.ClassActive)
+			c.at(minute - ms)
+			c.equal(told4(c.foresee(pg, 10)), "0 1 0 0")
+			c.at(minute)
+			c.equal(told4(c.carryOut(pg, 10)), "1 0 0 1")
+			c.wantIDs("q", "b2")
+		},
+		"OPS-7 filter: expired, DC-4": func(c *clocked) { // neither goes nor is judged
+			c.queue("q", engine.Config{MaxDeliveryCount: 1})
+			c.send("q", engine.Content{MessageID: "r1", Subject: "red", TTL: minute})
+			send(c, "q", "r2")
+			c.receive("q")
+			c.receive("q")
+			pg := c.plan("q", red, engine.ClassActive)
+			c.at(minute)
+			c.equal(told4(c.carryOut(pg, 10)), "0 0 0 0")
+		},
+		"OPS-7 filter: deferred": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			send(c, "q", "r1", "b2", "r3")
+			c.setAside(c.receive("q"))
+			c.setAside(c.receive("q"))
+			c.equal(told4(c.carryOut(c.plan("q", red, engine.ClassDeferred), 1)), "1 0 0 1")
+			c.wantIDs("q", "b2", "r3")
+		},
+		"OPS-7 filter: scheduled are cancelled": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			for _, id := range []string{"red", "blue"} {
+				c.send("q", engine.Content{MessageID: id, Subject: id, ScheduledFor: c.now.Add(minute)})
+			}
+			c.equal(told4(c.carryOut(c.plan("q", red, engine.ClassScheduled), 1)), "1 0 0 1")
+			c.at(minute)
+			c.step()
+			c.sweep()
+			c.wantIDs("q", "blue")
+		},
+		"OPS-7 filter: dead letters, TTL-27": func(c *clocked) { // their reason is a property
+			c.queue("q", engine.Config{})
+			send(c, "q", "r1", "b2", "r3", "r4")
+			late := c.receive("q")
+			c.kill(c.receive("q"), "Poison", "")
+			c.kill(c.receive("q"), "Poison", "too hot")
+			c.kill(c.receive("q"), "Other", "too hot")
+			pg := c.plan("q/$DeadLetterQueue", "DeadLetterReason = 'Poison' AND DeadLetterErrorDescription LIKE '%hot'", everyClass...)
+			c.pass(ms)
+			c.kill(late, "Poison", "too hot")
+			c.equal(told4(c.carryOut(pg, 1)), "1 0 0 2")
+			c.wantIDs("q/$DeadLetterQueue", "r1", "b2", "r4")
+		},
+		"OPS-7 filter: a property that a settlement set, SETL-2": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			send(c, "q", "r1", "r2")
+			d := c.receive("q")
+			c.must(c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Outcome: engine.Abandon, Modify: value.Properties{{Name: "tried", Value: value.OfBool(true)}}}))
+			c.step()
+			c.equal(told4(c.carryOut(c.plan("q", "tried", engine.ClassActive), 10)), "1 0 0 1")
+			c.wantIDs("q", "r2")
+		},
+		"OPS-7 filter: sessions": func(c *clocked) {
+			c.queue("q", engine.Config{RequiresSession: true})
+			c.say("q", "s", "locked", "a")
+			c.say("q", "t", "b", "c")
+			c.take(c.hold("q", "s"))
+			c.equal(told4(c.carryOut(c.plan("q", "sys.SessionId = 's'", engine.ClassActive), 1)), "1 1 0 2")
+			c.wantIDs("q", "locked", "b", "c")
+		},
+		"OPS-7 filter: a topic's": func(c *clocked) {
+			c.topic("t", engine.Config{})
+			for _, id := range []string{"red", "blue"} {
+				c.send("t", engine.Content{MessageID: id, Subject: id, ScheduledFor: c.now.Add(minute)})
+			}
+			c.equal(told4(c.carryOut(c.plan("t", blue, engine.ClassScheduled), 10)), "1 0 0 1")
+		},
+		"OPS-7 filter: a slice is bounded by what it looks at": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			send(c, "q", "b1", "b2", "b3", "r4")
+			pg := c.plan("q", red, engine.ClassActive)
+			c.must(c.ns.PurgeSlice(c.now, &pg, 3, ""))
+			c.equal(fmt.Sprint(pg.Done, pg.From, pg.Seen), "false 4 3")
+		},
+		"OPS-7 filter: nowhere any more": func(c *clocked) {
+			c.queue("q", engine.Config{})
+			pg := c.plan("q", red, engine.ClassActive)
+			c.remove("q")
+			c.refused(engine.ErrNotFound, func() error { return c.ns.CountSlice(c.now, &pg, 10) })
+			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.PlanPurge(c.now, "q", nil); return err })
+		},
+		"OPS-7 filter: is told, OPS-11": func(c *clocked) { // and nothing is, if nothing goes
+			c.queue("q", engine.Config{AutoDeleteOnIdle: hour})
+			send(c, "q", "r1", "b2")
+			c.at(minute)
+			used := c.state("q").LastUsed
+			c.foresee(c.plan("q", red, engine.ClassActive), 10)
+			c.carryOut(c.plan("q", "1 = 0", engine.ClassActive), 10)
+			c.equal(c.state("q").LastUsed, used)
+			pg := c.plan("q", red+" OR sys.Label = '"+strings.Repeat("ü", 500)+"'", engine.ClassActive)
+			c.must(c.ns.PurgeSlice(c.now, &pg, 10, "operator"))
+			said := c.ns.Flush(c.now, true).Events
+			e := said[len(said)-1]
+			if e.Kind != engine.EventPurged || e.Count != 1 || !e.Audit || e.Actor != "operator" || !utf8.ValidString(e.Reason) ||
+				!strings.HasPrefix(e.Reason, red+" OR sys.Label = 'üü") || !strings.HasSuffix(e.Reason, "ü…") || len(e.Reason) > 210 {
+				c.Errorf("told %+v", e)
+			}
+			c.equal(c.state("q").LastUsed, c.now)
+		},
+	}, asked)
+}
+
+// FILT-28: what is no filter is refused with the place and what was expected
+// there, before anything happens.
+func TestSieveRefused(t *testing.T) {
+	l := engine.DefaultLimits()
+	long := "n = '" + strings.Repeat("ü", 1018) + "'"
+	if _, err := engine.ParseSieve(long, l); err != nil {
+		t.Errorf("one of the greatest length: %v", err)
+	}
+	for text, at := range map[string]int{"": 0, "  ": 2, "n >": 3, "n = 1 n": 6, "SET n = 1": 4, long + " ": -1} {
+		_, err := engine.ParseSieve(text, l)
+		e, ok := errors.AsType[*engine.SieveError](err)
+		if !ok || !errors.Is(err, engine.ErrArgument) || !strings.HasPrefix(e.Error(), "The filter is not valid: ") {
+			t.Errorf("%.20q: %v", text, err)
+		}
+		if s, ok := errors.AsType[*filter.SyntaxError](err); ok != (at >= 0) || ok && (s.Pos != at || !strings.Contains(err.Error(), "was expected")) {
+			t.Errorf("%.20q: at %d; %v", text, at, err)
+		}
+	}
+}
