@@ -27,7 +27,7 @@ type commands struct {
 	Send        sendCommand        `cmd:"" help:"Send a message to a queue or topic."`
 	Peek        peekCommand        `cmd:"" help:"Look at messages without touching them."`
 	Receive     receiveCommand     `cmd:"" help:"Take messages."`
-	Purge       purgeCommand       `cmd:"" help:"Remove messages by state, after asking."`
+	Purge       purgeCommand       `cmd:"" help:"Remove messages by state and filter, after asking."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Say whether a server answers, by the exit code."`
 	Backup      backupCommand      `cmd:"" help:"Copy a store to a file, also beside its server."`
 	Restore     restoreCommand     `cmd:"" help:"Restore a backup into an empty store."`

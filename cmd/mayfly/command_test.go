@@ -188,6 +188,46 @@ func TestClientCommands(t *testing.T) {
 	refused("", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")
 }
 
+// OPS-7: what a filter matches is counted, agreed to and removed.
+func TestPurgeCommandByFilter(t *testing.T) {
+	limits := engine.DefaultLimits()
+	limits.BatchSize = 1 << 30
+	s := serving(t, Config{Store: "memory:", Limits: &limits})
+	t.Setenv("MAYFLY_SERVER", s.Dashboard)
+	for _, of := range [][]string{
+		{"send", "q", "x", "--create", "-p", "price=11", "--subject", "x"}, {"send", "q", "x", "-p", "price=10"}, {"send", "q", "x", "-p", "price=dear"},
+		{"send", "q", "x", "--at", "1h", "-p", "price=11"}, {"send", "many", "x", "--create", "--count", "5000"}, {"send", "many", "x", "--count", "5000"},
+		{"send", "many", "x", "--count", "2", "--subject", "x"},
+	} {
+		if _, complaint, code := typed(t, "", of...); code != exitOK {
+			t.Fatal(complaint)
+		}
+	}
+	const dearX
+	for _, step := range []struct {
+		in, out, complaint string
+		args               []string
+	}{
+		{"", "", "The filter is not valid: The text ends at character 8, where", []string{"q", "--filter", "price >"}},
+		{"", "", "The filter is not valid: The text ends at character 1, where", []string{"q", "--filter", "", "--yes"}},
+		{"2\n", "", "This removes 1 message (active where " + dear + ") from q for good.\nType the number 1 to go on: ", []string{"q", "--filter", dear}},
+		{"1\n", "Removed 1 message from q.\n", "", []string{"q", "--filter", dear}},
+		{"", "There is nothing to remove from q (active, scheduled where 0 > -price). The filter could not be evaluated for 1 message, which stayed.\n", "",
+			[]string{"q", "--filter", odd, "--state", "active,scheduled"}},
+		{"", `{"removed":1,"skipped":0,"spared":2}` + "\n", "", []string{"q", "--filter", "price = 11", "--state", "active,scheduled", "--yes", "--json"}},
+		{"0\n", "", "This removes at least 0 and at most 2 messages (active where sys.Label = 'x')", []string{"many", "--filter", "sys.Label = 'x'"}},
+		{"2\n", "Removed 2 messages from many.\n", "", []string{"many", "--filter", "sys.Label = 'x'"}},
+	} {
+		out, complaint, code := typed(t, step.in, append([]string{"purge"}, step.args...)...)
+		if out != step.out || (code == exitOK) != (step.out != "") || !strings.Contains(complaint, step.complaint) {
+			t.Errorf("%q: got %d %q %q", step.args, code, out, complaint)
+		}
+	}
+	if q, many := entity(t, s, "q").Counts, entity(t, s, "many").Counts; q != (api.Counts{Active: 2}) || many != (api.Counts{Active: 10_000}) {
+		t.Errorf("left %+v, %+v", q, many)
+	}
+}
+
 func TestPeekSaysThatThereIsMore(t *testing.T) {
 	limits := engine.DefaultLimits()
 	limits.PeekCount = 3

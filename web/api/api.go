@@ -23,7 +23,7 @@
 //	DELETE /session/{path}?id=ID           end its lock as if it had run out; 204
 //	POST   /accept/{path}                  take a session: {"session":"ID"}, or the next one: {"wait":"10s"}; 201
 //	DELETE /accept/{path}?hold=H           give it back; 204
-//	POST   /purge/{path}                   remove messages: {"states":["active"],"count":N}
+//	POST   /purge/{path}                   remove messages: {"states":["active"],"count":N,"filter":"price > 10"}
 //	GET    /activity[?scope=all&count=100] what was done and what happened, newest first
 //
 // A path is an entity's, with its slashes escaped or not, and may end in
@@ -57,6 +57,11 @@
 //
 // count, where it may be given, is the number of messages that whoever asks has
 // seen: if there is more than a tenth more by now, nothing happens (409).
+//
+// A purge by a filter, SQL as in a rule, removes only messages of which it is
+// true. With "dryRun":true it only counts: "matching" are how many would go, and
+// "unseen" how many were too many to look at and may match or not. What the
+// purge itself takes as count is their sum.
 //
 // Activity is what operators did and what happened to the server; scope=audit or
 // system is one of these, scope=all what happened to messages as well. It can be

@@ -179,6 +179,57 @@ func TestPurge(t *testing.T) {
 	}
 }
 
+// OPS-7: by a filter only what it is true of goes, from wherever it lies; what
+// was counted is what is agreed to.
+func TestPurgeByFilter(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/send/q?create=queue", `[{"subject":"dead","properties":{"n":20}},{"subject":"locked","properties":{"n":20}},
+		{"properties":{"n":5}},{"properties":{"n":10}},{"properties":{"n":15}},{},{"properties":{"n":true}},{"scheduledEnqueueTime":"2090-01-01T00:00:00Z","properties":{"n":20}}]`, nil)
+	var got Messages
+	w.want(200, "POST", "/receive/q", `{"max":2}`, &got)
+	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[0].LockToken+`","outcome":"dead-letter","reason":"Poison"}`, nil)
+	before := w.entity("q").Counts
+
+	var seen Foreseen
+	w.want(200, "POST", "/purge/q", `{"states":["active"],"filter":"-n < -10","dryRun":true}`, &seen)
+	if seen != (Foreseen{Matching: 1, Skipped: 1, Failed: 1, Spared: 3}) {
+		t.Errorf("foreseen %+v", seen)
+	}
+	const all = `{"states":["active","scheduled","dead-letter"],"filter":"-n < -10"`
+	seen = Foreseen{}
+	w.want(200, "POST", "/purge/q", all+`,"dryRun":true}`, &seen)
+	if seen != (Foreseen{Matching: 3, Skipped: 1, Failed: 1, Spared: 3}) {
+		t.Errorf("foreseen %+v", seen)
+	}
+	w.want(409, "POST", "/purge/q", all+`,"count":2}`, nil)
+	w.want(409, "POST", "/purge/q", `{"states":["active"],"filter":"n IS NULL OR n <> 10","count":1}`, nil)
+	if after := w.entity("q").Counts; after != before {
+		t.Errorf("counting and refusing left %+v", after)
+	}
+	var done Purged
+	w.want(200, "POST", "/purge/q/$DeadLetterQueue", `{"filter":"DeadLetterReason = 'Other'"}`, &done)
+	if done != (Purged{Spared: 1}) {
+		t.Errorf("removed %+v", done)
+	}
+	done = Purged{}
+	w.want(200, "POST", "/purge/q", all+`,"count":3}`, &done)
+	if done != (Purged{Removed: 3, Skipped: 1, Failed: 1, Spared: 3}) {
+		t.Errorf("removed %+v", done)
+	}
+	if after := w.entity("q").Counts; after != (Counts{Active: 4, Locked: 1}) {
+		t.Errorf("left %+v", after)
+	}
+	w.want(200, "GET", "/activity", "", nil)
+	if _, text := w.ask("GET", "/activity?q=n+%3C", ""); !strings.Contains(text, `"reason":"-n \u003c -10"`) {
+		t.Errorf("remembered %s", text)
+	}
+	_, text := w.ask("POST", "/purge/q", `{"states":["active"],"filter":"n = 1 n"}`)
+	var p Problem
+	if err := json.Unmarshal([]byte(text), &p); err != nil || p.Part != "filter" || p.Position == nil || *p.Position != 6 || p.Rule != "" {
+		t.Errorf("refused with %s", text)
+	}
+}
+
 // FWD-14: what a destination did not take is had as other dead letters are.
 func TestTransfers(t *testing.T) {
 	w := start(t, broker.Options{})

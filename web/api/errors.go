@@ -27,7 +27,7 @@ type Problem struct {
 	Code     string `json:"code"`               // of semantics §16, such as QuotaExceeded
 	Property string `json:"property,omitempty"` // which property of an entity was refused
 	Rule     string `json:"rule,omitempty"`     // which rule was
-	Part     string `json:"part,omitempty"`     // of the rule: name, filter or action
+	Part     string `json:"part,omitempty"`     // of the rule: name, filter or action; filter also of a purge
 	Position *int   `json:"position,omitempty"` // where in that text, in characters from 0
 	Request  string `json:"request,omitempty"`  // the id by which the log knows it
 	Owner    string `json:"owner,omitempty"`    // URL of the dashboard of the server to ask instead
@@ -47,6 +47,12 @@ func problem(err error) Problem {
 	if e, ok := errors.AsType[*engine.RuleError](err); ok {
 		p.Rule, p.Part = e.Rule, string(e.Part)
 		if s, ok := errors.AsType[*filter.SyntaxError](err); ok {
+			p.Position = &s.Pos
+		}
+	}
+	if e, ok := errors.AsType[*engine.SieveError](err); ok {
+		p.Part = string(engine.PartFilter)
+		if s, ok := errors.AsType[*filter.SyntaxError](e.Err); ok {
 			p.Position = &s.Pos
 		}
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -12,17 +13,34 @@ import (
 
 // Purge is what POST /purge takes.
 type Purge struct {
-	States []string `json:"states"`          // active, deferred, scheduled, dead-letter; of a dead-letter queue none
-	Count  *int64   `json:"count,omitempty"` // how many the caller has seen in these states
+	States []string `json:"states"`           // active, deferred, scheduled, dead-letter; of a dead-letter queue none
+	Filter *string  `json:"filter,omitempty"` // SQL as in a rule: only messages of which it is true
+	Count  *int64   `json:"count,omitempty"`  // how many the caller has seen in these states; with a filter, how many matched
+	DryRun bool     `json:"dryRun,omitempty"` // only count: the answer is a Foreseen
 }
 
 // Purged is the answer of POST /purge.
 type Purged struct {
 	Removed int64 `json:"removed"`
-	Skipped int64 `json:"skipped"` // locked ones
+	Skipped int64 `json:"skipped"`          // locked ones that would have gone
+	Failed  int64 `json:"failed,omitempty"` // the filter could not be evaluated for them, so they stayed
+	Spared  int64 `json:"spared,omitempty"` // the filter is not true of them
 }
 
-// purge removes what is there now, by state.
+// Foreseen is the answer of POST /purge that only counts. What is given as count
+// for the purge itself is matching and unseen together.
+type Foreseen struct {
+	Matching int64 `json:"matching"` // would go
+	Skipped  int64 `json:"skipped"`
+	Failed   int64 `json:"failed,omitempty"`
+	Spared   int64 `json:"spared,omitempty"`
+	Unseen   int64 `json:"unseen,omitempty"` // were not looked at: up to so many more match
+}
+
+// foreseenMost is how many messages a purge that only counts looks at.
+const foreseenMost = 10_000
+
+// purge removes what is there now, by state and filter, or counts it (OPS-7).
 func (d *door) purge(c echo.Context) error {
 	p, err := d.path(c)
 	if err != nil {
@@ -32,21 +50,81 @@ func (d *door) purge(c echo.Context) error {
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
+	if in.Count != nil && *in.Count < 0 {
+		return outOfRange("The value for 'count' must not be negative.")
+	}
+	var only *engine.Sieve
+	if in.Filter != nil {
+		if only, err = engine.ParseSieve(*in.Filter, d.broker.Limits()); err != nil {
+			return err
+		}
+	}
 	parts, err := d.purgeParts(c, p, in)
 	if err != nil {
+		return err
+	}
+	if in.DryRun {
+		f, err := d.foresee(c, parts, only, foreseenMost)
+		if err != nil {
+			return err
+		}
+		return c.JSON(http.StatusOK, Foreseen(f))
+	}
+	if err := d.agree(c, parts, only, in.Count); err != nil {
 		return err
 	}
 	var out Purged
 	r := c.Request()
 	for _, part := range parts {
-		pg, err := d.broker.Purge(r.Context(), part.path, part.classes, part.agreed, client(r))
+		pg, err := d.broker.PurgeOnly(r.Context(), part.path, part.classes, only, part.agreed, client(r))
 		out.Removed += pg.Removed
 		out.Skipped += pg.Skipped
+		out.Failed += pg.Failed
+		out.Spared += pg.Spared
 		if err != nil {
 			return partly(err, out.Removed)
 		}
 	}
 	return c.JSON(http.StatusOK, out)
+}
+
+// foresee counts what a purge would do, looking at about so many messages.
+func (d *door) foresee(c echo.Context, parts []purgePart, only *engine.Sieve, most int64) (all broker.Forecast, err error) {
+	for _, part := range parts {
+		f, err := d.broker.Foresee(c.Request().Context(), part.path, part.classes, only, most)
+		if err != nil {
+			return all, err
+		}
+		all = all.Plus(f)
+		most = max(most-f.Matching-f.Skipped-f.Failed-f.Spared, 0)
+	}
+	return all, nil
+}
+
+// agree has the number that was agreed to checked: where everything lies in one
+// place by the broker, as part of the purge; where in two here, against their
+// sum, and neither is refused once the other is gone.
+func (d *door) agree(c echo.Context, parts []purgePart, only *engine.Sieve, count *int64) error {
+	if count == nil {
+		return nil
+	}
+	agreed := broker.Agreed(*count)
+	if len(parts) == 1 {
+		parts[0].agreed = agreed
+		return nil
+	}
+	total := int64(0)
+	for _, part := range parts {
+		total += part.count
+	}
+	if only != nil && agreed.Check(total) != nil {
+		f, err := d.foresee(c, parts, only, math.MaxInt64)
+		if err != nil {
+			return err
+		}
+		total = f.Matching
+	}
+	return agreed.Check(total)
 }
 
 // partly says of an error how much was removed before it.
@@ -69,9 +147,7 @@ type purgePart struct {
 func everything() []engine.Class { return []engine.Class{engine.ClassActive, engine.ClassDeferred} }
 
 // purgeParts says where what is to be removed lies: the dead letters of an
-// entity have a place of their own. Where there are two, the number agreed to is
-// for both: it is checked here against their sum, and neither is refused once
-// the other is gone.
+// entity have a place of their own.
 func (d *door) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purgePart, err error) {
 	s, err := d.state(c.Request().Context(), p)
 	if err != nil {
@@ -119,20 +195,5 @@ func (d *door) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purg
 	if len(parts) == 0 {
 		return nil, argument("Say which 'states' to remove: active, deferred, scheduled, dead-letter.")
 	}
-	if in.Count == nil {
-		return parts, nil
-	}
-	agreed := broker.Agreed(*in.Count)
-	if agreed < 0 {
-		return nil, outOfRange("The value for 'count' must not be negative.")
-	}
-	if len(parts) == 1 {
-		parts[0].agreed = agreed
-		return parts, nil
-	}
-	total := int64(0)
-	for _, part := range parts {
-		total += part.count
-	}
-	return parts, agreed.Check(total)
+	return parts, nil
 }

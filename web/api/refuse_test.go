@@ -145,6 +145,11 @@ func TestRefusals(t *testing.T) {
 		"purge: twice":            {"POST", "/purge/q", `{"states":["active","active"]}`, 400, "Argument", "more than once"},
 		"purge: negative":         {"POST", "/purge/q", `{"states":["active"],"count":-1}`, 400, "ArgumentOutOfRange", "must not be negative"},
 		"purge: has grown":        {"POST", "/purge/q", `{"states":["active"],"count":0}`, 409, "Changed", "Nothing was changed"},
+		"purge: bad filter":       {"POST", "/purge/q", `{"states":["active"],"filter":"price >"}`, 400, "Argument", "The filter is not valid: The text ends at character 8, where"},
+		"purge: empty filter":     {"POST", "/purge/q", `{"states":["active"],"filter":""}`, 400, "Argument", "The filter is not valid: The text ends at character 1, where"},
+		"purge: long filter":      {"POST", "/purge/q", `{"states":["active"],"filter":"n = '` + strings.Repeat("x", 1019) + `'"}`, 400, "Argument", "1025 characters; 1024 are allowed"},
+		"purge: more match":       {"POST", "/purge/q", `{"states":["active"],"filter":"1 = 1","count":0}`, 409, "Changed", "Nothing was changed"},
+		"purge: looked at only":   {"POST", "/purge/q", `{"states":["active"],"filter":"1 = 1","dryRun":"yes"}`, 400, "Argument", "'dryRun' has the wrong type"},
 		"purge: of dead letters":  {"POST", "/purge/q/$DeadLetterQueue", `{"states":["active"]}`, 400, "Argument", "as a whole"},
 		"purge: of a topic's":     {"POST", "/purge/t", `{"states":["dead-letter"]}`, 400, "Argument", "A topic has no dead letters."},
 		"purge: topic's queue":    {"POST", "/purge/t/$DeadLetterQueue", ``, 404, "MessagingEntityNotFound", "no dead-letter queue"},
@@ -245,7 +250,7 @@ func FuzzMessages(f *testing.F) {
 func FuzzBodies(f *testing.F) {
 	for _, s := range []string{
 		`{"kind":"queue","path":"q","properties":{"LockDuration":"30s","MaxDeliveryCount":3}}`, `{"lockToken":"x","outcome":"complete","properties":{"a":1}}`,
-		`{"mode":"peek-lock","max":1,"wait":"1s","sequenceNumbers":[1]}`, `{"states":["active"],"count":1}`, `{"properties":{"Status":null}}`, `[[[[`, `{"":{}}`,
+		`{"mode":"peek-lock","max":1,"wait":"1s","sequenceNumbers":[1]}`, `{"states":["active"],"count":1,"filter":"n > 1","dryRun":true}`, `{"properties":{"Status":null}}`, `[[[[`, `{"":{}}`,
 	} {
 		f.Add(s)
 	}

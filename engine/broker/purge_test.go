@@ -1,0 +1,105 @@
+package broker_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// sorted is a queue of 1,200 red messages, 1,800 blue ones between them and 10
+// red ones that are locked.
+func sorted(t *testing.T) *world {
+	w := start(t, broker.Options{Limits: roomy()})
+	w.queue("q", engine.Config{})
+	var colours []string
+	for range 10 {
+		colours = append(colours, "red")
+	}
+	for i := range 3000 {
+		colours = append(colours, map[bool]string{true: "red", false: "blue"}[i%5 < 2])
+	}
+	w.send("q", colours...)
+	w.receive(broker.Receive{Path: "q", Max: 10})
+	return w
+}
+
+func sieve(t *testing.T, text string) *engine.Sieve {
+	t.Helper()
+	s, err := engine.ParseSieve(text, engine.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// OPS-7: by a filter it is what matches that is agreed to, and it is counted
+// before anything goes.
+func TestPurgeOnly(t *testing.T) {
+	active := []engine.Class{engine.ClassActive}
+	for name, tc := range map[string]struct {
+		filter  string
+		agreed  broker.Agreed
+		removed int64
+	}{
+		"more than a tenth more":        {"sys.Label = 'red'", 1090, 0},
+		"a tenth more":                  {"sys.Label = 'red'", 1091, 1200},
+		"just as many":                  {"sys.Label = 'red'", 1200, 1200},
+		"all there are":                 {"sys.Label = 'red'", 3000, 1200},
+		"nobody was asked":              {"sys.Label = 'red'", broker.Unasked, 1200},
+		"none":                          {"sys.Label = 'red'", 0, 0},
+		"none of none":                  {"sys.Label = 'green'", 0, 0},
+		"those at the end":              {"sys.SequenceNumber > 3000", 10, 10},
+		"those at the end, and too few": {"sys.SequenceNumber > 3000", 9, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := sorted(t)
+				pg, err := w.PurgeOnly(t.Context(), "q", active, sieve(t, tc.filter), tc.agreed, "test")
+				if refused := tc.removed == 0 && name != "none of none"; errors.Is(err, engine.ErrChanged) != refused || (err != nil) != refused || pg.Removed != tc.removed {
+					t.Errorf("%+v, %v", pg, err)
+				}
+				if c := w.counts("q"); c.Active != 3000-tc.removed || c.Locked != 10 {
+					t.Errorf("left %+v", c)
+				}
+			})
+		})
+	}
+}
+
+func TestForesee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := sorted(t)
+		for _, tc := range []struct {
+			most int64
+			want broker.Forecast
+		}{
+			{1 << 40, broker.Forecast{Matching: 1200, Skipped: 10, Spared: 1800}},
+			{3001, broker.Forecast{Matching: 1200, Skipped: 10, Spared: 1800}},
+			{1000, broker.Forecast{Matching: 396, Skipped: 10, Spared: 594, Unseen: 2010}},
+			{1, broker.Forecast{Matching: 196, Skipped: 10, Spared: 294, Unseen: 2510}},
+			{0, broker.Forecast{Unseen: 3000}},
+		} {
+			got, err := w.Foresee(t.Context(), "q", []engine.Class{engine.ClassActive}, sieve(t, "sys.Label = 'red'"), tc.most)
+			if d := cmp.Diff(tc.want, got); d != "" || err != nil {
+				t.Errorf("of %d: %v %s", tc.most, err, d)
+			}
+			if sum := got.Plus(got); sum.AtMost() != 2*(tc.want.Matching+tc.want.Unseen) || sum.Skipped != 2*got.Skipped || sum.Failed != 0 || sum.Spared != 2*got.Spared {
+				t.Errorf("twice is %+v", sum)
+			}
+		}
+		w.store.breaks(fmt.Errorf("%w: the disk is full", engine.ErrUnwritable), false)
+		w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test") //nolint:errcheck // it is refused, and the store read-only
+		if got, err := w.Foresee(t.Context(), "q", []engine.Class{engine.ClassActive}, sieve(t, "sys.Label > @x"), 1<<40); err != nil || got.Failed != 3010 {
+			t.Errorf("read-only: %+v, %v", got, err)
+		}
+		if _, err := w.Foresee(t.Context(), "nowhere", nil, nil, 1); !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("nowhere: %v", err)
+		}
+	})
+}
