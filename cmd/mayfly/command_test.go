@@ -203,7 +203,7 @@ func TestPurgeCommandByFilter(t *testing.T) {
 			t.Fatal(complaint)
 		}
 	}
-	const dearX
+	const dear, odd = "price > 10 AND sys.Label = 'x'", "0 < -price"
 	for _, step := range []struct {
 		in, out, complaint string
 		args               []string
@@ -212,7 +212,7 @@ func TestPurgeCommandByFilter(t *testing.T) {
 		{"", "", "The filter is not valid: The text ends at character 1, where", []string{"q", "--filter", "", "--yes"}},
 		{"2\n", "", "This removes 1 message (active where " + dear + ") from q for good.\nType the number 1 to go on: ", []string{"q", "--filter", dear}},
 		{"1\n", "Removed 1 message from q.\n", "", []string{"q", "--filter", dear}},
-		{"", "There is nothing to remove from q (active, scheduled where 0 > -price). The filter could not be evaluated for 1 message, which stayed.\n", "",
+		{"", "There is nothing to remove from q (active, scheduled where 0 < -price). The filter could not be evaluated for 1 message, which stayed.\n", "",
 			[]string{"q", "--filter", odd, "--state", "active,scheduled"}},
 		{"", `{"removed":1,"skipped":0,"spared":2}` + "\n", "", []string{"q", "--filter", "price = 11", "--state", "active,scheduled", "--yes", "--json"}},
 		{"0\n", "", "This removes at least 0 and at most 2 messages (active where sys.Label = 'x')", []string{"many", "--filter", "sys.Label = 'x'"}},

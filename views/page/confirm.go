@@ -29,6 +29,7 @@ type Confirm struct {
 	Status Status        // of SetStatus: what it is to be; In.Name is then the entity's name alone
 	Seen   string        // of Resubmit: where ids were seen, so that what has them would be dropped; empty: nowhere
 	Left   int           // messages that are locked and therefore left out
+	Filter PurgeFilter   // of Purge
 	Hidden []HiddenField // sent along: the keys of several messages, a lock token
 
 	Type      string // what must be typed to confirm; empty: nothing
@@ -57,10 +58,15 @@ const (
 
 // The names of the inputs of Confirm.
 const (
-	AskCount       = "count"   // the number that was shown
-	AskCountOf     = "count-"  // of Purge, and a State: the number that was shown of that
-	AskConfirm     = "confirm" // what was typed
-	AskState       = "state"   // of Purge, repeated: a State
+	AskCount       = "count"      // the number that was shown
+	AskCountOf     = "count-"     // of Purge, and a State: the number that was shown of that
+	AskConfirm     = "confirm"    // what was typed
+	AskState       = "state"      // of Purge, repeated: a State
+	AskFilter      = "filter"     // of Purge: SQL; also in its address
+	AskLook        = "look"       // of Purge, a submit: only count what matches
+	AskCounted     = "counted"    // of Purge: the filter whose number was shown
+	AskCountedOf   = "counted-of" // of Purge, repeated: a State of which it was
+	AskMatching    = "matching"   // of Purge: that number, or the most that it can be
 	AskReason      = "reason"
 	AskDescription = "description"
 	AskBy          = "by"   // a duration, added to the time left; a minus cuts it
@@ -77,6 +83,20 @@ type StateLine struct {
 	State  State
 	N      int
 	Picked bool // of Purge: whether it is chosen
+}
+
+// A PurgeFilter picks those that go among the messages of the chosen states. Its
+// zero value is none.
+type PurgeFilter struct {
+	Text  string
+	Most  int // characters
+	Fault component.Fault
+	Error string // what else is wrong with it
+
+	Counted  bool // the numbers below are of Text and of the states that are picked
+	Matching int
+	Unseen   int // were too many to look at: so many more at the most
+	Failed   int // cannot be judged, and stay
 }
 
 // A HiddenField is sent along unseen.

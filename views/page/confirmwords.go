@@ -29,6 +29,9 @@ func (m Confirm) picked() int {
 	return n
 }
 
+// atMost is how many messages a filter may match.
+func (f PurgeFilter) atMost() int { return f.Matching + f.Unseen }
+
 // weight is how the last button looks: red where nothing comes back.
 func (m Confirm) weight() component.Look {
 	switch m.Verb {

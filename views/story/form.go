@@ -119,10 +119,30 @@ func deleteQueue() page.Confirm {
 
 func purgeQueue() page.Confirm {
 	return page.Confirm{
-		Shell: confirmShell(), Verb: page.Purge, To: home + "/q/orders/purge", Cancel: home + "/q/orders", In: ordersPlace(), Type: "orders", Left: 16,
+		Shell: confirmShell(), Verb: page.Purge, To: home + "/q/orders/purge", Cancel: home + "/q/orders", In: ordersPlace(), Type: "orders", Left: 16, Filter: page.PurgeFilter{Most: 1024},
 		States:  []page.StateLine{{State: page.Active, N: 1204, Picked: true}, {State: page.Scheduled, N: 42}, {State: page.Parking}, {State: page.DeadLetter, N: 38}},
 		Refused: component.Notice{Tone: component.Low, Title: "Nothing was purged", Detail: "Meanwhile it grew from 1,060 to 1,204 messages. Look at the number again."},
 	}
+}
+
+// purgeMatching has looked at the first of very many messages.
+func purgeMatching() page.Confirm {
+	m := purgeQueue()
+	m.Refused, m.Left, m.N = component.Notice{}, 2, 111_516
+	m.Filter = page.PurgeFilter{Text: "amount > 1000\nAND sys.Label = 'order.placed'", Most: 1024, Counted: true, Matching: 312, Unseen: 111_204, Failed: 3}
+	m.States[0].N = 120_404
+	return m
+}
+
+// purgeUnread has a filter that is none.
+func purgeUnread() page.Confirm {
+	m := purgeQueue()
+	m.Refused, m.Type = component.Notice{}, ""
+	m.Filter = page.PurgeFilter{
+		Text: "amount > 1000 AND", Most: 1024,
+		Fault: component.Fault{Text: "amount > 1000 AND", At: 17, Want: "a condition"},
+	}
+	return m
 }
 
 func deleteMessages() page.Confirm {
@@ -153,6 +173,8 @@ func confirmations() []Story {
 	return []Story{
 		{Name: "confirm-delete-queue", Page: deleteQueue()},
 		{Name: "confirm-purge", Page: purgeQueue()},
+		{Name: "confirm-purge-matching", Page: purgeMatching()},
+		{Name: "confirm-purge-unread", Page: purgeUnread()},
 		{Name: "confirm-delete-messages", Page: deleteMessages()},
 		{Name: "confirm-dead-letter", Page: deadLetterOne()},
 		{Name: "confirm-cancel", Page: one(page.CancelSchedule, "/m/3048201/cancel")},

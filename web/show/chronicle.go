@@ -187,11 +187,22 @@ func (c chronicle) final() trace {
 
 // wentWith is the event of an entity or of a purge with which a message went
 // that has no last event of its own: the first of its place after the last that
-// is known of it, for what came later found it gone. Its kind is zero if there
-// is none.
-func (p *Pages) wentWith(ctx context.Context, final trace) (with trace) {
-	if final.key == 0 {
+// is known of it, for what came later found it gone. A purge by a filter may have
+// left it there, though: then that is not known if anything came later. Its kind
+// is zero if there is none.
+func (p *Pages) wentWith(ctx context.Context, final trace) trace {
+	with, several := p.firstEnd(ctx, final)
+	if several && with.kind == engine.EventPurged && with.reason != "" {
 		return trace{}
+	}
+	return with
+}
+
+// firstEnd is the first of the events with which a message may have gone, and
+// whether there are others than it.
+func (p *Pages) firstEnd(ctx context.Context, final trace) (with trace, several bool) {
+	if final.key == 0 {
+		return trace{}, false
 	}
 	place := final.path
 	if final.to != "" && final.kind != engine.EventCopied { // the copy went there, not the message
@@ -200,6 +211,7 @@ func (p *Pages) wentWith(ctx context.Context, final trace) (with trace) {
 	first := func(e engine.PastEvent) {
 		t := traceOf(e.Event)
 		t.epoch = p.recent.former(e.Epoch)
+		several = several || with.kind != 0 && (t.kind != with.kind || t.reason != with.reason || t.actor != with.actor) // not slices of one purge
 		if with.kind == 0 || t.compare(with) < 0 {
 			with = t
 		}
@@ -208,7 +220,7 @@ func (p *Pages) wentWith(ctx context.Context, final trace) (with trace) {
 		first(g)
 	}
 	if !p.b.HasHistory() {
-		return with
+		return with, several
 	}
 	q := engine.PastQuery{
 		Path: place.Entity(), From: final.at, Limit: longestLife,
@@ -218,7 +230,7 @@ func (p *Pages) wentWith(ctx context.Context, final trace) (with trace) {
 		events, err := p.b.Past(ctx, q)
 		if err != nil {
 			p.recent.log.WarnContext(ctx, "the end of a message cannot be read", "err", err)
-			return with
+			return with, several
 		}
 		for _, e := range events {
 			if took(place, e) {
@@ -230,7 +242,7 @@ func (p *Pages) wentWith(ctx context.Context, final trace) (with trace) {
 		}
 		q.Before = events[len(events)-1].Place()
 	}
-	return with
+	return with, several
 }
 
 // took tells whether the end of an entity, or a purge, reached what was in place.

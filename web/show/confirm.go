@@ -3,7 +3,6 @@ package show
 import (
 	"context"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"mayfly/engine"
@@ -70,61 +69,6 @@ func (p *Pages) askDelete(ctx context.Context, at Place, t Typed) (view.Page, er
 	}
 	m.Type = e.Path.Name()
 	return m, nil
-}
-
-// Purgeable are the states a purge of an entity can be asked for, in order; the
-// transfer dead-letter queue stands by itself, while there is something in it.
-func Purgeable(e engine.EntityState) []page.State {
-	all := []page.State{page.Active, page.Parking, page.Scheduled, page.DeadLetter}
-	if e.Counts.TransferDeadLetter > 0 {
-		all = append(all, page.TransferDead)
-	}
-	return all
-}
-
-// askPurge asks which messages go, by their state (OPS-7).
-func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, error) {
-	e, err := p.see(ctx, at.Path, nil)
-	if err != nil {
-		return nil, err
-	}
-	m := p.confirm(ctx, at, e, t, page.Purge)
-	m.Left = int(e.Counts.Locked + e.Counts.DeadLocked)
-	picked := t.Values[page.AskState]
-	if t.Values == nil {
-		picked = at.Query["state"]
-	}
-	if t.Values == nil && len(picked) == 0 {
-		picked = []string{string(page.Active)}
-		if e.Counts.Active == 0 && e.Counts.DeadLetter > 0 {
-			picked = []string{string(page.DeadLetter)}
-		}
-	}
-	for _, s := range Purgeable(e.EntityState) {
-		line := page.StateLine{State: s, N: purgeable(e.Counts, s), Picked: slices.Contains(picked, string(s))}
-		if m.States = append(m.States, line); line.Picked {
-			m.N += line.N
-		}
-	}
-	if m.N > TypeNameOver || t.Errors[page.AskConfirm] != "" {
-		m.Type = e.Path.Name()
-	}
-	return m, nil
-}
-
-func purgeable(c engine.Counts, s page.State) int {
-	switch s {
-	case page.Parking:
-		return int(c.Deferred)
-	case page.Scheduled:
-		return int(c.Scheduled)
-	case page.DeadLetter:
-		return int(c.DeadLetter - c.DeadLocked)
-	case page.TransferDead:
-		return int(c.TransferDeadLetter)
-	default:
-		return int(c.Active)
-	}
 }
 
 // askResubmit asks before every dead letter goes back.

@@ -57,7 +57,7 @@ const longestAddress = 4096
 // several pages.
 func asked() []string {
 	return append(past.Words(),
-		"agreed", "by", "dir", "dlq", "fate", "format", "id", "key", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
+		"agreed", "by", "dir", "dlq", "fate", "filter", "format", "id", "key", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
 }
 
 // Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.

@@ -146,6 +146,39 @@ func TestWhatAMessageWentWith(t *testing.T) {
 	})
 }
 
+// A purge by a filter may have spared a message that goes later: what took it
+// is said only if nothing else can have.
+func TestWhatAFilterTook(t *testing.T) {
+	within(t, func(w *world) {
+		urls := map[engine.Path]string{}
+		for _, q := range []engine.Path{"once", "twice", "gone"} {
+			w.create(engine.Queue, q, engine.Config{})
+			w.send(q, engine.Content{Subject: "red"}, engine.Content{Subject: "red"}, engine.Content{Subject: "blue"})
+			urls[q] = w.pages.MessageURL(w.rowsOf(q)[0].Message.Key)
+		}
+		w.pass(time.Second)
+		only, err := engine.ParseSieve("sys.Label = 'red'", w.b.Limits())
+		w.must(err)
+		for q := range urls {
+			_, err := w.b.PurgeOnly(w.Context(), q, []engine.Class{engine.ClassActive}, only, -1, "API 1")
+			w.must(err)
+		}
+		w.pass(time.Second)
+		_, err = w.b.Purge(w.Context(), "twice", []engine.Class{engine.ClassActive}, -1, "API 1")
+		w.must(err)
+		w.must(w.b.Delete(w.Context(), "gone", -1, "API 1"))
+		w.pass(2 * time.Second)
+		w.said("activity", done(as[page.Activity](w, "/n/default/activity?group=ends&path=twice")),
+			"twice one message purged (API/1); twice 2 messages purged where sys.Label = 'red' (API/1)")
+		for range 2 {
+			for q, want := range map[engine.Path]string{"once": "Purged from once (by API 1)", "twice": "Gone from twice", "gone": "Gone from gone"} {
+				w.said("the end of what was in "+string(q), told([]component.Entry{as[page.Message](w, urls[q]).Ended}), want)
+			}
+			w.restart()
+		}
+	})
+}
+
 // What took a message first is what it went with, whatever becomes of its queue
 // later; and a purge takes dead letters or the others.
 func TestWhatTookAMessageFirst(t *testing.T) {

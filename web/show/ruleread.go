@@ -107,7 +107,7 @@ func (t *Typed) blame(r engine.Rule, err error) {
 		field = page.RuleHow
 	}
 	if s, ok := errors.AsType[*filter.SyntaxError](err); ok {
-		t.Faults[field] = component.Fault{Text: text, At: s.Pos, Found: s.Found, Want: s.Want, Says: s.Text}
+		t.Faults[field] = faultOf(text, s)
 		return
 	}
 	for name := range t.Errors { // the rows say better what is wrong with the conditions
@@ -116,6 +116,10 @@ func (t *Typed) blame(r engine.Rule, err error) {
 		}
 	}
 	t.set(field, asSentence(e.Err.Error()))
+}
+
+func faultOf(text string, s *filter.SyntaxError) component.Fault {
+	return component.Fault{Text: text, At: s.Pos, Found: s.Found, Want: s.Want, Says: s.Text}
 }
 
 // bound refuses a table with more rows than are read.

@@ -96,6 +96,8 @@ func lookOf(t trace) eventLook {
 		l.says = "event.sentnow"
 	case t.kind == engine.EventScheduled && t.audit:
 		l.says = "event.rescheduled"
+	case t.kind == engine.EventPurged && t.reason != "":
+		l.says = "event.purged.where"
 	case t.kind == engine.EventEntityUpdated && t.reason == "pin":
 		l.icon, l.says = "pin", "event.pinned"
 	case t.kind == engine.EventEntityUpdated && t.reason == "unpin":

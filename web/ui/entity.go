@@ -2,11 +2,9 @@ package ui
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -157,100 +155,6 @@ func (d *Door) deleteEntity(c echo.Context, at show.Place, typed url.Values) err
 		to = d.pages.Home() + "/topics"
 	}
 	return d.goTo(c, to, component.Notice{Title: locale.T(ctx, "ui.deleted", locale.Args{"Name": show.Shown(e.Path)})})
-}
-
-// purge removes messages by state (OPS-7).
-func (d *Door) purge(c echo.Context, at show.Place, typed url.Values) error {
-	ctx := c.Request().Context()
-	e, err := d.state(c, at.Path)
-	if err != nil {
-		return err
-	}
-	t := show.Typed{Values: typed}
-	chosen := typed[page.AskState]
-	agreed, ok := agreedOf(typed, chosen)
-	for _, s := range chosen {
-		ok = ok && slices.Contains(show.Purgeable(e), page.State(s))
-	}
-	both := slices.Contains(chosen, string(page.DeadLetter)) && slices.Contains(chosen, string(page.TransferDead))
-	if !ok || both || len(chosen) == 0 { // the two queues of dead letters are purged one by one
-		t.Refused = component.Notice{Tone: component.Critical, Title: locale.T(ctx, "ui.purge.what")}
-		return d.form(c, http.StatusUnprocessableEntity, at, t)
-	}
-	p := purgeOf(e, chosen)
-	if p.n > show.TypeNameOver && !nameTyped(c, typed, e.Path.Name(), &t) {
-		return d.form(c, http.StatusUnprocessableEntity, at, t)
-	}
-	if broker.Agreed(agreed).Check(p.n) != nil {
-		return d.again(c, at, t, &engine.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(p.n), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
-	}
-	done, err := d.purgeBoth(c, e.Path, p, broker.Agreed(agreed))
-	if err != nil && done.Removed > 0 {
-		so := locale.N(ctx, "ui.purged.part", int(done.Removed), locale.Args{"Name": show.Shown(e.Path)})
-		err = &engine.Refusal{Kind: err, Text: strings.TrimSpace(so + " " + told(err))}
-	}
-	if err != nil {
-		return d.again(c, at, t, err)
-	}
-	n := component.Notice{Title: locale.N(ctx, "ui.purged", int(done.Removed), locale.Args{"Name": show.Shown(e.Path)})}
-	if done.Skipped > 0 {
-		n.Detail = locale.N(ctx, "ui.locked.left", int(done.Skipped))
-	}
-	return d.goTo(c, d.backOr(c, d.pages.EntityURL(e.Kind, e.Path)), n)
-}
-
-// A purging is what a purge takes from an entity and from its dead-letter queue.
-type purging struct {
-	classes []engine.Class // of the entity itself
-	dead    engine.Path    // where dead letters go from; empty: from nowhere
-	locked  int64          // of the dead letters, which stay
-	n       int64          // as it was shown: without locked ones
-}
-
-func purgeOf(e engine.EntityState, chosen []string) (p purging) {
-	for _, s := range chosen {
-		switch page.State(s) {
-		case page.Active:
-			p.classes, p.n = append(p.classes, engine.ClassActive), p.n+e.Counts.Active
-		case page.Parking:
-			p.classes, p.n = append(p.classes, engine.ClassDeferred), p.n+e.Counts.Deferred
-		case page.Scheduled:
-			p.classes, p.n = append(p.classes, engine.ClassScheduled), p.n+e.Counts.Scheduled
-		case page.DeadLetter:
-			p.dead, p.locked = e.Path.DeadLetter(), e.Counts.DeadLocked
-			p.n += e.Counts.DeadLetter - p.locked
-		case page.TransferDead:
-			p.dead, p.locked = e.Path.Transfer(), 0
-			p.n += e.Counts.TransferDeadLetter
-		}
-	}
-	return p
-}
-
-// purgeBoth purges what was agreed to: where that lies in one place the broker
-// checks the number once more, where in two their sum has been checked, and
-// neither is refused once the other is gone. The result says what was removed
-// even if there is an error.
-func (d *Door) purgeBoth(c echo.Context, path engine.Path, p purging, agreed broker.Agreed) (done engine.Purge, err error) {
-	ctx := c.Request().Context()
-	if p.dead != "" && len(p.classes) > 0 {
-		agreed = broker.Unasked
-	}
-	if len(p.classes) > 0 {
-		if done, err = d.b.Purge(ctx, path, p.classes, agreed, actor(c)); err != nil {
-			return done, fmt.Errorf("purge %s: %w", path, err)
-		}
-	}
-	if p.dead != "" {
-		if agreed >= 0 { // the broker counts those that stay too
-			agreed += min(broker.Agreed(p.locked), math.MaxInt64-agreed)
-		}
-		dead, err := d.b.Purge(ctx, p.dead, []engine.Class{engine.ClassActive, engine.ClassDeferred}, agreed, actor(c))
-		if done.Removed, done.Skipped = done.Removed+dead.Removed, done.Skipped+dead.Skipped; err != nil {
-			return done, fmt.Errorf("purge %s: %w", p.dead, err)
-		}
-	}
-	return done, nil
 }
 
 // touch counts as use of a temporary entity; pin keeps it, unpin lets it go

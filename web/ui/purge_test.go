@@ -1,0 +1,146 @@
+package ui_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+)
+
+// asked is what the form of a page would send as it came.
+func (a answer) asked() url.Values {
+	form := url.Values{}
+	a.Find("form.asking").Find("input, textarea").Each(func(_ int, in *goquery.Selection) {
+		name, _ := in.Attr("name")
+		_, checked := in.Attr("checked")
+		if kind, _ := in.Attr("type"); kind == "checkbox" && !checked {
+			return
+		}
+		v, _ := in.Attr("value")
+		if goquery.NodeName(in) == "textarea" {
+			v = strings.ReplaceAll(strings.TrimPrefix(in.Text(), "\n"), "\n", "\r\n")
+		}
+		form.Add(name, v)
+	})
+	return form
+}
+
+// button is what the last button of a form says.
+func (a answer) button() string {
+	return strings.Join(strings.Fields(a.Find("form.asking footer button").Text()), " ")
+}
+
+// OPS-7: with a filter the number that matches is shown before anything goes,
+// without scripts too.
+func TestPurgeByFilter(t *testing.T) {
+	const to = "/n/default/q/orders/purge"
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		price := func(v value.Value) engine.Content {
+			return engine.Content{Subject: "x", Properties: value.Properties{{Name: "price", Value: v}}}
+		}
+		w.fill("orders", price(value.OfLong(50)), price(value.OfLong(50)), price(value.OfString("dear")), engine.Content{})
+		for range 30 {
+			w.fill("orders", price(value.OfLong(10)))
+		}
+		w.done("/n/default/q/orders/receive")
+		w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		for range 3 {
+			w.fill("orders", price(value.OfLong(20)))
+		}
+		before := w.state("orders").Counts
+		unchanged := func(what string) {
+			t.Helper()
+			if c := w.state("orders").Counts; c != before {
+				t.Fatalf("%s: there are %+v", what, c)
+			}
+		}
+
+		ask := w.see(to)
+		ask.wants(200, "Purge 35 messages", "Count first, then purge", "At most 1,024 characters")
+		form := ask.asked()
+		form.Set("filter", "-price <= -20 AND\n\nsys.Label ==")
+		bad := w.send(to, form)
+		bad.wants(422, "where", "was expected")
+		if v := bad.Find("#f-filter"); v.AttrOr("aria-invalid", "") != "true" || v.Text() != "-price <= -20 AND\n\nsys.Label ==" || bad.Find(".fault mark").Text() == "" {
+			t.Errorf("the field is %s", v.Parent().Text())
+		}
+		form.Set("filter", strings.Repeat(" ", 1025)+"1")
+		w.send(to, form).wants(422, "1026 characters; 1024 are allowed")
+		unchanged("a bad filter")
+
+		form.Set("filter", "-price <= -20\r\nAND sys.Label = 'x'")
+		ask = w.send(to, form)
+		ask.wants(200, "match the filter", "cannot be judged by the filter, stay")
+		if s := ask.button(); s != "Purge 3 matching messages" || ask.Find("#f-confirm").Length() > 0 {
+			t.Errorf("the button says %q", s)
+		}
+		unchanged("counted")
+		form = ask.asked()
+		for name, change := range map[string]func(url.Values){
+			"another filter":   func(v url.Values) { v.Set("filter", "price = 10") },
+			"no filter":        func(v url.Values) { v.Set("filter", "  ") },
+			"another state":    func(v url.Values) { v.Add("state", "dead-letter") },
+			"only a look":      func(v url.Values) { v.Set("look", "match") },
+			"no number":        func(v url.Values) { v.Del("matching") },
+			"nobody counted":   func(v url.Values) { v.Del("counted"); v.Del("counted-of") },
+			"a number of none": func(v url.Values) { v.Set("matching", "-1") },
+		} {
+			changed := url.Values{}
+			for k, v := range form {
+				changed[k] = append([]string(nil), v...)
+			}
+			change(changed)
+			if a := w.send(to, changed); a.status != http.StatusOK || a.Find("form.asking").Length() == 0 {
+				t.Errorf("%s: %d", name, a.status)
+			}
+			unchanged(name)
+		}
+		w.fill("orders", price(value.OfLong(20)))
+		before.Active++
+		w.send(to, form).wants(409, "You agreed to 3 messages, but now there are 4. Nothing was changed.")
+		unchanged("one more matches")
+
+		// Two places are agreed to as one; what is looked at is in the address.
+		ask = w.see(to + "?state=active&state=dead-letter&filter=" + url.QueryEscape("price >= 20 OR DeadLetterReason = 'Poison'"))
+		if s := ask.button(); s != "Purge 5 matching messages" {
+			t.Errorf("the button says %q", s)
+		}
+		form = ask.asked()
+		w.fill("orders", price(value.OfLong(20)))
+		before.Active++
+		w.send(to, form).wants(409, "now there are 6")
+		unchanged("one more matches in two places")
+		form.Set("filter", "-price <= -20 OR DeadLetterReason = 'Poison'")
+		form = w.send(to, form).asked()
+		a := w.send(to, form)
+		if a.status != http.StatusSeeOther {
+			t.Fatalf("%d: %s", a.status, a.Find("main").Text())
+		}
+		w.see(a.to).wants(200)
+		if c := w.state("orders").Counts; c != (engine.Counts{Active: 32, Locked: 1}) {
+			t.Errorf("left %+v", c)
+		}
+
+		// Many ask for the name.
+		form = w.see(to + "?filter=price+%3D+10").asked()
+		w.send(to, form).wants(422, "Type orders to confirm")
+		form.Set("confirm", "orders")
+		if a := w.send(to, form); a.status != http.StatusSeeOther {
+			t.Errorf("%d", a.status)
+		}
+		if c := w.state("orders").Counts; c != (engine.Counts{Active: 2, Locked: 1}) {
+			t.Errorf("left %+v", c)
+		}
+		says, _ := w.done(to, "state", "active", "count", "2", "filter", "-price > 0", "counted", "-price > 0", "counted-of", "active", "matching", "0")
+		if !strings.Contains(says, "Purged 0 messages from orders") || !strings.Contains(says, "could not be evaluated for one") {
+			t.Errorf("said %q", says)
+		}
+		w.see("/n/default/activity").wants(200, "messages purged where price = 10")
+	})
+}
