@@ -195,6 +195,13 @@ func TestPurgeByFilter(t *testing.T) {
 			c.equal(told4(c.carryOut(c.plan("q", "tried", engine.ClassActive), 10)), "1 0 0 1")
 			c.wantIDs("q", "r2")
 		},
+		"OPS-7 filter: what an action made of it, MSG-2": func(c *clocked) {
+			c.topic("t", engine.Config{})
+			s := c.ruled("t", "s", engine.Config{}, engine.Rule{Name: "r", Filter: always, Action: "SET sys.Label = 'blue'"})
+			send(c, "t", "r1")
+			c.equal(told4(c.carryOut(c.plan(s, red, engine.ClassActive), 10)), "0 0 0 1")
+			c.equal(told4(c.carryOut(c.plan(s, blue, engine.ClassActive), 10)), "1 0 0 0")
+		},
 		"OPS-7 filter: sessions": func(c *clocked) {
 			c.queue("q", engine.Config{RequiresSession: true})
 			c.say("q", "s", "locked", "a")
