@@ -2,8 +2,8 @@ package engine
 
 // A BatchDelete removes the oldest active messages that were enqueued at or
 // before an instant (BDEL-1 … BDEL-7). Locked, deferred and scheduled ones stay,
-// and so does what came after it began. It is done in slices, so that however
-// many do not qualify, or have expired, nobody waits for all of them.
+// and so does what came, or died, after it began. It is done in slices, so that
+// however many do not qualify, or have expired, nobody waits for all of them.
 type BatchDelete struct {
 	Deleted int
 	Done    bool
@@ -14,6 +14,7 @@ type BatchDelete struct {
 	before Instant // when the last of them was enqueued
 	from   Seq     // where the next slice begins
 	bound  Seq     // exclusive
+	began  Instant // dead letters that died later stay, whatever their number
 	client string
 }
 
@@ -29,7 +30,7 @@ func (ns *Namespace) BeginBatchDelete(now Instant, p Path, count int, before Ins
 	}
 	ns.touch(now, h.entity, "batch delete", client)
 	ns.catchUp(now, h)
-	return BatchDelete{path: p, holder: h.id, count: count, before: before, from: 1, bound: h.entity.main.meter.NextSeq, client: client}, nil
+	return BatchDelete{path: p, holder: h.id, count: count, before: before, from: 1, bound: h.entity.main.meter.NextSeq, began: now, client: client}, nil
 }
 
 // BatchDeleteSlice goes on with d, looking at up to limit more messages.
@@ -50,7 +51,8 @@ func (ns *Namespace) BatchDeleteSlice(now Instant, d *BatchDelete, limit int) er
 		if looked++; looked > limit {
 			return nil
 		}
-		if d.from = m.Seq + 1; m.EnqueuedAt > d.before || !ns.settleDue(now, h, m) { // or it had expired
+		d.from = m.Seq + 1
+		if m.EnqueuedAt > d.before || m.Extra != nil && m.Extra.DeadAt > d.began || !ns.settleDue(now, h, m) { // or it had expired
 			continue
 		}
 		ns.drop(m)

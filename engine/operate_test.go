@@ -138,6 +138,26 @@ func TestBatchDelete(t *testing.T) {
 			c.equal(d.Done, true)
 			c.wantIDs("q", "late")
 		},
+		"BDEL-5 dead letters": func(c *clocked) { // which keep their numbers: what dies after it began survives
+			c.queue("q", engine.Config{})
+			c.sends("q", "a", "b", "c", "d", "e")
+			a, b, late, later := c.receive("q"), c.receive("q"), c.receive("q"), c.receive("q")
+			c.kill(a, "", "")
+			c.kill(later, "", "")
+			d, err := c.ns.BeginBatchDelete(c.now, "q/$DeadLetterQueue", 10, c.now.Add(hour), "receiver")
+			c.must(err)
+			c.kill(b, "", "") // when it began
+			c.must(c.ns.BatchDeleteSlice(c.now, &d, 1))
+			c.pass(ms)
+			c.kill(late, "", "")
+			for !d.Done {
+				c.must(c.ns.BatchDeleteSlice(c.now, &d, 1))
+				c.step()
+			}
+			c.equal(d.Deleted, 3)
+			c.wantIDs("q/$DeadLetterQueue", "c")
+			c.equal(c.batchDelete("q/$DeadLetterQueue", 10, c.now), 1) // of the next one it is
+		},
 		"BDEL-6": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.sends("q", "dead", "alive")
