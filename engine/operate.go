@@ -229,7 +229,9 @@ func (ns *Namespace) BreakLock(now Instant, k Key, actor string) error {
 	return nil
 }
 
-// RenewFor renews a lock on behalf of its holder (OPS-6).
+// RenewFor renews a lock on behalf of its holder (OPS-6). In a session that is
+// the lock of the session, which its own event tells; that it was asked for with
+// this message, the audited one does.
 func (ns *Namespace) RenewFor(now Instant, k Key, actor string) (Instant, error) {
 	m, h, err := ns.held(now, k)
 	if err != nil {
@@ -239,7 +241,7 @@ func (ns *Namespace) RenewFor(now Instant, k Key, actor string) (Instant, error)
 		ns.audit(ns.renew(now, h, m, actor))
 		return m.LockedUntil, nil
 	}
-	s := h.sessions.byID[m.sessionID()] // and with it all that is locked in it (SES-5)
+	s := h.sessions.byID[m.sessionID()] // and with it all that is locked there (SES-5)
 	ns.renewSession(now, h, s, actor)
 	ns.audit(ns.event(EventRenewed, now, m, h, actor, ""))
 	return s.lock.until, nil

@@ -220,17 +220,18 @@ func (ns *Namespace) RenewSession(now Instant, id LinkID) (Instant, error) {
 		return 0, err
 	}
 	ns.renewSession(now, l.holder, s, l.Client)
-	ns.sessionEvent(EventSessionRenewed, now, l.holder, s.id, l.Client, "")
 	return s.lock.until, nil
 }
 
-// renewSession costs the same however many messages are locked.
+// renewSession costs the same however many messages are locked, and has one
+// event that tells of all of them.
 func (ns *Namespace) renewSession(now Instant, h *holder, s *session, client string) {
 	ns.lockSession(h, s.id, now.Add(h.entity.Config.LockFor()), s.lock.client)
 	if last := s.lock.locked.last(); last != nil {
 		ns.carry(h, last)
 	}
 	ns.touch(now, h.entity, "renew", client)
+	ns.sessionEvent(EventSessionRenewed, now, h, s.id, client, "")
 }
 
 // carry has the last message that is locked in a session have the session's

@@ -217,19 +217,18 @@ func TestSessionOperators(t *testing.T) {
 			c.equal(again.Message.DeliveryCount, uint32(1))
 			c.take(l)
 			c.at(10 * second)
+			from := len(c.events)
 			until, err := c.ns.RenewFor(c.now, again.Message.Key, "operator") // SES-5: all that is locked in it
 			c.must(err)
 			c.step()
 			c.equal(until, c.now.Add(minute))
 			c.equal(c.about("q", "s").LockedUntil, until)
 			c.equal(c.about("q", "s").Holder, "receiver")
-			var audits []string
-			for _, e := range c.events {
-				if e.Audit && e.Kind == engine.EventRenewed {
-					audits = append(audits, e.Content.MessageID()+" "+e.Actor)
-				}
+			var told []string // of the session, for the others that are locked in it, and of the message that the operator chose
+			for _, e := range c.events[from:] {
+				told = append(told, fmt.Sprint(e.Kind, " ", e.Session, e.Content.MessageID(), " ", e.Actor, " ", e.Audit))
 			}
-			c.equal(fmt.Sprint(audits), "[m1 operator]")
+			c.equal(fmt.Sprint(told), "[session-renewed s operator false renewed m1 operator true]")
 		},
 		"SES-11 two writers": func(c *clocked) { // who have seen the same: the second is told (OPS-11)
 			c.queue("q", sessionful)
