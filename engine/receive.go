@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -157,11 +158,15 @@ func disabledReceive(h *holder) error {
 // Credit lets a link take n more messages; they come as deliveries of Match. A
 // link with credit keeps its entity from being idle (IDLE-8). One that begins to
 // wait by it is refused with ErrBusy if as many as may do so wait there, a topic's
-// subscriptions counted together.
+// subscriptions counted together. A negative n is ErrOutOfRange, and so is what
+// would be more than a client can say at once.
 func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 	l := ns.links[id]
 	if l == nil {
 		return refuse(ErrNotFound, "There is no receiver %d.", id)
+	}
+	if n < 0 || int64(n) > maxCredit-int64(l.credit) {
+		return refuse(ErrOutOfRange, "A receiver has credit for 0 to %d messages; it has %d, and %d cannot be added.", int64(maxCredit), l.credit, n)
 	}
 	if l.session != nil && l.session.lock.until.Passed(now) {
 		return sessionLockLost()
@@ -181,6 +186,9 @@ func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 	return nil
 }
 
+// maxCredit is the largest number in a flow.
+const maxCredit = math.MaxUint32
+
 // Drain takes back the credit that a link has left, and tells whether it could:
 // as long as there may be something for it that Match has not come to, it is to
 // be asked again after the next one (LOCK-14). Nothing is left of a link that is
@@ -191,7 +199,8 @@ func (ns *Namespace) Drain(now Instant, id LinkID) (drained bool) {
 		return true
 	}
 	h := l.holder
-	if h.hungry && (h.pendingDue(now) || ns.canServe(l)) {
+	if h.due(now) || ns.canServe(l) {
+		ns.feed(h) // time alone does not
 		return false
 	}
 	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
@@ -396,10 +405,20 @@ func (ns *Namespace) head(now Instant, h *holder) *message {
 	return nil
 }
 
-// catchUp is settlePending for h and its topic.
-func (ns *Namespace) catchUp(now Instant, h *holder) (all bool) {
+// due tells whether there is something for catchUp: of h, or of its topic, whose
+// scheduled messages come to h.
+func (h *holder) due(now Instant) bool {
 	t := h.entity.topic
-	return (t == nil || ns.settlePending(now, t.main)) && ns.settlePending(now, h)
+	return t != nil && t.main.pendingDue(now) || h.pendingDue(now)
+}
+
+// catchUp is settlePending for h and its topic, and tells whether none is due any
+// more.
+func (ns *Namespace) catchUp(now Instant, h *holder) (all bool) {
+	if t := h.entity.topic; t != nil && !ns.settlePending(now, t.main) {
+		return false
+	}
+	return ns.settlePending(now, h)
 }
 
 // settlePending acts on locks that have run out and schedules that have come,

@@ -91,8 +91,11 @@ func (ns *Namespace) undo(u undo) {
 	case undoCredit:
 		u.link.served = u.served
 		u.link.setCredit(ns, u.credit)
-		if u.link.session != nil {
-			ns.offer(u.link.holder, u.link.session)
+		switch h := u.link.holder; {
+		case h.sessions == nil && u.credit > 0:
+			ns.feed(h)
+		case u.link.session != nil:
+			ns.offer(h, u.link.session)
 		}
 	case undoPin:
 		u.pin.pins--

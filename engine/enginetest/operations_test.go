@@ -17,7 +17,7 @@ import (
 func operations() map[string]func(*walk) {
 	ops := map[string]func(*walk){
 		"turn": (*walk).settle, "advance": (*walk).advance, "send": (*walk).send,
-		"receive": (*walk).receive, "attach": (*walk).attach, "credit": (*walk).credit, "detach": (*walk).detach,
+		"receive": (*walk).receive, "attach": (*walk).attach, "credit": (*walk).credit, "withdraw": (*walk).withdraw, "detach": (*walk).detach,
 		"fetch": (*walk).fetch, "peek": (*walk).peek, "cancel": (*walk).cancel, "sweep once": (*walk).sweepOnce, "crash": (*walk).crashOrNot,
 		"move back": func(x *walk) { x.move("move back") }, "move": func(x *walk) { x.move("move") }, "copy": func(x *walk) { x.move("copy") },
 		"extend": (*walk).extend, "return": (*walk).giveBack, "dead-letter one": (*walk).deadLetterOne, "delete one": (*walk).deleteOne,

@@ -97,7 +97,7 @@ func (x *sessionWalk) walk() (fault string) {
 		(*sessionWalk).send, (*sessionWalk).send, (*sessionWalk).send, (*sessionWalk).attach, (*sessionWalk).attach, (*sessionWalk).credit, (*sessionWalk).credit,
 		(*sessionWalk).settle, (*sessionWalk).settle, (*sessionWalk).settle, (*sessionWalk).renew, (*sessionWalk).state, (*sessionWalk).setState,
 		(*sessionWalk).detach, (*sessionWalk).detach, (*sessionWalk).breakLock, (*sessionWalk).fetch, (*sessionWalk).fetch, (*sessionWalk).advance, (*sessionWalk).advance,
-		(*sessionWalk).update,
+		(*sessionWalk).update, (*sessionWalk).withdraw,
 	}
 	for range 600 {
 		steps[x.r.IntN(len(steps))](x)
