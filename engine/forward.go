@@ -180,6 +180,11 @@ func (h *holder) leaving(m *message) *Extra {
 	return &x
 }
 
+// mostHops is how often a message is forwarded at most (FWD-6).
+func (ns *Namespace) mostHops() int64 { return min(ns.limits.ForwardHops, math.MaxUint8) }
+
+func (ns *Namespace) madeAllHops(m Message) bool { return int64(m.Hops) >= ns.mostHops() }
+
 // A refusal is why a message is not forwarded, as its dead letter says it.
 type refusal struct {
 	Extra
@@ -190,10 +195,10 @@ type refusal struct {
 // nothing changes (FWD-3, FWD-6, FWD-7).
 func (ns *Namespace) refuses(now Instant, d departure) *refusal {
 	h, m, to := d.h, d.m, d.to
-	if hops := min(ns.limits.ForwardHops, math.MaxUint8); int64(m.Hops) >= hops {
+	if ns.madeAllHops(m.Message) {
 		return &refusal{Extra: Extra{
 			Reason: ReasonHops, Stays: true,
-			Description: fmt.Sprintf("The maximum number of allowed hops when forwarding between queues has been exceeded. This value is set to %d.", hops),
+			Description: fmt.Sprintf("The maximum number of allowed hops when forwarding between queues has been exceeded. This value is set to %d.", ns.mostHops()),
 		}}
 	}
 	not := func(passing bool, format string, args ...any) *refusal {

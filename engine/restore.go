@@ -81,6 +81,11 @@ func (ns *Namespace) restoreMessage(r Message) error {
 		moved.To, moved.Source = x.Source, ""
 		r.Extra = &moved
 	}
+	if x := r.Extra; x != nil && x.Stays && x.Reason != ReasonHops && !ns.madeAllHops(r) { // of a version that said so of all that a destination did not take as it was
+		tried := *x
+		tried.Stays = false
+		r.Extra = &tried
+	}
 	m := &message{Message: r, content: c, marks: stored}
 	c.refs++
 	ns.messages[r.Key] = m
