@@ -43,9 +43,9 @@ const (
 // A Browse asks for messages by number, ascending.
 type Browse struct {
 	Path    Path
-	Session string // of that session only; empty: whatever their session
-	Class   Class  // of a session: all, active or locked ones
-	From    Seq    // inclusive
+	Session *string // of that session only; nil: whatever their session
+	Class   Class   // of a session: all, active or locked ones
+	From    Seq     // inclusive
 	Limit   int
 }
 
@@ -53,7 +53,7 @@ type Browse struct {
 // Peek for clients.
 func (ns *Namespace) Browse(b Browse) ([]Row, error) {
 	h, err := ns.holder(b.Path)
-	if err == nil && b.Session != "" {
+	if err == nil && b.Session != nil {
 		h, err = ns.sessionsOf(b.Path)
 	}
 	if err != nil {
@@ -76,19 +76,19 @@ func (ns *Namespace) Browse(b Browse) ([]Row, error) {
 // listed are the messages of h that b asks for, whatever its limit.
 func (h *holder) listed(b Browse) (iter.Seq[*message], error) {
 	all, locked := &h.order, &h.apart[classLocked]
-	if b.Session != "" {
-		all, locked = h.sessions.orders(b.Session)
+	if b.Session != nil {
+		all, locked = h.sessions.orders(*b.Session)
 	}
 	switch {
 	case b.Class == ClassAll:
 		return all.from(b.From), nil
-	case b.Class == ClassActive && b.Session == "":
+	case b.Class == ClassActive && b.Session == nil:
 		return h.readyFrom(b.From), nil
 	case b.Class == ClassActive:
 		return all.readyFrom(b.From), nil
 	case b.Class == ClassLocked:
 		return locked.from(b.From), nil
-	case b.Session != "":
+	case b.Session != nil:
 		return nil, refuse(ErrArgument, "The deferred and scheduled messages of one session are not kept in lists of their own.")
 	default:
 		return h.apart[class(b.Class-ClassActive)].from(b.From), nil

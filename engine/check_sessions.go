@@ -143,8 +143,8 @@ func (ns *Namespace) checkSessionLinks(h *holder) error {
 	waiting, impatient := 0, 0
 	for _, l := range h.links {
 		switch {
-		case l.session != nil && (ss.byID[l.took] != l.session || l.session.lock == nil || l.session.lock.link != l):
-			return broken(h.path, "link %d has the session %q, which does not have it", l.ID, l.took)
+		case l.session != nil && (l.took == nil || ss.byID[*l.took] != l.session || l.session.lock == nil || l.session.lock.link != l):
+			return broken(h.path, "link %d has the session %q, which does not have it", l.ID, l.session.id)
 		case l.session == nil && !l.pending():
 			return broken(h.path, "link %d neither has a session nor waits for one", l.ID)
 		case l.session == nil:

@@ -38,8 +38,9 @@ func anyContent(t *rapid.T) engine.Content {
 		To: text.Draw(t, "to"), ReplyTo: text.Draw(t, "reply"), ReplyToSessionID: text.Draw(t, "reply session"),
 		ContentType: text.Draw(t, "type"), TTL: time.Duration(rapid.Int64().Draw(t, "ttl")),
 		ScheduledFor: engine.Instant(rapid.Int64().Draw(t, "scheduled")), BodyKind: engine.BodyKind(rapid.Byte().Draw(t, "kind")),
-		BodySize: rapid.Int64().Draw(t, "size"), Preview: text.Draw(t, "preview"),
+		BodySize: rapid.Int64().Draw(t, "size"), Preview: text.Draw(t, "preview"), Wire: text.Draw(t, "wire"),
 	}
+	c.EmptySessionID = c.SessionID == "" && rapid.Bool().Draw(t, "empty session")
 	for range rapid.IntRange(0, 5).Draw(t, "properties") {
 		c.Properties = append(c.Properties, value.Property{Name: text.Draw(t, "name"), Value: anyValue().Draw(t, "value")})
 	}
@@ -58,7 +59,7 @@ func TestPackRoundTrip(t *testing.T) {
 		if d := cmp.Diff(want, got, cmp.Comparer(func(a, b value.Value) bool { return a == b })); d != "" {
 			t.Fatal(d)
 		}
-		if p.MessageID() != want.MessageID || p.Subject() != want.Subject || p.BodySize() != want.BodySize {
+		if p.MessageID() != want.MessageID || p.SessionID() != want.SessionID || p.HasSessionID() != want.HasSessionID() || p.Subject() != want.Subject || p.BodySize() != want.BodySize {
 			t.Fatalf("one by one they are %q, %q, %d", p.MessageID(), p.Subject(), p.BodySize())
 		}
 	})
@@ -171,22 +172,26 @@ func TestSubmit(t *testing.T) {
 		c  engine.Content
 		ok bool
 	}{
-		"MSG-5 MessageId at its limit":    {engine.Content{MessageID: id(long)}, true},
-		"MSG-5 MessageId past it":         {engine.Content{MessageID: id(long + 1)}, false},
-		"SessionId at its limit":          {engine.Content{SessionID: id(long)}, true},
-		"SessionId past it":               {engine.Content{SessionID: id(long + 1)}, false},
-		"PartitionKey past it":            {engine.Content{PartitionKey: id(long + 1)}, false},
-		"ViaPartitionKey past it":         {engine.Content{ViaPartitionKey: id(long + 1)}, false},
-		"ReplyToSessionId past it":        {engine.Content{ReplyToSessionID: id(long + 1)}, false},
-		"PartitionKey like the SessionId": {engine.Content{PartitionKey: "a", SessionID: "a"}, true},
-		"PartitionKey unlike it":          {engine.Content{PartitionKey: "a", SessionID: "b"}, false},
-		"a name at its limit":             {engine.Content{Properties: props(300, 0)}, true},
-		"a name past it":                  {engine.Content{Properties: props(301, 0)}, false},
-		"a value at its limit":            {engine.Content{Properties: props(1, 300)}, true},
-		"a value past it":                 {engine.Content{Properties: props(1, 301)}, false},
-		"all properties at their limit":   {engine.Content{Subject: strings.Repeat("s", 700), Properties: props(100, 200)}, true},
-		"all properties past it":          {engine.Content{Subject: strings.Repeat("s", 701), Properties: props(100, 200)}, false},
-		"a preview does not count":        {engine.Content{Subject: strings.Repeat("s", 1000), Preview: "p"}, true},
+		"MSG-5 MessageId at its limit":     {engine.Content{MessageID: id(long)}, true},
+		"MSG-5 MessageId past it":          {engine.Content{MessageID: id(long + 1)}, false},
+		"SessionId at its limit":           {engine.Content{SessionID: id(long)}, true},
+		"SessionId past it":                {engine.Content{SessionID: id(long + 1)}, false},
+		"PartitionKey past it":             {engine.Content{PartitionKey: id(long + 1)}, false},
+		"ViaPartitionKey past it":          {engine.Content{ViaPartitionKey: id(long + 1)}, false},
+		"ReplyToSessionId past it":         {engine.Content{ReplyToSessionID: id(long + 1)}, false},
+		"PartitionKey like the SessionId":  {engine.Content{PartitionKey: "a", SessionID: "a"}, true},
+		"PartitionKey unlike it":           {engine.Content{PartitionKey: "a", SessionID: "b"}, false},
+		"a name at its limit":              {engine.Content{Properties: props(300, 0)}, true},
+		"a name past it":                   {engine.Content{Properties: props(301, 0)}, false},
+		"SES-1 no characters":              {engine.Content{EmptySessionID: true}, true},
+		"PartitionKey unlike an empty one": {engine.Content{EmptySessionID: true, PartitionKey: "a"}, false},
+		"a value at its limit":             {engine.Content{Properties: props(1, 300)}, true},
+		"a value past it":                  {engine.Content{Properties: props(1, 301)}, false},
+		"all properties at their limit":    {engine.Content{Subject: strings.Repeat("s", 700), Properties: props(100, 200)}, true},
+		"all properties past it":           {engine.Content{Subject: strings.Repeat("s", 701), Properties: props(100, 200)}, false},
+		"what only AMQP says at the limit": {engine.Content{Wire: strings.Repeat("w", 1000)}, true},
+		"what only AMQP says past it":      {engine.Content{Wire: strings.Repeat("w", 1001)}, false},
+		"a preview does not count":         {engine.Content{Subject: strings.Repeat("s", 1000), Preview: "p"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := engine.Submit(tc.c, nil, 0, 1, l); (err == nil) != tc.ok || err != nil && !errors.Is(err, engine.ErrArgument) {
@@ -216,6 +221,19 @@ func TestSubmitCompletes(t *testing.T) {
 	}
 	if c, err = s.Content.Content(); err != nil || c.Preview != "given" || c.BodySize != 1000 {
 		t.Errorf("staged it has %+v, %v", c, err)
+	}
+}
+
+// What is AMQP's encoding of something is not shown as if it were text.
+func TestSubmitPreview(t *testing.T) {
+	for kind, want := range map[engine.BodyKind]string{engine.DataBody: "@", engine.ValueBody: "", engine.SequenceBody: ""} {
+		s, err := engine.Submit(engine.Content{BodyKind: kind}, []byte("@"), 0, 1, engine.DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := s.Content.Content(); err != nil || c.Preview != want {
+			t.Errorf("%d: %q, %v", kind, c.Preview, err)
+		}
 	}
 }
 

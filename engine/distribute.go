@@ -113,7 +113,7 @@ func (ns *Namespace) deliver(now Instant, sub *entity, cp Message, c *content, d
 // unfit is why a copy goes straight to the dead-letter queue of its
 // subscription (§6.2), nil if it does not.
 func (ns *Namespace) unfit(sub *entity, m *message) *Extra {
-	if sub.sessionful() && m.sessionID() == "" { // MSG-10
+	if sub.sessionful() && !m.hasSession() { // MSG-10
 		return withoutSession()
 	}
 	if m.Extra != nil && m.Extra.Rewritten != "" {
@@ -169,6 +169,7 @@ func takeText(was, name string, in value.Properties) (text string, out value.Pro
 func rewrite(c Content, after filter.Message, rule string) Content {
 	c.MessageID, c.CorrelationID, c.SessionID, c.ReplyTo = after.MessageID, after.CorrelationID, after.SessionID, after.ReplyTo
 	c.ReplyToSessionID, c.Subject, c.To = after.ReplyToSessionID, after.Label, after.To
+	c.EmptySessionID = after.EmptySessionID
 	c.ContentType, c.PartitionKey = after.ContentType, after.PartitionKey
 	c.Properties = after.Properties.Merge(value.Properties{{Name: ruleNameProperty, Value: value.OfString(rule)}})
 	return c

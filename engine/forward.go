@@ -210,7 +210,7 @@ func (ns *Namespace) refuses(now Instant, d departure) *refusal {
 		return not(true, "does not exist.")
 	case !to.Config.Status.sends(): // STAT-10
 		return not(true, "is disabled.")
-	case to.sessionful() && m.sessionID() == "":
+	case to.sessionful() && !m.hasSession():
 		return &refusal{Extra: *withoutSession()}
 	}
 	if most := ns.largest(to); m.content.size > most {

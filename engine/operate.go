@@ -122,7 +122,7 @@ func (ns *Namespace) admitMove(now Instant, m *message, from *holder, mv Move) (
 		return nil, refuse(ErrNotAllowed, "Message #%d is in '%s' already.", m.Seq, to.Path)
 	case !to.Config.Status.sends():
 		return nil, refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Send operations.", to.Path)
-	case to.sessionful() && m.sessionID() == "": // MSG-9
+	case to.sessionful() && !m.hasSession(): // MSG-9
 		return nil, refuseCode(ErrNotAllowed, 40301, "%s", NoSessionIDText)
 	}
 	if duplicate, err := ns.admitMoved(now, to, m, mv); duplicate || err != nil {

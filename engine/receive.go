@@ -39,7 +39,7 @@ type link struct {
 	credit  int
 	served  bool     // it has been given something
 	counted bool     // it waits: that keeps its entity from being idle (IDLE-8), and takes one of Limits.Receives
-	took    string   // the session that it was given; empty: none yet
+	took    *string  // the session that it was given; nil: none yet
 	session *session // the same, while the link is attached
 	rank    int64    // in the line of those that wait for a session; zero: it never did
 }

@@ -241,7 +241,7 @@ func FilterMessage(c Content) filter.Message {
 	return filter.Message{
 		MessageID: c.MessageID, CorrelationID: c.CorrelationID, SessionID: c.SessionID, ReplyTo: c.ReplyTo,
 		ReplyToSessionID: c.ReplyToSessionID, Label: c.Subject, To: c.To, ContentType: c.ContentType, PartitionKey: c.PartitionKey,
-		Properties: c.Properties,
+		Properties: c.Properties, EmptySessionID: c.EmptySessionID,
 	}
 }
 

@@ -18,7 +18,6 @@ type Submission struct {
 	BodySize     int64
 	TTL          time.Duration
 	ScheduledFor Instant
-	SessionID    string
 	Plan         *Plan  // for a topic; nil: its rules are asked when its turn comes
 	Digest       Digest // of its MessageId; zero: it has none, and is never a duplicate
 
@@ -31,13 +30,11 @@ type Submission struct {
 // Properties are completed here.
 func Submit(c Content, body []byte, staged int64, key Key, l Limits) (Submission, error) {
 	c.BodySize = max(int64(len(body)), staged)
-	if c.Preview == "" {
-		c.Preview = Preview(body)
-	}
+	c.SetPreview(body)
 	if err := checkContent(c, l); err != nil {
 		return Submission{}, err
 	}
-	s := Submission{Key: key, Content: c.Pack(), BodySize: c.BodySize, TTL: c.TTL, ScheduledFor: c.ScheduledFor, SessionID: c.SessionID, Digest: DigestOf(c.MessageID)}
+	s := Submission{Key: key, Content: c.Pack(), BodySize: c.BodySize, TTL: c.TTL, ScheduledFor: c.ScheduledFor, Digest: DigestOf(c.MessageID)}
 	if s.Staged = staged > 0; !s.Staged && len(body) > 0 {
 		s.Body = body
 	}
@@ -51,7 +48,7 @@ func checkContent(c Content, l Limits) error {
 	if err := checkIDs(c, l); err != nil {
 		return err
 	}
-	if c.SessionID != "" && c.PartitionKey != "" && c.SessionID != c.PartitionKey {
+	if c.HasSessionID() && c.PartitionKey != "" && c.SessionID != c.PartitionKey {
 		return refuse(ErrArgument, "The PartitionKey '%s' must equal the SessionId '%s' when both are set.", cut(c.PartitionKey, 128), cut(c.SessionID, 128))
 	}
 	if err := checkProperties(c.Properties, l); err != nil {
@@ -90,9 +87,9 @@ func (c Content) headerSize() (n int64) {
 	for _, p := range c.Properties {
 		n += int64(len(p.Name) + len(p.Value.Text()))
 	}
-	for _, f := range c.texts() {
-		if f.tag != tagPreview {
-			n += int64(len(*f.text))
+	for _, tag := range textTags() {
+		if tag != tagPreview {
+			n += int64(len(*c.text(tag)))
 		}
 	}
 	return n
@@ -200,7 +197,7 @@ func (ns *Namespace) admitBatch(e *entity, batch []Submission) error {
 		return refuse(ErrArgument, "There is no message in the batch.")
 	}
 	for _, s := range batch {
-		if e.sessionful() && s.SessionID == "" { // MSG-9
+		if e.sessionful() && !s.Content.HasSessionID() { // MSG-9
 			return refuseCode(ErrNotAllowed, 40301, "%s", NoSessionIDText)
 		}
 		if s.Staged && !ns.keys.gave(s.Key) { // an open lets go of what was staged before it

@@ -51,6 +51,9 @@ func sessionLockLost() error { return refuse(ErrSessionLockLost, "%s", SessionLo
 // sessionID is the session that m belongs to where there are sessions.
 func (m *message) sessionID() string { return m.packed().SessionID() }
 
+// hasSession tells whether m may be where sessions are required.
+func (m *message) hasSession() bool { return m.packed().HasSessionID() }
+
 // sessionful tells whether e requires sessions. Its dead-letter queue does not
 // (DLQ-7).
 func (e *entity) sessionful() bool { return e.Config.RequiresSession && e.Kind != Topic }
@@ -82,8 +85,8 @@ func (ns *Namespace) admitSession(now Instant, h *holder, want SessionRequest) e
 
 // checkSessionID refuses what no message can have as its SessionId (SES-1).
 func (ns *Namespace) checkSessionID(id string) error {
-	if n := int64(utf8.RuneCountInString(id)); n < 1 || n > ns.limits.IDLength {
-		return refuse(ErrArgument, "A SessionId has 1 to %d characters; this one has %d.", ns.limits.IDLength, n)
+	if n := int64(utf8.RuneCountInString(id)); n > ns.limits.IDLength {
+		return refuse(ErrArgument, "A SessionId has at most %d characters; this one has %d.", ns.limits.IDLength, n)
 	}
 	return nil
 }
@@ -92,7 +95,7 @@ func (ns *Namespace) checkSessionID(id string) error {
 func (ns *Namespace) grant(now Instant, h *holder, l *link, id string) {
 	waited := l.pending()
 	s := ns.lockSession(h, id, now.Add(h.entity.Config.LockFor()), l.Client)
-	l.took = id
+	l.took = &s.id
 	if waited {
 		h.sessions.leave(l)
 	}
@@ -100,7 +103,7 @@ func (ns *Namespace) grant(now Instant, h *holder, l *link, id string) {
 	ns.recount(l)
 	ns.changes.note(undo{kind: undoOther, h: h, other: func() {
 		l.unbind()
-		l.took = ""
+		l.took = nil
 		if waited {
 			h.sessions.await(l)
 		}

@@ -9,7 +9,7 @@ import "slices"
 
 // pending tells whether l waits for its session. That keeps its entity from
 // being idle, as credit does (IDLE-8).
-func (l *link) pending() bool { return l.Session.Want == NextSession && l.took == "" }
+func (l *link) pending() bool { return l.Session.Want == NextSession && l.took == nil }
 
 // impatience is what l adds to sessions.impatient while it is pending.
 func (l *link) impatience() int {
@@ -29,8 +29,8 @@ func (ns *Namespace) enlist(l *link) {
 	ss := l.holder.sessions
 	switch {
 	case ss == nil:
-	case l.took != "":
-		l.bind(ss.byID[l.took])
+	case l.took != nil:
+		l.bind(ss.byID[*l.took])
 		ns.offer(l.holder, l.session)
 	case l.pending():
 		ss.await(l)

@@ -134,7 +134,7 @@ func (ns *Namespace) PeekSession(now Instant, p Path, id string, from Seq, count
 		return nil, err
 	}
 	ns.touch(now, h.entity, "peek", client)
-	return ns.Browse(Browse{Path: p, Session: id, From: from, Limit: min(count, int(ns.limits.PeekCount))})
+	return ns.Browse(Browse{Path: p, Session: &id, From: from, Limit: min(count, int(ns.limits.PeekCount))})
 }
 
 // orders are the messages of a session, and the locked ones again.

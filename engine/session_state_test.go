@@ -163,8 +163,13 @@ func TestSessionState(t *testing.T) {
 			c.must(err)
 			c.equal(len(all), 3)
 			c.equal(c.state("q").Sessions, engine.SessionCounts{Known: 3, Available: 2, Locked: 1, WithState: 1})
+			b := "b"
 			in := func(session string, class engine.Class) (seqs []engine.Seq) {
-				rows, err := c.ns.Browse(engine.Browse{Path: "q", Session: session, Class: class, Limit: 9})
+				look := engine.Browse{Path: "q", Session: &session, Class: class, Limit: 9}
+				if session == "any" {
+					look.Session = nil
+				}
+				rows, err := c.ns.Browse(look)
 				c.must(err)
 				for _, r := range rows {
 					seqs = append(seqs, r.Message.Seq)
@@ -173,12 +178,12 @@ func TestSessionState(t *testing.T) {
 			}
 			c.equal(fmt.Sprint(in("b", engine.ClassAll), in("b", engine.ClassActive), in("b", engine.ClassLocked)), "[1 2 3 10] [3] [2]")
 			c.equal(fmt.Sprint(in("nobody", engine.ClassAll), in("nobody", engine.ClassLocked), in("a", engine.ClassLocked)), "[] [] []")
-			c.equal(fmt.Sprint(in("", engine.ClassActive), in("", engine.ClassLocked), in("", engine.ClassDeferred), in("", engine.ClassScheduled)), "[3 4 5 6 7 8 9] [2] [1] [10]")
+			c.equal(fmt.Sprint(in("any", engine.ClassActive), in("any", engine.ClassLocked), in("any", engine.ClassDeferred), in("any", engine.ClassScheduled)), "[3 4 5 6 7 8 9] [2] [1] [10]")
 			for _, class := range []engine.Class{engine.ClassDeferred, engine.ClassScheduled} { // there is no index for these
-				_, err = c.ns.Browse(engine.Browse{Path: "q", Session: "b", Class: class, Limit: 9})
+				_, err = c.ns.Browse(engine.Browse{Path: "q", Session: &b, Class: class, Limit: 9})
 				c.equal(errors.Is(err, engine.ErrArgument), true)
 			}
-			_, err = c.ns.Browse(engine.Browse{Path: "q/$DeadLetterQueue", Session: "b", Limit: 9})
+			_, err = c.ns.Browse(engine.Browse{Path: "q/$DeadLetterQueue", Session: &b, Limit: 9})
 			c.equal(errors.Is(err, engine.ErrNotAllowed), true)
 		},
 	}, asked, swept)
@@ -275,7 +280,11 @@ func TestSessionOperators(t *testing.T) {
 			c.equal(set, false)
 			c.queue("plain", engine.Config{})
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.SetStateFor(c.now, "plain", "s", new("x"), "") })
-			c.refused(engine.ErrArgument, func() error { return c.ns.SetStateFor(c.now, "q", "", new("x"), "") })
+			c.refused(engine.ErrArgument, func() error {
+				return c.ns.SetStateFor(c.now, "q", strings.Repeat("x", 129), new("x"), "")
+			})
+			c.must(c.ns.SetStateFor(c.now, "q", "", new("x"), "")) // an id like others
+			c.equal(c.about("q", "").StateSize, 1)
 			c.refused(engine.ErrNotAllowed, func() error { _, _, err := c.ns.StateOf("plain", "s"); return err })
 		},
 		"OPS-10": func(c *clocked) { // into a session queue

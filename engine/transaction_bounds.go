@@ -46,7 +46,7 @@ func keptByDeclaring(owner string) kept {
 func (o *operation) keeps() kept {
 	k := kept{memory: perOperation + int64(len(o.via)+len(o.to)+len(o.what))}
 	for _, s := range o.batch {
-		k.memory += perMessage + int64(len(s.Content)+len(s.Body)+len(s.SessionID))
+		k.memory += perMessage + int64(len(s.Content)+len(s.Body))
 		if s.Staged {
 			k.staged += s.BodySize
 		}

@@ -28,7 +28,7 @@ type sendCommand struct {
 	Property      []string `short:"p" sep:"none" placeholder:"NAME=VALUE" help:"An application property; may be repeated. VALUE is text, or JSON: 5, true, {\"type\":\"int\",\"value\":\"5\"}."`
 	MessageID     string   `name:"message-id" help:"MessageId."`
 	CorrelationID string   `name:"correlation-id" help:"CorrelationId."`
-	SessionID     string   `name:"session-id" help:"SessionId."`
+	SessionID     *string  `name:"session-id" help:"SessionId; may be empty."`
 	Subject       string   `help:"Subject, also called Label."`
 	ContentType   string   `name:"content-type" help:"ContentType."`
 	Count         int      `default:"1" help:"How many of it to send."`

@@ -37,7 +37,7 @@ func TestActionsOnSessions(t *testing.T) {
 		"ACT-5 removed and set":         {"x", []string{"REMOVE sys.SessionId; SET sys.SessionId = 'eu'"}, held{"eu": "[m]"}, ""},
 		"ACT-5 set and removed":         {"x", []string{"SET sys.SessionId = 'eu'; REMOVE sys.SessionId"}, nil, none},
 		"ACT-5, ACT-6 set to unknown":   {"x", []string{"SET sys.SessionId = missing"}, nil, none},
-		"ACT-5 set to nothing":          {"x", []string{"SET sys.SessionId = ''"}, nil, none},
+		"ACT-5, SES-1 set to empty":     {"x", []string{"SET sys.SessionId = ''"}, held{"": "[m]"}, ""},
 		"ACT-5, FILT-5 a copy each":     {"x", []string{"SET sys.SessionId = 'eu'", "SET sys.SessionId = 'us'", ""}, held{"eu": "[m]", "us": "[m]", "x": "[m]"}, ""},
 		"ACT-5, FILT-5 one of two":      {"x", []string{"SET sys.SessionId = 'eu'", "REMOVE sys.SessionId"}, held{"eu": "[m]"}, none},
 	} {

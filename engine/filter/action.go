@@ -130,6 +130,9 @@ func (c *changed) carryOut(s *statement, to datum) (why string) {
 		}
 		if at := c.Message.text(t.property); at != nil { // nil: sysScheduled, which has no effect (SCH-15)
 			*at = text
+			if t.property == sysSessionID {
+				c.EmptySessionID = text == "" && to.class != unknown
+			}
 		}
 	case *own:
 		if !c.copied {

@@ -108,6 +108,7 @@ func TestActionOnSystemProperties(t *testing.T) {
 					t.Errorf("%q, %v; want %q", *field(&got), err, want)
 				}
 				*field(&got) = "before"
+				m.EmptySessionID = name == "SessionId" && strings.HasSuffix(text, "''") // an id like others
 				if d := cmp.Diff(m, got); d != "" {
 					t.Error(d)
 				}

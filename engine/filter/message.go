@@ -12,6 +12,9 @@ type Message struct {
 
 	Properties value.Properties
 
+	// EmptySessionID says that an empty SessionID is set: it is an id like others.
+	EmptySessionID bool
+
 	// Random is what newid() is made of, together with the message, the text
 	// and the place in it: the same again gives the same ids, so that a step
 	// can be repeated. Give another for each rule, each time.

@@ -93,7 +93,7 @@ func (m *Message) system(s system) (v value.Value, ok bool) {
 			return value.OfTimestamp(m.EnqueuedTime), true
 		}
 	default:
-		if p := m.text(s); p != nil && *p != "" {
+		if p := m.text(s); p != nil && (*p != "" || s == sysSessionID && m.EmptySessionID) {
 			return value.OfString(*p), true
 		}
 	}

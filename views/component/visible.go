@@ -1,10 +1,13 @@
 package component
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"mayfly/views/locale"
 )
 
 // Visible shows what a text from outside would hide: control characters as
@@ -75,4 +78,12 @@ func hidden(r rune) bool {
 		return true
 	}
 	return unicode.Is(unicode.C, r)
+}
+
+// SessionName is a session's id for people, who would not see an empty one.
+func SessionName(ctx context.Context, id string) string {
+	if id == "" {
+		return locale.T(ctx, "session.empty.id")
+	}
+	return Visible(id)
 }

@@ -133,5 +133,5 @@ func (m Session) views(ctx context.Context) []component.Choice {
 func (m Session) crumbs(ctx context.Context) []component.Crumb {
 	return append(m.In.crumbs(ctx, m.Shell),
 		component.Crumb{Label: locale.T(ctx, "entity.tab.sessions"), Href: m.In.Href + "?tab=" + string(Sessions)},
-		component.Crumb{Label: component.Visible(m.ID)})
+		component.Crumb{Label: component.SessionName(ctx, m.ID)})
 }

@@ -62,9 +62,9 @@ func session(m Session) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var3 string
-			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(component.Visible(m.ID))
+			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(component.SessionName(ctx, m.ID))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/session.templ`, Line: 16, Col: 33}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/session.templ`, Line: 16, Col: 42}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -643,12 +643,12 @@ func sessionLock(m Session) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if m.Ours {
-				templ_7745c5c3_Err = component.DoLarge(component.Deed{To: m.do("release"), Icon: "restore", Label: locale.T(ctx, "session.release"), Describe: locale.T(ctx, "session.release.of", locale.Args{"ID": component.Visible(m.ID)})}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.DoLarge(component.Deed{To: m.do("release"), Icon: "restore", Label: locale.T(ctx, "session.release"), Describe: locale.T(ctx, "session.release.of", locale.Args{"ID": component.SessionName(ctx, m.ID)})}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = component.DoLarge(component.Deed{To: m.do("break"), Icon: "locked", Label: locale.T(ctx, "session.break"), Describe: locale.T(ctx, "session.break.of", locale.Args{"ID": component.Visible(m.ID)})}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = component.DoLarge(component.Deed{To: m.do("break"), Icon: "locked", Label: locale.T(ctx, "session.break"), Describe: locale.T(ctx, "session.break.of", locale.Args{"ID": component.SessionName(ctx, m.ID)})}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -751,7 +751,7 @@ func sessionReceive(m Session) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = component.DoLarge(component.Deed{To: m.do("receive"), Icon: "eye", Label: locale.T(ctx, "session.receive.here"), Describe: locale.T(ctx, "session.receive.here.of", locale.Args{"ID": component.Visible(m.ID)})}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = component.DoLarge(component.Deed{To: m.do("receive"), Icon: "eye", Label: locale.T(ctx, "session.receive.here"), Describe: locale.T(ctx, "session.receive.here.of", locale.Args{"ID": component.SessionName(ctx, m.ID)})}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1753,9 +1753,9 @@ func sessionDrawer(m Session) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var84 string
-		templ_7745c5c3_Var84, templ_7745c5c3_Err = templ.JoinStringErrs(component.Visible(m.ID))
+		templ_7745c5c3_Var84, templ_7745c5c3_Err = templ.JoinStringErrs(component.SessionName(ctx, m.ID))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/session.templ`, Line: 364, Col: 59}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/session.templ`, Line: 364, Col: 68}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var84))
 		if templ_7745c5c3_Err != nil {

@@ -18,7 +18,7 @@ import (
 // Outgoing is a message as a sender writes it. What is left out is unset.
 type Outgoing struct {
 	MessageID            string           `json:"messageId,omitempty"`
-	SessionID            string           `json:"sessionId,omitempty"`
+	SessionID            *string          `json:"sessionId,omitempty"` // the empty text is an id too
 	PartitionKey         string           `json:"partitionKey,omitempty"`
 	ViaPartitionKey      string           `json:"viaPartitionKey,omitempty"`
 	CorrelationID        string           `json:"correlationId,omitempty"`
@@ -37,10 +37,13 @@ type Outgoing struct {
 // outgoing is m as the broker takes it.
 func (m Outgoing) outgoing() (broker.Outgoing, error) {
 	out := broker.Outgoing{Content: engine.Content{
-		MessageID: m.MessageID, SessionID: m.SessionID, PartitionKey: m.PartitionKey, ViaPartitionKey: m.ViaPartitionKey,
+		MessageID: m.MessageID, PartitionKey: m.PartitionKey, ViaPartitionKey: m.ViaPartitionKey,
 		CorrelationID: m.CorrelationID, Subject: m.Subject, To: m.To, ReplyTo: m.ReplyTo, ReplyToSessionID: m.ReplyToSessionID,
 		ContentType: m.ContentType, Properties: m.Properties,
 	}}
+	if m.SessionID != nil {
+		out.Content.SessionID, out.Content.EmptySessionID = *m.SessionID, *m.SessionID == ""
+	}
 	if m.TimeToLive != "" {
 		d, never, err := engine.ParseDuration(m.TimeToLive)
 		switch {
@@ -105,10 +108,13 @@ func presentMessage(m engine.Message, packed engine.Packed, at engine.Path, expi
 		State: strings.ToLower(m.State.String()), EnqueuedTime: m.EnqueuedAt.Time(), ExpiresAt: moment(expires),
 		DeliveryCount: m.DeliveryCount, LockedUntil: moment(m.LockedUntil), Size: c.BodySize,
 		Outgoing: Outgoing{
-			MessageID: c.MessageID, SessionID: c.SessionID, PartitionKey: c.PartitionKey, ViaPartitionKey: c.ViaPartitionKey,
+			MessageID: c.MessageID, PartitionKey: c.PartitionKey, ViaPartitionKey: c.ViaPartitionKey,
 			CorrelationID: c.CorrelationID, Subject: c.Subject, To: c.To, ReplyTo: c.ReplyTo, ReplyToSessionID: c.ReplyToSessionID,
 			ContentType: c.ContentType, Properties: m.Properties(c),
 		},
+	}
+	if c.HasSessionID() {
+		out.SessionID = &c.SessionID
 	}
 	if c.TTL > 0 && c.TTL < math.MaxInt64 {
 		out.TimeToLive = engine.FormatDuration(c.TTL)

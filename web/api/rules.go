@@ -301,8 +301,11 @@ func presentTrial(t engine.Trial) Trial {
 	}
 	if a := t.After; a != nil {
 		out.After = &Outgoing{
-			MessageID: a.MessageID, SessionID: a.SessionID, PartitionKey: a.PartitionKey, CorrelationID: a.CorrelationID, Subject: a.Label,
+			MessageID: a.MessageID, PartitionKey: a.PartitionKey, CorrelationID: a.CorrelationID, Subject: a.Label,
 			To: a.To, ReplyTo: a.ReplyTo, ReplyToSessionID: a.ReplyToSessionID, ContentType: a.ContentType, Properties: a.Properties,
+		}
+		if a.SessionID != "" || a.EmptySessionID {
+			out.After.SessionID = &a.SessionID
 		}
 	}
 	return out

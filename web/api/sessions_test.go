@@ -24,7 +24,7 @@ func TestSessions(t *testing.T) {
 	}
 	var got Messages
 	w.want(200, "POST", "/receive/q", `{"hold":"`+first.Hold+`","max":10}`, &got)
-	if len(got.Messages) != 2 || got.Messages[0].MessageID != "a1" || got.Messages[1].SessionID != "a" {
+	if len(got.Messages) != 2 || got.Messages[0].MessageID != "a1" || *got.Messages[1].SessionID != "a" {
 		t.Fatalf("got %+v", got)
 	}
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[0].LockToken+`","outcome":"complete"}`, nil)
@@ -141,4 +141,31 @@ func TestDuplicatesTold(t *testing.T) {
 	if e := w.entity("s"); e.Duplicates != nil || e.Sessions == nil || *e.Sessions != 1 {
 		t.Errorf("got %+v", e)
 	}
+}
+
+// The empty text is a session's id like others (SES-1).
+func TestEmptySessionID(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":true}}`, nil)
+	w.want(400, "POST", "/send/q", `{"sessionId":null}`, nil) // MSG-9
+	w.want(201, "POST", "/send/q", `{"sessionId":"","messageId":"m"}`, nil)
+	var all Sessions
+	w.want(200, "GET", "/sessions/q", "", &all)
+	if len(all.Sessions) != 1 || all.Sessions[0].ID != "" || all.Sessions[0].Active != 1 {
+		t.Errorf("got %+v", all)
+	}
+	var one Session
+	w.want(200, "PUT", "/session/q?id=", `{"state":"x"}`, &one)
+	if one.State == nil || *one.State != "x" {
+		t.Errorf("got %+v", one)
+	}
+	w.want(400, "GET", "/session/q", "", nil)
+	var h Hold
+	w.want(201, "POST", "/accept/q", `{"session":""}`, &h)
+	var got Messages
+	w.want(200, "POST", "/receive/q", `{"hold":"`+h.Hold+`"}`, &got)
+	if len(got.Messages) != 1 || got.Messages[0].SessionID == nil || *got.Messages[0].SessionID != "" {
+		t.Errorf("got %+v", got)
+	}
+	w.want(204, "DELETE", "/session/q?id=", "", nil)
 }

@@ -43,6 +43,7 @@ func parseBrokerProperties(raw []byte) (engine.Content, error) {
 			if err := json.Unmarshal(v, field); err != nil {
 				return c, argument("The broker property '%s' is a text, not %s.", cut(name), cut(string(v)))
 			}
+			c.EmptySessionID = c.EmptySessionID || fold == "sessionid" && *field == ""
 			continue
 		}
 		var err error
@@ -131,7 +132,7 @@ type received struct {
 	ReplyToSessionID        string  `json:"ReplyToSessionId,omitempty"`
 	ScheduledEnqueueTimeUTC string  `json:"ScheduledEnqueueTimeUtc,omitempty"`
 	SequenceNumber          int64   `json:"SequenceNumber"`
-	SessionID               string  `json:"SessionId,omitempty"`
+	SessionID               *string `json:"SessionId,omitempty"`
 	State                   string  `json:"State"`
 	TimeToLive              float64 `json:"TimeToLive"`
 	To                      string  `json:"To,omitempty"`
@@ -142,13 +143,16 @@ type received struct {
 func brokerProperties(m broker.Received, c engine.Content) string {
 	p := received{
 		CorrelationID: c.CorrelationID, Label: c.Subject, MessageID: c.MessageID, PartitionKey: c.PartitionKey,
-		ReplyTo: c.ReplyTo, ReplyToSessionID: c.ReplyToSessionID, SessionID: c.SessionID, To: c.To, ViaPartitionKey: c.ViaPartitionKey,
+		ReplyTo: c.ReplyTo, ReplyToSessionID: c.ReplyToSessionID, To: c.To, ViaPartitionKey: c.ViaPartitionKey,
 		DeliveryCount:          m.Message.DeliveryCount + 1, // clients count this delivery (DC-1)
 		EnqueuedSequenceNumber: int64(m.Message.EnqueuedSeq), SequenceNumber: int64(m.Message.Seq),
 		EnqueuedTimeUTC: httpTime(m.Message.EnqueuedAt), State: m.Message.State.String(), TimeToLive: neverSeconds,
 	}
 	if m.Path.IsDeadLetter() {
 		p.DeliveryCount = 1 // DC-6
+	}
+	if c.HasSessionID() {
+		p.SessionID = &c.SessionID
 	}
 	if ttl := m.TTL(); ttl != 0 {
 		p.TimeToLive = ttl.Seconds()

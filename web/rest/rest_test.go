@@ -211,3 +211,19 @@ func TestSendersCannotSetReceiversHeaders(t *testing.T) {
 		t.Errorf("got %q, Fine is %q", got.body, got.header.Get("Fine"))
 	}
 }
+
+// The empty text is a session's id like others, and not the same as none (SES-1).
+func TestEmptySessionID(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Queue, "plain")
+	w.create(engine.Queue, "s", "RequiresSession", "true")
+	for properties, status := range map[string]int{`{"SessionId":""}`: 201, `{"SessionId":null}`: 400, `{}`: 400, `{"SessionId":"","PartitionKey":"p"}`: 400} {
+		w.want(status, "POST", "/s/messages", "", "BrokerProperties", properties)
+	}
+	for properties, want := range map[string]any{`{"SessionId":""}`: "", `{}`: nil} {
+		w.want(201, "POST", "/plain/messages", "", "BrokerProperties", properties)
+		if got := brokerHeader(t, w.want(200, "DELETE", "/plain/messages/head", ""))["SessionId"]; got != want {
+			t.Errorf("%s comes back as %v", properties, got)
+		}
+	}
+}

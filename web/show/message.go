@@ -103,7 +103,7 @@ func (p *Pages) messageModel(ctx context.Context, at Place, m messageSight, s si
 		died := x.DeadAt.Time()
 		out.Reason = page.Reason{Reason: x.Reason, Description: x.Description, First: died, Last: died, Now: s.now.Time()}
 	}
-	out.Headers = headers(m.Row, m.content)
+	out.Headers = headers(ctx, m.Row, m.content)
 	out.Application = properties(m.Message.Properties(m.content))
 	return out
 }
@@ -131,7 +131,7 @@ func properties(all value.Properties) []component.Property {
 }
 
 // headers are the system properties of §2.1 that are set.
-func headers(r engine.Row, c engine.Content) (out []page.Header) {
+func headers(ctx context.Context, r engine.Row, c engine.Content) (out []page.Header) {
 	m := r.Message
 	add := func(name, amqp, v string) {
 		if v != "" {
@@ -148,7 +148,9 @@ func headers(r engine.Row, c engine.Content) (out []page.Header) {
 	add("Subject", "properties · subject", c.Subject)
 	add("ContentType", "properties · content-type", c.ContentType)
 	add("CorrelationId", "properties · correlation-id", c.CorrelationID)
-	add("SessionId", "properties · group-id", c.SessionID)
+	if c.HasSessionID() {
+		add("SessionId", "properties · group-id", component.SessionName(ctx, c.SessionID))
+	}
 	add("To", "properties · to", c.To)
 	add("ReplyTo", "properties · reply-to", c.ReplyTo)
 	add("ReplyToSessionId", "properties · reply-to-group-id", c.ReplyToSessionID)

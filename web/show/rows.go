@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mayfly/engine"
+	"mayfly/views/component"
 	"mayfly/views/page"
 )
 
@@ -47,7 +48,9 @@ func (p *Pages) messageRow(ctx context.Context, r engine.Row, now engine.Instant
 	}
 	// Rows come out of the broker decoded once already: there is no error left.
 	if c, err := r.Content.Content(); err == nil {
-		row.Session = c.SessionID
+		if c.HasSessionID() {
+			row.Session = component.SessionName(ctx, c.SessionID)
+		}
 		if row.Pills = pills(c.Preview); len(row.Pills) == 0 {
 			row.First = c.Preview
 		}

@@ -36,7 +36,7 @@ func (p *Pages) Session(ctx context.Context, at Place, typed page.StateForm) (vi
 
 func (p *Pages) sessionPage(ctx context.Context, at Place, typed page.StateForm) (view.Page, uint64, error) {
 	id := at.Query.Get(page.SessionID)
-	if id == "" {
+	if !at.Query.Has(page.SessionID) {
 		return nil, 0, fmt.Errorf("%w: it names no session", ErrNoPage)
 	}
 	var v sessionSight
@@ -85,14 +85,14 @@ func seeSession(r broker.Reader, path engine.Path, id string, from engine.Seq) (
 	}
 	v.row.ID, v.turns = id, turnsOf(line)
 	v.n = int(v.row.Active + v.row.Locked + v.row.Deferred)
-	v.rows, err = r.Browse(engine.Browse{Path: v.Path, Session: id, From: max(1, from), Limit: messagesOnPage + 1})
+	v.rows, err = r.Browse(engine.Browse{Path: v.Path, Session: &id, From: max(1, from), Limit: messagesOnPage + 1})
 	return v, err //nolint:wrapcheck // it was there in this very turn
 }
 
 func (p *Pages) sessionModel(ctx context.Context, at Place, v sessionSight, s sight) page.Session {
 	at.Entity, at.Path = v.Kind, v.Path // as it was created, whatever case it was asked for in
 	m := page.Session{
-		Shell: p.shell(ctx, at, s, component.Visible(cut(v.row.ID, 128))), In: p.placeOf(v.Kind, v.Path), Path: v.Path.Fold(),
+		Shell: p.shell(ctx, at, s, component.SessionName(ctx, cut(v.row.ID, 128))), In: p.placeOf(v.Kind, v.Path), Path: v.Path.Fold(),
 		Name: v.Path.Name(), ID: v.row.ID,
 		Active: int(v.row.Active), Locked: int(v.row.Locked), Deferred: int(v.row.Deferred), Now: s.now.Time(),
 		Turn: turn(v.turns, v.row, s.now), Hold: sessionHold(v.row, v.EntityState, s.now),

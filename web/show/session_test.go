@@ -145,3 +145,30 @@ func TestForwardedMessageKeepsItsLife(t *testing.T) {
 		}
 	})
 }
+
+// A session whose id is empty has a page, where it has a name that can be seen.
+func TestEmptySessionIsShown(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "q", engine.Config{RequiresSession: true})
+		w.send("q", engine.Content{EmptySessionID: true, Subject: "hello"}, engine.Content{SessionID: "b"})
+		s, err := w.b.AcceptSession(w.Context(), broker.Accept{Path: "q", Session: new(""), Client: "worker-1"})
+		w.must(err)
+		w.must(s.Leave(w.Context()))
+		const one, tab = "/n/default/q/q/session?id=", "/n/default/q/q?tab=sessions"
+		for url, where := range map[string]string{one: "h1", tab: "[data-key='='] a", "/n/default/q/q": ".pills", "/n/default": "[data-list=ticker], .ticker"} {
+			w.sound(url)
+			if got := w.read(url).Find(where).Text(); !strings.Contains(got, "(empty)") {
+				w.Errorf("%s says %q", url, got)
+			}
+		}
+		if href, _ := w.read(tab).Find("[data-key='='] a").Attr("href"); !strings.HasSuffix(href, one) {
+			w.Errorf("its page is %s", href)
+		}
+		if got := w.read(one).Text(); !strings.Contains(got, "hello") || !strings.Contains(got, "worker-1") {
+			w.Errorf("its page is %s", got)
+		}
+		if _, _, err := w.pages.Open(w.Context(), "/n/default/q/q/session"); err == nil {
+			w.Error("no session has a page")
+		}
+	})
+}

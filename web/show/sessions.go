@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strings"
@@ -88,7 +89,7 @@ func sessionHold(row engine.SessionRow, e engine.EntityState, now engine.Instant
 func (p *Pages) fillSessions(ctx context.Context, at Place, m *page.Entity, e entitySight, now engine.Instant) {
 	for _, row := range e.sessions {
 		r := page.SessionRow{
-			Key: url.QueryEscape(row.ID), ID: row.ID, Href: p.SessionURL(e.Kind, e.Path, row.ID), Now: now.Time(),
+			Key: sessionKey(row.ID), ID: row.ID, Href: p.SessionURL(e.Kind, e.Path, row.ID), Now: now.Time(),
 			Active: int(row.Active), Locked: int(row.Locked), Deferred: int(row.Deferred), Turn: turn(e.turns, row, now),
 			Hold: sessionHold(row, e.EntityState, now), HasState: row.StateSet, State: int64(row.StateSize),
 		}
@@ -124,16 +125,19 @@ func (p *Pages) sessionsLede(ctx context.Context, e entitySight) []component.Tex
 	lede := []component.Text{strong(locale.N(ctx, "sessions.lede", e.Sessions.Known)), say(" " + held)}
 	for id, n := range e.turns {
 		if n == 1 {
-			next := component.Text{S: component.Visible(id), Href: p.SessionURL(e.Kind, e.Path, id)}
+			next := component.Text{S: component.SessionName(ctx, id), Href: p.SessionURL(e.Kind, e.Path, id)}
 			return append(append(lede, say(" ")), tell(ctx, "sessions.lede.next", next, nil)...)
 		}
 	}
 	return lede
 }
 
+// sessionKey names a session's row on its page. No escaped id is an equals sign.
+func sessionKey(id string) string { return cmp.Or(url.QueryEscape(id), "=") }
+
 // SessionURL is the address of a session's page, base path included.
 func (p *Pages) SessionURL(kind engine.EntityKind, path engine.Path, id string) string {
-	return p.URL(Place{Namespace: p.b.Name(), Kind: Session, Entity: kind, Path: path}.with(page.SessionID, id))
+	return p.URL(Place{Namespace: p.b.Name(), Kind: Session, Entity: kind, Path: path, Query: url.Values{page.SessionID: {id}}})
 }
 
 // sessionExample is a line for the shell that sends a message in a session;

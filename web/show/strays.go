@@ -107,7 +107,7 @@ func (p *Pages) strayRow(s stray, now engine.Instant) page.Stray {
 	for _, of := range []struct{ name, text string }{
 		{"CorrelationId", c.CorrelationID}, {"SessionId", c.SessionID}, {"To", c.To}, {"ReplyTo", c.ReplyTo}, {"ContentType", c.ContentType},
 	} {
-		if of.text != "" {
+		if of.text != "" || of.name == "SessionId" && c.HasSessionID() {
 			row.Pills = append(row.Pills, page.Pill{Key: "sys." + of.name, Value: cut(of.text, longestPillValue)})
 		}
 	}

@@ -152,7 +152,7 @@ func sentence(ctx context.Context, how eventLook, n int, t trace, href string) [
 	if !ok {
 		return []component.Text{say(before)}
 	}
-	return []component.Text{say(before), {S: t.name, Href: href}, say(after)}
+	return []component.Text{say(before), {S: t.called(ctx), Href: href}, say(after)}
 }
 
 // traceArgs are what the words of events can use.
@@ -162,7 +162,7 @@ func traceArgs(ctx context.Context, t trace) locale.Args {
 		reason = locale.T(ctx, "event.noreason")
 	}
 	return locale.Args{
-		"Name": t.name, "To": Shown(t.to), "By": hand(ctx, t.actor), "Reason": cut(reason, 120),
+		"Name": t.called(ctx), "To": Shown(t.to), "By": hand(ctx, t.actor), "Reason": cut(reason, 120),
 		"Tries": locale.Number(ctx, int(t.tries)), "Seq": locale.Number(ctx, int(t.seq)),
 	}
 }

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
@@ -59,7 +60,7 @@ func (t trace) id() string {
 
 // named is t with what the message is called, or which session it is.
 func (t trace) named(e engine.Event) trace {
-	if e.Session != "" {
+	if ofSession(e.Kind) {
 		t.name = strings.Clone(component.Visible(cut(e.Session, 80)))
 		return t
 	}
@@ -67,6 +68,14 @@ func (t trace) named(e engine.Event) trace {
 		t.name = strings.Clone(calledBriefly(e.Content, e.Message.Seq))
 	}
 	return t
+}
+
+// called is the name for people: a session may have the empty one.
+func (t trace) called(ctx context.Context) string {
+	if t.name == "" && ofSession(t.kind) {
+		return component.SessionName(ctx, "")
+	}
+	return t.name
 }
 
 // expired tells whether the message's time ran out.

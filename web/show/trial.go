@@ -133,10 +133,13 @@ func changes(before, after filter.Message) (out []page.Change) {
 }
 
 // A systemText is a system property that actions can set (ACT-5).
-type systemText struct{ name, text string }
+type systemText struct {
+	name, text string
+	empty      bool // an empty text is one that is set
+}
 
 func (s systemText) reading() component.Reading {
-	if s.text == "" {
+	if s.text == "" && !s.empty {
 		return component.Reading{Missing: true}
 	}
 	return reading(value.OfString(s.text))
@@ -144,8 +147,8 @@ func (s systemText) reading() component.Reading {
 
 func texts(m filter.Message) []systemText {
 	return []systemText{
-		{"Label", m.Label}, {"MessageId", m.MessageID}, {"CorrelationId", m.CorrelationID}, {"SessionId", m.SessionID},
-		{"ContentType", m.ContentType}, {"To", m.To}, {"ReplyTo", m.ReplyTo}, {"ReplyToSessionId", m.ReplyToSessionID},
-		{"PartitionKey", m.PartitionKey},
+		{name: "Label", text: m.Label}, {name: "MessageId", text: m.MessageID}, {name: "CorrelationId", text: m.CorrelationID}, {name: "SessionId", text: m.SessionID, empty: m.EmptySessionID},
+		{name: "ContentType", text: m.ContentType}, {name: "To", text: m.To}, {name: "ReplyTo", text: m.ReplyTo}, {name: "ReplyToSessionId", text: m.ReplyToSessionID},
+		{name: "PartitionKey", text: m.PartitionKey},
 	}
 }

@@ -89,7 +89,7 @@ func (d *Door) receiveSession(c echo.Context, at show.Place, id *string) error {
 		return err //nolint:wrapcheck // it says what it is about
 	}
 	return d.done(c, d.pages.SessionURL(at.Entity, at.Path, s.ID()), component.Notice{
-		Tone: component.Low, Title: locale.T(ctx, "ui.session.empty", locale.Args{"ID": component.Visible(s.ID())}),
+		Tone: component.Low, Title: locale.T(ctx, "ui.session.empty", locale.Args{"ID": component.SessionName(ctx, s.ID())}),
 	})
 }
 
@@ -201,7 +201,7 @@ func (d *Door) stateAgain(c echo.Context, code int, at show.Place, f page.StateF
 // sessionID is the session that the address names, of an entity that has some.
 func (d *Door) sessionID(c echo.Context, at show.Place) (string, error) {
 	id := at.Query.Get(page.SessionID)
-	if id == "" {
+	if !at.Query.Has(page.SessionID) {
 		return "", show.ErrNoPage
 	}
 	e, err := d.state(c, at.Path)
@@ -216,6 +216,6 @@ func (d *Door) sessionID(c echo.Context, at show.Place) (string, error) {
 
 func (d *Door) aboutSession(c echo.Context, at show.Place, id, says string) error {
 	return d.done(c, d.pages.SessionURL(at.Entity, at.Path, id), component.Notice{
-		Title: locale.T(c.Request().Context(), says, locale.Args{"ID": component.Visible(id)}),
+		Title: locale.T(c.Request().Context(), says, locale.Args{"ID": component.SessionName(c.Request().Context(), id)}),
 	})
 }
