@@ -95,7 +95,6 @@
 // prints which tests name the others.
 //
 //   - NAME-9: it is the answer of the Atom admin API to a dead-letter path; there is no such door yet.
-//   - TTL-9: it is how AMQP writes a long time to live; there is no AMQP door yet.
 //   - LOCK-9: idle links and connections are AMQP's; there is no AMQP door yet.
 //   - SETL-1: dispositions are AMQP's; there is no AMQP door yet.
 //   - SETL-3: settling by a management request is AMQP's; there is no AMQP door yet.

@@ -45,6 +45,7 @@ var imports = []rule{
 	{"web/access/...", []string{"engine/..."}, "who may do what, the same at every door"},
 	{"web/past/...", []string{"engine/..."}, "what may be asked of the history, the same at every door"},
 	{"web/show/...", []string{"engine/...", "views/...", "web/past/..."}, "turns engine state into view models for page and push alike"},
+	{"web/amqp/carry/...", []string{"engine/...", "web/amqp/wire/..."}, "between bytes and messages; of connections it knows nothing"},
 	{"web/rest/...", doorMay, doorWhy},
 	{"web/api/...", doorMay, doorWhy},
 	{"web/amqp/wire/...", []string{"engine/value/..."}, "AMQP as bytes: values it shares with the rules, connections and links it knows nothing of"},

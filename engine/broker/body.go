@@ -105,6 +105,10 @@ type Outgoing struct {
 	Content engine.Content
 	Body    []byte
 	Reader  io.Reader // instead of Body; read to its end, at most one byte beyond the limit on messages
+
+	// Finish says what was not known of Content before Reader had come to its end;
+	// nil: nothing. Its error is Send's.
+	Finish func(c *engine.Content) error
 }
 
 // prepare packs the messages, staging large bodies and asking a topic's SQL
@@ -124,8 +128,13 @@ func (b *Broker) prepare(ctx context.Context, to engine.Path, out []Outgoing) ([
 				return batch, 0, err
 			}
 			if staged > 0 {
-				m.Content.Preview = engine.Preview(body)
+				m.Content.SetPreview(body)
 				body = nil
+			}
+		}
+		if m.Finish != nil {
+			if err := m.Finish(&m.Content); err != nil {
+				return append(batch, engine.Submission{Key: key, Staged: staged > 0}), 0, err
 			}
 		}
 		s, err := engine.Submit(m.Content, body, staged, key, b.limits)

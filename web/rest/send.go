@@ -2,8 +2,6 @@ package rest
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"io"
 	"mime"
 	"net/http"
@@ -61,7 +59,7 @@ func (d *door) send(c echo.Context, t target) error {
 	}
 	for i := range out {
 		if out[i].Content.MessageID == "" {
-			out[i].Content.MessageID = newMessageID()
+			out[i].Content.MessageID = broker.NewMessageID()
 		}
 	}
 	if _, err := d.broker.Send(ctx, t.path, out, client(r)); err != nil {
@@ -106,11 +104,4 @@ func readContent(h http.Header) (engine.Content, error) {
 	props, err := parseHeader(h)
 	c.Properties = props
 	return c, err
-}
-
-// newMessageID is what the hosted service gives to a message without one.
-func newMessageID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, by its contract
-	return hex.EncodeToString(b[:])
 }

@@ -1,0 +1,86 @@
+package carry_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+	"mayfly/web/amqp/carry"
+)
+
+// A world is a broker to which messages come and from which they go as AMQP
+// says them.
+type world struct {
+	*testing.T
+	*broker.Broker
+}
+
+func start(t *testing.T) world {
+	t.Helper()
+	o := broker.Options{Logger: slog.New(slog.DiscardHandler)}
+	b := must[*broker.Broker](t)(broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, o))
+	t.Cleanup(func() { b.Close() })
+	return world{t, b}
+}
+
+func (w world) create(kind engine.EntityKind, p engine.Path, c engine.Config) {
+	w.Helper()
+	must[engine.Entity](w)(w.Create(w.Context(), kind, p, c, ""))
+}
+
+func (w world) send(to engine.Path, s spoken) engine.Seq {
+	w.Helper()
+	out := must[broker.Outgoing](w)(carry.Incoming(s.encode()))
+	return must[[]engine.Seq](w)(w.Send(w.Context(), to, []broker.Outgoing{out}, ""))[0]
+}
+
+// receive takes the next message, which there is, and what a receiver hears.
+func (w world) receive(from engine.Path, mode engine.Mode) (engine.Delivery, spoken) {
+	w.Helper()
+	return w.got(must[[]broker.Received](w)(w.Receive(w.Context(), broker.Receive{Path: from, Mode: mode})))
+}
+
+func (w world) fetch(from engine.Path, seq engine.Seq, mode engine.Mode) (engine.Delivery, spoken) {
+	w.Helper()
+	return w.got(must[[]broker.Received](w)(w.Fetch(w.Context(), from, []engine.Seq{seq}, mode, "")))
+}
+
+func (w world) got(all []broker.Received) (engine.Delivery, spoken) {
+	w.Helper()
+	if len(all) != 1 {
+		w.Fatalf("there are %d messages", len(all))
+	}
+	defer all[0].Body.Close()
+	var e carry.Envelope
+	must[[]byte](w)(e.Delivery(nil, &all[0].Delivery))
+	return all[0].Delivery, hear(w, e.Append(nil, must[[]byte](w)(io.ReadAll(all[0].Body))))
+}
+
+// peek is what somebody hears who looks at the first message.
+func (w world) peek(at engine.Path) (engine.Row, spoken) {
+	w.Helper()
+	rows := must[[]engine.Row](w)(w.Peek(w.Context(), at, 1, 1, ""))
+	if len(rows) != 1 {
+		w.Fatalf("there are %d messages", len(rows))
+	}
+	c := must[engine.Content](w)(rows[0].Content.Content())
+	body := must[io.ReadSeekCloser](w)(w.Body(w.Context(), rows[0].Message.Content, c.BodySize))
+	defer body.Close()
+	var e carry.Envelope
+	must[[]byte](w)(e.Peek(nil, &rows[0]))
+	return rows[0], hear(w, e.Append(nil, must[[]byte](w)(io.ReadAll(body))))
+}
+
+func (w world) settle(d engine.Delivery, s engine.Settlement) {
+	w.Helper()
+	s.Token = d.Token()
+	for _, err := range must[[]error](w)(w.Settle(w.Context(), s)) {
+		if err != nil {
+			w.Fatal(err)
+		}
+	}
+}

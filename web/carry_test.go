@@ -1,0 +1,160 @@
+package web_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/value"
+	"mayfly/web/access"
+	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/wire"
+	"mayfly/web/rest"
+)
+
+// A heard message is what AMQP clients get of it.
+type heard struct {
+	wire.Properties
+	application, annotations value.Properties
+	body                     wire.Body
+}
+
+// hear takes the next message of q over AMQP.
+func hear(t *testing.T, b *broker.Broker) (h heard) {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := b.Receive(t.Context(), broker.Receive{Path: "q", Mode: engine.ReceiveAndDelete})
+	check(err)
+	if len(got) != 1 {
+		t.Fatalf("there are %d messages", len(got))
+	}
+	body, err := io.ReadAll(got[0].Body)
+	check(err)
+	var e carry.Envelope
+	_, err = e.Delivery(nil, &got[0].Delivery)
+	check(err)
+	var m wire.Message
+	check(m.Decode(e.Append(nil, body)))
+	check(h.Decode(m.Properties))
+	if m.ApplicationProperties != nil {
+		h.application, err = wire.ParseMap(m.ApplicationProperties)
+		check(err)
+	}
+	h.annotations, err = wire.ParseMap(m.MessageAnnotations)
+	check(err)
+	h.body = m.Body
+	return h
+}
+
+func restOf(t *testing.T, b *broker.Broker) *httptest.Server {
+	e := echo.New()
+	rest.Mount(e, b, access.NewRoom(), slog.New(slog.DiscardHandler))
+	s := httptest.NewServer(e)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func ask(t *testing.T, method, url, body string, header http.Header) (http.Header, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = header
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil || got.StatusCode > 299 {
+		t.Fatalf("%d %s, %v", got.StatusCode, text, err)
+	}
+	return got.Header, string(text)
+}
+
+// What was sent over REST is, over AMQP, what it would have been had its sender
+// used that.
+func TestSentOverREST(t *testing.T) {
+	b := open(t)
+	s := restOf(t, b)
+	ask(t, "POST", s.URL+"/q/messages", "payload \x00\xff", http.Header{
+		"Content-Type": {"application/x-thing"}, "BrokerProperties": {`{"MessageId":"m1","CorrelationId":"c","SessionId":"","To":"t","ReplyTo":"r","ReplyToSessionId":"rs","Label":"l","TimeToLive":90.5,"ViaPartitionKey":"v"}`},
+		"Text": {`"t"`}, "Whole": {"5"}, "Big": {"18446744073709551615"}, "Ratio": {"2.5"}, "Ok": {"true"}, "When": {`"Sun, 06 Nov 1994 08:49:37 GMT"`}, "None": {"null"},
+	})
+	got := hear(t, b)
+	want := wire.Properties{
+		MessageID: value.OfString("m1"), CorrelationID: value.OfString("c"), GroupID: wire.Some(""), To: wire.Some("t"), ReplyTo: wire.Some("r"),
+		ReplyToGroupID: wire.Some("rs"), Subject: wire.Some("l"), ContentType: wire.Some("application/x-thing"),
+	}
+	if d := cmp.Diff(want, got.Properties); d != "" {
+		t.Error(d)
+	}
+	for name, want := range map[string]value.Value{
+		"Text": value.OfString("t"), "Whole": value.OfLong(5), "Big": value.OfULong(1<<64 - 1), "Ratio": value.OfDouble(2.5),
+		"Ok": value.OfBool(true), "When": value.OfTimestamp(784111777000), "None": {},
+	} {
+		if v, ok := got.application.Lookup(name); v != want || !ok {
+			t.Errorf("%s is %v of type %v", name, v, v.Kind())
+		}
+	}
+	if v, _ := got.annotations.Lookup("x-opt-via-partition-key"); v != value.OfString("v") {
+		t.Errorf("via %v", v)
+	}
+	if got.body.Kind != wire.DataBody || string(got.body.Content()) != "payload \x00\xff" {
+		t.Errorf("the body is %q", got.body.Content())
+	}
+	// Without anything it still has an id and a body of no data.
+	ask(t, "POST", s.URL+"/q/messages", "", http.Header{})
+	if got = hear(t, b); got.MessageID.Kind() != value.String || got.GroupID.IsSet() || got.body.Kind != wire.DataBody || got.body.Size != 0 {
+		t.Errorf("it is %+v", got)
+	}
+}
+
+// What was sent over AMQP is shown by REST as its own is.
+func TestSentOverAMQP(t *testing.T) {
+	b := open(t)
+	s := restOf(t, b)
+	p := wire.Properties{MessageID: value.OfULong(7), CorrelationID: value.OfUUID([16]byte{1}), GroupID: wire.Some("s"), Subject: wire.Some("l"), To: wire.Some(""), ContentType: wire.Some("text/plain")}
+	h := wire.Header{TTL: wire.Some(uint32(90_500))}
+	encoded := p.Append(h.Append(nil))
+	encoded = wire.AppendAnnotations(encoded, wire.SectionApplicationProperties, value.Properties{
+		{Name: "Text", Value: value.OfString("t")}, {Name: "Int", Value: value.OfInt(-5)}, {Name: "Double", Value: value.OfDouble(2)}, {Name: "When", Value: value.OfTimestamp(784111777000)},
+		{Name: "Id", Value: value.OfUUID([16]byte{15: 2})}, {Name: "None"},
+	})
+	encoded = append(append(wire.AppendDataHead(encoded, 2), "he"...), append(wire.AppendDataHead(nil, 3), "llo"...)...)
+	out, err := carry.Incoming(encoded)
+	if err == nil {
+		_, err = b.Send(t.Context(), "q", []broker.Outgoing{out}, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, body := ask(t, "DELETE", s.URL+"/q/messages/head", "", http.Header{})
+	if body != "hello" || got.Get("Content-Type") != "text/plain" {
+		t.Errorf("the body is %q of type %q", body, got.Get("Content-Type"))
+	}
+	for _, says := range []string{`"MessageId":"7"`, `"CorrelationId":"01000000-0000-0000-0000-000000000000"`, `"SessionId":"s"`, `"Label":"l"`, `"TimeToLive":90.5`} {
+		if all := got.Get("BrokerProperties"); !strings.Contains(all, says) {
+			t.Errorf("%s is not in %s", says, all)
+		}
+	}
+	for name, want := range map[string]string{"Text": `"t"`, "Int": "-5", "Double": "2.0", "When": `"Sun, 06 Nov 1994 08:49:37 GMT"`, "Id": `"00000000-0000-0000-0000-000000000002"`, "None": "null"} {
+		if v := got.Get(name); v != want {
+			t.Errorf("%s is %s", name, v)
+		}
+	}
+}
