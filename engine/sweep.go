@@ -24,7 +24,7 @@ func (ns *Namespace) NextDue() Instant {
 // in a Sweep alone; and who waits, for a message, for a session or to hear that
 // a session's lock has run out, is told of what time alone has done by one.
 func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
-	ns.endOverdue(now)
+	work -= ns.endOverdue(now, (work+1)/2) // neither they nor the places wait for all of the others
 	for ns.gather(now); work > 0 && len(ns.turn) > 0; ns.gather(now) {
 		h := ns.turn[0]
 		ns.turn = ns.turn[1:]
@@ -45,7 +45,8 @@ func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
 	for work > 0 && len(ns.dying) > 0 {
 		work -= ns.bury(work)
 	}
-	return len(ns.turn) > 0 || len(ns.dying) > 0 || len(ns.due) > 0 && ns.due[0].at.Passed(now)
+	ns.endOverdue(now, work)
+	return ns.transactions.next().Passed(now) || len(ns.turn) > 0 || len(ns.dying) > 0 || len(ns.due) > 0 && ns.due[0].at.Passed(now)
 }
 
 // gather gives those a turn where something is due by now: what was just

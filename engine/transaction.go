@@ -25,7 +25,7 @@ const (
 type transactions struct {
 	open map[TxID]*transaction
 	ends txEnds // all of them
-	kept kept   // by all of them
+	kept kept   // by all of them, whether their time is over or not
 }
 
 type transaction struct {
@@ -66,14 +66,10 @@ func (ns *Namespace) Declare(now Instant, owner string) (TxID, error) {
 	if ns.limits.TransactionMessages <= 0 {
 		return 0, refuse(ErrNotAllowed, "There are no transactions in this namespace.")
 	}
-	ns.endOverdue(now)
-	x := &ns.transactions
-	if len(x.open) >= mostTransactions {
-		return 0, refuse(ErrBusy, "%d transactions are open, which is the most there may be.", len(x.open))
-	}
-	if err := x.admit(kept{}, keptByDeclaring(owner)); err != nil {
+	if err := ns.mayKeep(now, kept{}, keptByDeclaring(owner)); err != nil {
 		return 0, err
 	}
+	x := &ns.transactions
 	t := &transaction{id: TxID(ns.keys.Next()), owner: owner, ends: now.Add(ns.forgottenAfter()), kept: keptByDeclaring(owner)}
 	x.enter(t)
 	ns.changes.note(undo{kind: undoTransaction, other: func() { x.leave(t) }})
@@ -96,12 +92,14 @@ func (x *transactions) leave(t *transaction) {
 	x.kept = x.kept.minus(t.kept)
 }
 
-// transaction finds one that can be used. Those whose time is over are rolled
-// back by the look.
+// transaction finds one that can be used. If its time is over it is rolled back
+// by the look.
 func (ns *Namespace) transaction(now Instant, id TxID) (*transaction, error) {
-	ns.endOverdue(now)
 	if t := ns.transactions.open[id]; t != nil {
-		return t, nil
+		if !t.ends.Passed(now) {
+			return t, nil
+		}
+		ns.endTransaction(t)
 	}
 	return nil, refuse(ErrTransaction, "The transaction is over: it was committed or rolled back, or not ended within %v of its first operation, or had none within %v, or the store was opened again.",
 		ns.limits.TransactionTime, ns.forgottenAfter())

@@ -19,14 +19,20 @@ const (
 // forgottenAfter is how long a transaction may be without an operation.
 func (ns *Namespace) forgottenAfter() time.Duration { return 5 * ns.limits.TransactionTime }
 
-// kept is what waits in transactions, in bytes.
+// kept is what waits in transactions, and they themselves; in bytes but for these.
 type kept struct {
+	open   int64 // transactions
 	memory int64 // about what it takes in the heap
 	staged int64 // of bodies in the store
 }
 
-func (k kept) plus(o kept) kept  { return kept{k.memory + o.memory, k.staged + o.staged} }
-func (k kept) minus(o kept) kept { return kept{k.memory - o.memory, k.staged - o.staged} }
+func (k kept) plus(o kept) kept {
+	return kept{k.open + o.open, k.memory + o.memory, k.staged + o.staged}
+}
+
+func (k kept) minus(o kept) kept {
+	return kept{k.open - o.open, k.memory - o.memory, k.staged - o.staged}
+}
 
 // What things take in memory besides their texts. An operation stands in a list
 // that has grown, a token in a map: of both about a half is room.
@@ -39,7 +45,7 @@ const (
 )
 
 func keptByDeclaring(owner string) kept {
-	return kept{memory: perTransaction + int64(len(owner))}
+	return kept{open: 1, memory: perTransaction + int64(len(owner))}
 }
 
 // keeps is what o takes while it waits.
@@ -66,17 +72,26 @@ func (x *transactions) keep(t *transaction, more kept) {
 	t.kept, x.kept = t.kept.plus(more), x.kept.plus(more)
 }
 
-// admit decides whether a transaction that keeps own may keep more.
-func (x *transactions) admit(own, more kept) error {
+// fits tells whether more may be kept beside k.
+func (k kept) fits(more kept) bool {
+	k = k.plus(more)
+	return k.open <= mostTransactions && k.memory <= mostKeptMemory && k.staged <= mostKeptStaged
+}
+
+// admit decides whether more may be kept beside k, which is what all
+// transactions keep, by one that keeps own of it.
+func (k kept) admit(own, more kept) error {
+	if k.open+more.open > mostTransactions {
+		return refuse(ErrBusy, "%d transactions are open, which is the most there may be.", k.open)
+	}
 	for _, b := range [...]struct {
 		what                  string
 		own, all, more, limit int64
 	}{
-		{"in memory", own.memory, x.kept.memory, more.memory, mostKeptMemory},
-		{"of large bodies", own.staged, x.kept.staged, more.staged, mostKeptStaged},
+		{"in memory", own.memory, k.memory, more.memory, mostKeptMemory},
+		{"of large bodies", own.staged, k.staged, more.staged, mostKeptStaged},
 	} {
 		switch {
-		case b.more == 0:
 		case b.own+b.more > b.limit:
 			return refuse(ErrQuota, "The transaction would keep %d bytes %s; %d are allowed.", b.own+b.more, b.what, b.limit)
 		case b.all+b.more > b.limit:

@@ -13,11 +13,46 @@ func (x *transactions) next() Instant {
 	return x.ends[0].ends
 }
 
-// endOverdue rolls back the transactions whose time is over (TX-2).
-func (ns *Namespace) endOverdue(now Instant) {
-	for x := &ns.transactions; x.next().Passed(now); {
+// endOverdue rolls back transactions whose time is over (TX-2), the soonest
+// first, as long as that is less than limit changes, and returns how many it was.
+func (ns *Namespace) endOverdue(now Instant, limit int) (done int) {
+	for x := &ns.transactions; done < limit && x.next().Passed(now); {
+		done += 1 + x.ends[0].messages
 		ns.endTransaction(x.ends[0])
 	}
+	return done
+}
+
+// overdue is what those keep whose time is over and that have not been ended yet.
+func (x *transactions) overdue(now Instant) (k kept) {
+	var add func(i int)
+	add = func(i int) { // what is beneath one that is not overdue is none either
+		if i < len(x.ends) && x.ends[i].ends.Passed(now) {
+			k = k.plus(x.ends[i].kept)
+			add(2*i + 1)
+			add(2*i + 2)
+		}
+	}
+	add(0)
+	return k
+}
+
+// mayKeep decides whether a transaction that keeps own may keep more. Those
+// whose time is over do not count, whether they have been ended or not: as many
+// of them are ended as have to make room, so that no more is ever kept than may
+// be, and it costs about as much as what is to be kept.
+func (ns *Namespace) mayKeep(now Instant, own, more kept) error {
+	x := &ns.transactions
+	if x.kept.fits(more) {
+		return nil
+	}
+	if err := x.kept.minus(x.overdue(now)).admit(own, more); err != nil {
+		return err
+	}
+	for !x.kept.fits(more) {
+		ns.endTransaction(x.ends[0])
+	}
+	return nil
 }
 
 // Len, Less, Swap, Push and Pop are heap.Interface.

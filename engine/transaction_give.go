@@ -59,7 +59,7 @@ func (ns *Namespace) admitSendIn(now Instant, t *transaction, o operation, batch
 	}
 	with := o
 	with.batch = batch
-	if err := ns.transactions.admit(t.kept, with.keeps()); err != nil {
+	if err := ns.mayKeep(now, t.kept, with.keeps()); err != nil {
 		return nil, err
 	}
 	if o.via == "" {
@@ -97,7 +97,7 @@ func (ns *Namespace) SettleIn(now Instant, id TxID, s Settlement) error {
 		return refuse(ErrQuota, "Can't settle more than %d messages in a single transaction.", most)
 	}
 	o := operation{settle: s, what: fmt.Sprintf("to %s message #%d of '%s'", s.Outcome, m.Seq, h.path)}
-	if err := ns.transactions.admit(t.kept, o.keeps()); err != nil {
+	if err := ns.mayKeep(now, t.kept, o.keeps()); err != nil {
 		return err
 	}
 	ns.give(now, t, o)
