@@ -41,7 +41,9 @@
 // what was seen are moved likewise: the next ones have to be higher. Contents that no message refers to stay
 // behind. The server that opens the store afterwards has a higher epoch. It
 // follows that a lock token from before names nothing after a restore: a message
-// that was locked stays so until its LockedUntil, and is free then.
+// that was locked stays so until its lock ends, and is free then. In a session
+// that is when the lock of the session ends, which is the LockedUntil of the last
+// message that is locked there; of the others it may have passed.
 //
 // Events are numbered anew as well, in their order: those of one epoch are to be
 // told apart by their number.

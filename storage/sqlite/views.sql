@@ -71,7 +71,8 @@ WHERE o.n IS NULL OR s.n > o.n
 ORDER BY s.at DESC, s.holder, s.n DESC;
 
 -- A packed content begins with the message id, if there is one: the byte 1, the
--- length and the text.
+-- length and the text. Messages that are locked in a session are so until the
+-- locked_until of the last of them; that of the others may have passed.
 CREATE VIEW messages AS
 SELECT h.path, m.seq AS sequence_number,
 	CASE WHEN m.locked_until IS NOT NULL THEN 'Locked'
