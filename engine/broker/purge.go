@@ -7,8 +7,8 @@ import (
 	"mayfly/engine"
 )
 
-// How many messages a purge looks at in one turn: at fewer where each is judged
-// by a filter.
+// How many messages a purge, or a batch delete, looks at in one turn: at fewer
+// where each is judged by a filter.
 const (
 	purgeSlice = 4000
 	sieveSlice = 500
