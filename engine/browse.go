@@ -225,7 +225,7 @@ func (e *entity) state() EntityState {
 		Duplicates: h.meter.Duplicates, Seen: e.seen.len(),
 	}
 	for _, h := range e.holders() {
-		s.Receivers += len(h.links)
+		s.Receivers += h.links[attachedLinks].n
 	}
 	if e.topic == nil {
 		s.SizeInBytes = e.bytes

@@ -280,51 +280,6 @@ func (s *alarms) fault(want []alarm) error {
 	return nil
 }
 
-// INVARIANT: a link is at the place it names, credit is counted at the entity
-// and its topic, and a place with a ready message and a link with credit is
-// hungry.
-func (ns *Namespace) checkLinks() error {
-	n := 0
-	credit := map[*entity]int{}
-	for _, h := range ns.holders {
-		waiting := false
-		for _, l := range h.links {
-			if ns.links[l.ID] != l || l.holder != h || l.credit < 0 {
-				return broken(h.path, "link %d with credit %d is at %q", l.ID, l.credit, l.holder.path)
-			}
-			n++
-			if l.counted != (l.credit > 0 || l.pending()) {
-				return broken(h.path, "link %d with credit %d is counted: %v", l.ID, l.credit, l.counted)
-			}
-			if l.counted {
-				waiting = true
-				for e := h.entity; e != nil; e = e.topic {
-					credit[e]++
-				}
-			}
-		}
-		if h.sessions != nil {
-			if err := ns.checkSessionLinks(h); err != nil {
-				return err
-			}
-		} else if waiting && h.ready() > 0 && !h.hungry {
-			return broken(h.path, "%d messages are ready, a link has credit, and nothing will bring them together", h.ready())
-		}
-		if h.hungry != slices.Contains(ns.hungry, h) {
-			return broken(h.path, "hungry is %v", h.hungry)
-		}
-	}
-	if n != len(ns.links) {
-		return fmt.Errorf("%d links are known and %d are at a place", len(ns.links), n)
-	}
-	for _, e := range ns.entities {
-		if e.credit != credit[e] {
-			return broken(e.Path, "%d links with credit are counted, %d are there", e.credit, credit[e])
-		}
-	}
-	return nil
-}
-
 // INVARIANT: a holder with something due is in turn, or in the heap where its
 // next alarm wants it; an entity's idle alarm is never late.
 func (ns *Namespace) checkDue() error {

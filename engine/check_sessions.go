@@ -141,7 +141,7 @@ func (ss *sessions) fault() error {
 func (ns *Namespace) checkSessionLinks(h *holder) error {
 	ss := h.sessions
 	waiting, impatient := 0, 0
-	for _, l := range h.links {
+	for l := range h.links.all(attachedLinks) {
 		switch {
 		case l.session != nil && (l.took == nil || ss.byID[*l.took] != l.session || l.session.lock == nil || l.session.lock.link != l):
 			return broken(h.path, "link %d has the session %q, which does not have it", l.ID, l.session.id)

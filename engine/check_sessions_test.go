@@ -93,7 +93,7 @@ func TestCheckFindsSessions(t *testing.T) {
 			ss.accepting = append(ss.accepting, ns.links[3])
 		},
 		"one more who does not wait": func(ns *Namespace, _ *holder, _ *sessions) { ns.links[3].holder.sessions.impatient++ },
-		"who waits is not counted":   func(ns *Namespace, _ *holder, _ *sessions) { ns.links[3].counted = false },
+		"who waits is not counted":   func(ns *Namespace, _ *holder, _ *sessions) { l := ns.links[3]; l.holder.links.exit(waitingLinks, l) },
 		"who waits does not hold":    func(ns *Namespace, _ *holder, _ *sessions) { ns.entities["waiting"].credit-- },
 		"to be fed and not in line":  func(_ *Namespace, _ *holder, ss *sessions) { ss.byID["a"].lock.fed = true },
 		"hungry and not to be fed":   func(ns *Namespace, h *holder, ss *sessions) { give(ns, h, ss); ss.byID["e"].lock.fed = false },

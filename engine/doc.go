@@ -72,8 +72,9 @@
 // INVARIANT: every transaction is to be ended, at a time that is set and the
 // soonest first; what transactions send, settle and keep is counted.
 //
-// INVARIANT: a link is at the place it names; links are counted at the root
-// entity, those with credit at their entity and its topic.
+// INVARIANT: a link is at the place it names, in the lines it belongs to; links are
+// counted at the root entity, those with credit or that wait for a session at their
+// entity and its topic.
 //
 // INVARIANT: a place with a ready message and a link with credit is hungry.
 //

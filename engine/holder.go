@@ -100,8 +100,7 @@ type holder struct {
 
 	sessions *sessions // nil unless its entity requires them; never of a dead-letter queue
 
-	links  []*link // receivers attached here, served in rotation
-	turn   int
+	links  linkLines      // receivers attached here
 	lockBy map[Key]string // who holds a lock; in memory only
 	hungry bool           // it is in Namespace.hungry
 

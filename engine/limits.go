@@ -31,6 +31,7 @@ type Limits struct {
 	FilterLength               int64         // text of a SQL filter or action
 	ActionExpressions          int64         // statements of one rule action
 	Receives                   int64         // receives waiting at one entity, a topic's subscriptions counted together
+	AttachedReceivers          int64         // receivers attached to one entity, idle ones and its subscriptions' too; and sessions locked that have nothing else, of one place
 	PeekCount                  int64         // messages of one browse; more are not an error (PEEK-7)
 	BatchDelete                int64         // messages of one batch delete
 	NameLength                 int64         // of a queue or topic
@@ -70,7 +71,7 @@ func DefaultLimits() Limits {
 		MaxDeliveries: math.MaxInt32, MinMegabytes: 1024, MaxMegabytes: 5120, MinKilobytes: 1024,
 		SessionStates: 1_000_000, SessionStateSize: 256 << 10, SessionLocks: 5_000, DuplicateIDs: 10_000_000,
 		ForwardHops: 4, TransactionMessages: 100, TransactionTime: 2 * time.Minute,
-		Receives: 5_000, PeekCount: 250, BatchDelete: 500,
+		Receives: 5_000, AttachedReceivers: 20_000, PeekCount: 250, BatchDelete: 500,
 		NameLength: 260, SubscriptionNameLength: 50, UserMetadata: 1024,
 		MinLock: 5 * time.Second, MaxLock: 5 * time.Minute,
 		MinTTL: time.Second, MinAutoDelete: 5 * time.Minute,
@@ -87,7 +88,7 @@ func (l *Limits) numbers() map[string]*int64 {
 		"sql-filters-per-topic": &l.SQLFiltersPerTopic, "other-filters-per-topic": &l.OtherFiltersPerTopic,
 		"action-expressions": &l.ActionExpressions, "max-deliveries": &l.MaxDeliveries, "session-states": &l.SessionStates,
 		"session-state-size": &l.SessionStateSize, "session-locks": &l.SessionLocks, "duplicate-ids": &l.DuplicateIDs, "forward-hops": &l.ForwardHops,
-		"transaction-messages": &l.TransactionMessages, "filter-length": &l.FilterLength, "receives": &l.Receives,
+		"transaction-messages": &l.TransactionMessages, "filter-length": &l.FilterLength, "receives": &l.Receives, "attached-receivers": &l.AttachedReceivers,
 		"peek-count": &l.PeekCount, "batch-delete": &l.BatchDelete, "name-length": &l.NameLength,
 		"subscription-name-length": &l.SubscriptionNameLength, "user-metadata": &l.UserMetadata,
 		"min-megabytes": &l.MinMegabytes, "max-megabytes": &l.MaxMegabytes, "min-kilobytes": &l.MinKilobytes, "max-kilobytes": &l.MaxKilobytes,

@@ -41,6 +41,7 @@ func boundaries() map[string]boundary {
 		"filter-length":            {"10", nil, ruling(sqlRule(10)), ruling(sqlRule(11)), badArgument, 40000},
 		"action-expressions":       {"2", nil, ruling(acting(2)), ruling(acting(3)), badArgument, 40000},
 		"receives":                 {"1", nil, attaching("q"), attaching("q", "q"), engine.ErrBusy, 50004},
+		"attached-receivers":       {"2", nil, idling("q", "q/$DeadLetterQueue"), idling("t/Subscriptions/s", "t/Subscriptions/s", "t/Subscriptions/s/$DeadLetterQueue"), engine.ErrBusy, 50004},
 		"batch-delete":             {"3", nil, deleting(3), deleting(4), outOfRange, 40000},
 		"name-length":              {"10", nil, naming(engine.Queue, 10), naming(engine.Topic, 11), badArgument, 40000},
 		"subscription-name-length": {"10", nil, naming(engine.Subscription, 10), naming(engine.Subscription, 11), badArgument, 40000},
@@ -285,6 +286,17 @@ func attaching(at ...engine.Path) func(*clocked) error {
 	}
 }
 
+// idling attaches receivers that have no credit.
+func idling(at ...engine.Path) func(*clocked) error {
+	return func(c *clocked) (err error) {
+		for i, p := range at {
+			c.must(err)
+			err = c.ns.Attach(c.now, engine.Link{ID: engine.LinkID(1000 + i), Path: p})
+		}
+		return err
+	}
+}
+
 // forwarding sends to the first of a chain of queues and looks at the last one.
 func forwarding(chain ...engine.Path) func(*clocked) error {
 	return func(c *clocked) error {
@@ -386,7 +398,7 @@ func TestLimitSet(t *testing.T) {
 		}
 	}
 	l := engine.DefaultLimits()
-	if err := l.Set("colour", "red"); err == nil || !strings.Contains(err.Error(), `no limit called "colour"; there are action-expressions, batch-delete, `) {
+	if err := l.Set("colour", "red"); err == nil || !strings.Contains(err.Error(), `no limit called "colour"; there are action-expressions, attached-receivers, batch-delete, `) {
 		t.Errorf("an unknown limit: %v", err)
 	}
 	if err := l.Set("without", "dreams"); err == nil || !strings.Contains(err.Error(), `no feature called "dreams"; there are topics, sessions, `) {

@@ -79,6 +79,7 @@ type entity struct {
 	aside    []*planned // of rules, while it is not in its place
 	bytes    int64      // of all holders below a root entity
 	credit   int        // links that wait, with credit or for a session, here and, for a topic, at its subscriptions
+	attached int        // at a root entity: links, idle ones too, here and at its subscriptions
 	idleAt   Instant
 	ledger   ledger
 
@@ -259,10 +260,10 @@ func (ns *Namespace) reschedule(h *holder) {
 // wake notes that h's receivers may be served because of m.
 func (ns *Namespace) wake(h *holder, m *message) {
 	switch {
-	case !m.ready() || len(h.links) == 0:
+	case !m.ready():
 	case h.sessions != nil:
 		ns.offer(h, h.sessions.byID[m.sessionID()])
-	default:
+	case h.links[waitingLinks].n > 0:
 		ns.feed(h)
 	}
 }

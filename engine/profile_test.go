@@ -27,7 +27,7 @@ func TestProfiles(t *testing.T) {
 		return quotas{
 			"message": l.MessageSize, "batch": l.BatchSize, "property": l.PropertySize, "header": l.HeaderSize, "id": l.IDLength, "reason": l.ReasonLength,
 			"entity": l.EntitySize, "entities": l.Entities, "subscriptions": l.SubscriptionsPerTopic, "sql": l.SQLFiltersPerTopic, "filters": l.OtherFiltersPerTopic,
-			"text": l.FilterLength, "expressions": l.ActionExpressions, "receives": l.Receives, "transaction": l.TransactionMessages, "peek": l.PeekCount,
+			"text": l.FilterLength, "expressions": l.ActionExpressions, "receives": l.Receives, "attached": l.AttachedReceivers, "transaction": l.TransactionMessages, "peek": l.PeekCount,
 			"batch delete": l.BatchDelete, "states": l.SessionStates, "state": l.SessionStateSize, "hops": l.ForwardHops,
 			"max ttl": int64(l.MaxTTL / time.Hour), "name": l.NameLength, "subscription name": l.SubscriptionNameLength,
 		}
@@ -36,7 +36,7 @@ func TestProfiles(t *testing.T) {
 		return quotas{
 			"message": 256 * kb, "batch": 256 * kb, "property": 32 * kb, "header": 64 * kb, "id": 128, "reason": 4096,
 			"entity": 0, "entities": 10_000, "subscriptions": 2_000, "sql": 2_000, "filters": 100_000,
-			"text": 1024, "expressions": 32, "receives": 5_000, "transaction": 100, "peek": 250,
+			"text": 1024, "expressions": 32, "receives": 5_000, "attached": 20_000, "transaction": 100, "peek": 250,
 			"batch delete": 500, "states": 1_000_000, "state": 256 * kb, "hops": 4,
 			"max ttl": 0, "name": 260, "subscription name": 50,
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -38,10 +39,10 @@ type link struct {
 	holder  *holder
 	credit  int
 	served  bool     // it has been given something
-	counted bool     // it waits: that keeps its entity from being idle (IDLE-8), and takes one of Limits.Receives
 	took    *string  // the session that it was given; nil: none yet
 	session *session // the same, while the link is attached
 	rank    int64    // in the line of those that wait for a session; zero: it never did
+	spots   [lineKinds]linkSpot
 }
 
 // A Delivery is a message handed to a link.
@@ -88,14 +89,15 @@ const (
 // that names its session has it at once, or is refused with ErrSessionLocked; one
 // that wants the next waits for it, and is told in Effects.Accepted (SES-2).
 // Whoever waits in vain for long enough detaches it (SES-3). As many as may wait
-// (Limits.Receives) are ErrBusy for those that wait for their session at once.
+// (Limits.Receives) are ErrBusy for those that wait for their session at once, and
+// as many as may be attached at all (Limits.AttachedReceivers) for all.
 func (ns *Namespace) Attach(now Instant, l Link) error {
 	if l.In != 0 {
 		return ns.refuseIn(now, l.In)
 	}
 	h, err := ns.openForLink(l.Path)
 	if err == nil {
-		err = ns.admitSession(now, h, l.Session)
+		err = cmp.Or(ns.admitSession(now, h, l.Session), ns.admitLink(h, l.Session))
 	}
 	if err != nil {
 		return err
@@ -171,7 +173,7 @@ func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 	if l.session != nil && l.session.lock.until.Passed(now) {
 		return sessionLockLost()
 	}
-	if n > 0 && !l.counted {
+	if n > 0 && !l.in(waitingLinks) {
 		if err := ns.admitWaiting(l.holder); err != nil {
 			return err
 		}
@@ -239,61 +241,6 @@ func (l *link) setCredit(ns *Namespace, n int) {
 	ns.recount(l)
 }
 
-// recount follows what a link wants: one with credit, or that waits for its
-// session, holds its entity from being idle.
-func (ns *Namespace) recount(l *link) {
-	counts := ns.links[l.ID] == l && (l.credit > 0 || l.pending())
-	switch {
-	case counts == l.counted:
-		return
-	case counts:
-		ns.hold(l.holder.entity, 1)
-	default:
-		ns.hold(l.holder.entity, -1)
-	}
-	l.counted = counts
-}
-
-func (ns *Namespace) join(l *link) {
-	ns.links[l.ID] = l
-	l.holder.links = append(l.holder.links, l)
-	ns.recount(l)
-	ns.enlist(l)
-	if l.credit > 0 && l.holder.sessions == nil {
-		ns.feed(l.holder)
-	}
-}
-
-func (ns *Namespace) leave(l *link) {
-	delete(ns.links, l.ID)
-	l.holder.links = slices.DeleteFunc(l.holder.links, func(o *link) bool { return o == l })
-	ns.delist(l)
-	ns.recount(l)
-}
-
-// part is leave for a link that may have to come back.
-func (ns *Namespace) part(l *link) {
-	ns.leave(l)
-	ns.changes.note(undo{kind: undoOther, h: l.holder, other: func() { ns.join(l) }})
-}
-
-// quit is part for a link that ends while its entity stays.
-func (ns *Namespace) quit(now Instant, l *link) {
-	receiving := l.counted
-	ns.part(l)
-	if receiving { // until now
-		ns.touch(now, l.holder.entity, "receive", l.Client)
-	}
-	ns.reconsider(now, l.holder.entity)
-}
-
-// hold counts receivers with credit at e and its topic.
-func (ns *Namespace) hold(e *entity, by int) {
-	for ; e != nil; e = e.topic {
-		e.credit += by
-	}
-}
-
 // Detach ends a link. Unknown ids are ignored: it may have been ended already.
 func (ns *Namespace) Detach(now Instant, id LinkID, how Closed) {
 	l := ns.links[id]
@@ -331,7 +278,6 @@ func (ns *Namespace) Match(now Instant) {
 			ns.matchSessions(now, h, most)
 		default:
 			ns.feedLinks(now, h, most)
-			ns.release(now, h)
 		}
 	}
 }
@@ -339,38 +285,43 @@ func (ns *Namespace) Match(now Instant) {
 // maxHandedOut bounds what one Match hands out, whatever credit there is.
 const maxHandedOut = 4096
 
-// release ends the links that wanted only what was there.
-func (ns *Namespace) release(now Instant, h *holder) {
-	for _, l := range slices.Clone(h.links) {
-		if l.Once && l.served || l.NoWait && !h.hungry {
-			ns.Detach(now, l.ID, ByClient)
-			ns.out.Ended = append(ns.out.Ended, LinkEnded{ID: l.ID})
-		}
-	}
-}
-
-// feedLinks serves h's links until most deliveries wait to be flushed.
+// feedLinks serves h's links until most deliveries wait to be flushed, and ends
+// those that wanted only what was there.
 func (ns *Namespace) feedLinks(now Instant, h *holder, most int) {
-	for passed := 0; passed < len(h.links); {
+	var served []*link // that wanted something once
+	for l := h.links[waitingLinks].first; l != nil; l = h.links[waitingLinks].first {
 		if len(ns.out.Deliveries) >= most {
 			ns.feed(h)
-			return
-		}
-		h.turn %= len(h.links)
-		l := h.links[h.turn]
-		h.turn++
-		if l.credit == 0 {
-			passed++
-			continue
+			break
 		}
 		m := ns.head(now, h)
 		if m == nil {
-			h.turn-- // it is still this one's turn
-			return
+			break
 		}
-		passed = 0
+		if l.Once && !l.served {
+			served = append(served, l)
+		}
 		ns.handOut(now, h, l, m)
+		if l.in(waitingLinks) { // now the others
+			h.links.exit(waitingLinks, l)
+			h.links.enter(waitingLinks, l)
+		}
 	}
+	for _, l := range served {
+		ns.release(now, l)
+	}
+	if h.hungry {
+		return
+	}
+	for l := range h.links.all(hastyLinks) {
+		ns.release(now, l)
+	}
+}
+
+// release ends a link that has what it wanted, or that there is nothing for.
+func (ns *Namespace) release(now Instant, l *link) {
+	ns.Detach(now, l.ID, ByClient)
+	ns.out.Ended = append(ns.out.Ended, LinkEnded{ID: l.ID})
 }
 
 // handOut gives m to a link with credit.
@@ -446,20 +397,3 @@ func (h *holder) pendingDue(now Instant) bool {
 
 // maxDueInStep bounds what one receive does for messages it does not get.
 const maxDueInStep = 1024
-
-// end takes all links of h away and has their owners told.
-func (ns *Namespace) end(h *holder, why error) {
-	for _, l := range slices.Clone(h.links) {
-		ns.part(l)
-		ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, why})
-	}
-}
-
-// endRefused ends the links that e's present description would refuse.
-func (ns *Namespace) endRefused(e *entity) {
-	for _, h := range e.holders() {
-		if _, err := ns.openForLink(h.path); err != nil {
-			ns.end(h, err)
-		}
-	}
-}

@@ -1,0 +1,72 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"mayfly/engine"
+)
+
+// newAttached is a bench with a limit for as many receivers as are wanted.
+func newAttached(b *testing.B, c engine.Config, n int) *bench {
+	b.Helper()
+	w := newBench(b, c)
+	limits := w.ns.Limits()
+	limits.AttachedReceivers = int64(n)
+	w.ns = engine.New(engine.Options{Limits: limits, Keys: w.keys, Nonce: w.rand.Uint64})
+	if _, err := w.ns.Create(w.now, engine.Queue, "q", c, ""); err != nil {
+		b.Fatal(err)
+	}
+	return w
+}
+
+// attach attaches receivers numbered from 1, each in a session of its own if there
+// are sessions.
+func (w *bench) attach(b *testing.B, n int, want engine.SessionWant) {
+	b.Helper()
+	for i := range n {
+		l := engine.Link{ID: engine.LinkID(i + 1), Path: "q", Session: engine.SessionRequest{Want: want}}
+		if want == engine.NamedSession {
+			l.Session.ID = fmt.Sprint(i)
+		}
+		if err := w.ns.Attach(w.now, l); err != nil {
+			b.Fatal(err)
+		}
+		if i%1000 == 0 {
+			w.seal()
+		}
+	}
+	w.seal()
+}
+
+// BenchmarkLoseSessions is 80,000 held sessions whose locks all run out.
+func BenchmarkLoseSessions(b *testing.B) {
+	const held = 80_000
+	for b.Loop() {
+		b.StopTimer()
+		w := newAttached(b, engine.Config{RequiresSession: true, LockDuration: minute}, held)
+		w.attach(b, held, engine.NamedSession)
+		w.now = w.now.Add(minute)
+		b.StartTimer()
+		for more := true; more; {
+			more = w.ns.Sweep(w.now, 2048)
+			w.seal()
+		}
+	}
+}
+
+// BenchmarkIdleReceivers is a receiver that wants one message after the other,
+// beside 20,000 that are attached and want none.
+func BenchmarkIdleReceivers(b *testing.B) {
+	const idle = 20_000
+	w := newAttached(b, engine.Config{}, idle)
+	w.attach(b, idle, engine.NoSession)
+	for b.Loop() {
+		if err := w.ns.Credit(w.now, 1, 1); err != nil {
+			b.Fatal(err)
+		}
+		w.ns.Match(w.now)
+		w.seal()
+		w.ns.Withdraw(w.now, 1, 1)
+	}
+}
