@@ -164,12 +164,22 @@ func (ns *Namespace) checkSessionLinks(h *holder) error {
 	if waiting > 0 && (ss.free.first != nil || impatient > 0) && !h.hungry {
 		return broken(h.path, "%d sessions are available, %d links wait, and nothing will bring them together", ss.free.n, waiting)
 	}
+	fed := map[*session]bool{}
+	for s, before := ss.fed.first, (*session)(nil); s != nil; before, s = s, s.next {
+		if s.lock == nil || !s.lock.fed || ss.byID[s.id] != s || s.prev != before {
+			return broken(h.path, "session %q is in line and not to be fed", s.id)
+		}
+		fed[s] = true
+	}
+	if len(fed) != ss.fed.n {
+		return broken(h.path, "%d sessions are to be fed, %d are counted", len(fed), ss.fed.n)
+	}
 	for _, s := range ss.taken {
 		l := s.lock.link
 		switch {
 		case l != nil && (ns.links[l.ID] != l || l.session != s):
 			return broken(h.path, "session %q has a link that does not have it", s.id)
-		case s.lock.fed && !slices.Contains(ss.fed, s):
+		case s.lock.fed != fed[s]:
 			return broken(h.path, "session %q is to be fed and not in line", s.id)
 		case ns.serves(s) && (!s.lock.fed || !h.hungry):
 			return broken(h.path, "session %q has messages, its link credit, and nothing will bring them together", s.id)

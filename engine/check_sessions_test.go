@@ -96,6 +96,8 @@ func TestCheckFindsSessions(t *testing.T) {
 		"who waits is not counted":   func(ns *Namespace, _ *holder, _ *sessions) { l := ns.links[3]; l.holder.links.exit(waitingLinks, l) },
 		"who waits does not hold":    func(ns *Namespace, _ *holder, _ *sessions) { ns.entities["waiting"].credit-- },
 		"to be fed and not in line":  func(_ *Namespace, _ *holder, ss *sessions) { ss.byID["a"].lock.fed = true },
+		"in line and not to be fed":  func(_ *Namespace, _ *holder, ss *sessions) { ss.fed.first = ss.byID["b"] },
+		"to be fed, miscounted":      func(_ *Namespace, _ *holder, ss *sessions) { ss.fed.n++ },
 		"hungry and not to be fed":   func(ns *Namespace, h *holder, ss *sessions) { give(ns, h, ss); ss.byID["e"].lock.fed = false },
 		"to be fed and not hungry":   func(ns *Namespace, h *holder, ss *sessions) { give(ns, h, ss); h.hungry, ns.hungry = false, nil },
 		"nobody brings them together": func(ns *Namespace, h *holder, ss *sessions) {
@@ -131,5 +133,28 @@ func give(ns *Namespace, h *holder, ss *sessions) {
 	}
 	if err != nil || !ss.byID["e"].lock.fed || !h.hungry {
 		panic(err)
+	}
+}
+
+// A lock that begins and ends within a turn leaves nothing behind (SES-7).
+func TestFedUntilTheLockEnds(t *testing.T) {
+	ns := inSession(t)
+	ss := ns.entities["q"].main.sessions
+	give(ns, ns.entities["q"].main, ss)
+	was := ss.fed.n
+	for id := range LinkID(50) {
+		if err := ns.Attach(1_000_000, Link{ID: 100 + id, Path: "q", Session: SessionRequest{NamedSession, "c"}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := ns.Credit(1_000_000, 100+id, 1); err != nil {
+			t.Fatal(err)
+		}
+		if ss.fed.n != was+1 || ss.fed.last != ss.byID["c"] {
+			t.Fatalf("%d sessions are to be fed", ss.fed.n)
+		}
+		ns.Detach(1_000_000, 100+id, ByClient)
+		if err := ns.Check(); ss.fed.n != was || err != nil {
+			t.Fatalf("%d sessions are to be fed, %v", ss.fed.n, err)
+		}
 	}
 }

@@ -77,12 +77,12 @@ func TestCheckFinds(t *testing.T) {
 		"terms of yesterday":           func(_ *Namespace, q, _ *entity) { q.Config.DefaultMessageTimeToLive = time.Second },
 		"a ready bit":                  func(ns *Namespace, q, _ *entity) { q.main.order.setReady(active(ns).Seq, false) },
 		"a locked one ready":           func(_ *Namespace, q, _ *entity) { q.main.order.setReady(3, true) },
-		"held and not ready":           func(_ *Namespace, q, _ *entity) { q.dead.out.hold(q.main.order.at(1)) },
-		"held and to go":               func(_ *Namespace, q, _ *entity) { q.dead.out.hold(q.dead.order.first()) },
+		"held and not ready":           func(_ *Namespace, q, _ *entity) { q.dead.out.withhold(q.main.order.at(1)) },
+		"held and to go":               func(_ *Namespace, q, _ *entity) { q.dead.out.withhold(q.dead.order.first()) },
 		"passed over and not counted": func(_ *Namespace, q, _ *entity) {
 			m := q.dead.order.first()
 			q.dead.order.setReady(m.Seq, false)
-			q.dead.out.hold(m)
+			q.dead.out.withhold(m)
 		},
 		"it stays and is to go": func(_ *Namespace, q, _ *entity) {
 			x := q.dead.order.first()

@@ -157,7 +157,7 @@ func (h *holder) nextLook(m Message) Instant {
 func (h *holder) enter(m *message) {
 	c := classOf(m.Message)
 	h.order.put(m)
-	h.sort(m)
+	h.classify(m)
 	if c != classActive {
 		h.apart[c].put(m)
 	}
@@ -216,7 +216,7 @@ func (h *holder) change(m *message, next Message) {
 	h.out.leave(m)
 	m.Message = next
 	if was != will || h.dead { // else it is as ready as it was
-		h.sort(m)
+		h.classify(m)
 	}
 	if next.LockedUntil == 0 {
 		delete(h.lockBy, m.Key)

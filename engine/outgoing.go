@@ -43,8 +43,8 @@ func (ns *Namespace) taste(to *entity) taste {
 // stays tells whether m is a dead letter that is not forwarded, wherever to.
 func (m *message) stays() bool { return m.Extra != nil && m.Extra.Stays }
 
-// hold takes in a ready message that is not to be found among those that go.
-func (o *outgoing) hold(m *message) {
+// withhold takes in a ready message that is not to be found among those that go.
+func (o *outgoing) withhold(m *message) {
 	o.held.put(m)
 	o.held.setReady(m.Seq, true)
 }
@@ -60,13 +60,13 @@ func (o *outgoing) leave(m *message) {
 	}
 }
 
-// sort has m found where it belongs after it came or changed: among those that
+// classify has m found where it belongs after it came or changed: among those that
 // are ready to go or to be received, or that are held.
-func (h *holder) sort(m *message) {
+func (h *holder) classify(m *message) {
 	stays := m.ready() && m.stays()
 	h.order.setReady(m.Seq, m.ready() && !stays)
 	if stays {
-		h.out.hold(m)
+		h.out.withhold(m)
 	}
 }
 
@@ -142,7 +142,7 @@ func (ns *Namespace) pass(now Instant, h *holder, m *message, to *entity) {
 	}
 	h.out.whose = ns.taste(to)
 	h.order.setReady(m.Seq, false)
-	h.out.hold(m)
+	h.out.withhold(m)
 	h.out.passed++
 	ns.reschedule(h)
 }

@@ -47,9 +47,9 @@ func (q *sessionLine) remove(s *session) {
 	q.n--
 }
 
-// settle puts sessions in whose ranks are lower than those of most: one walk
+// merge puts sessions in whose ranks are lower than those of most: one walk
 // along the line, up to the last of them.
-func (q *sessionLine) settle(all []*session) {
+func (q *sessionLine) merge(all []*session) {
 	slices.SortFunc(all, byRank)
 	at := q.first
 	for _, s := range all {
@@ -130,6 +130,6 @@ func (r ranks) restore() {
 				all = append(all, s)
 			}
 		}
-		ss.free.settle(all)
+		ss.free.merge(all)
 	}
 }

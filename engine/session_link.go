@@ -81,10 +81,7 @@ func (ns *Namespace) offer(h *holder, s *session) {
 			ns.feed(h)
 		}
 	case ns.serves(s):
-		if !s.lock.fed {
-			s.lock.fed = true
-			h.sessions.fed = append(h.sessions.fed, s)
-		}
+		h.sessions.feed(s)
 		ns.feed(h)
 	}
 }
@@ -152,17 +149,13 @@ func (ns *Namespace) acceptNext(now Instant, h *holder) (all bool) {
 // tells whether it came to an end.
 func (ns *Namespace) feedSessions(now Instant, h *holder, most int) (all bool) {
 	ss := h.sessions
-	for looked := 0; len(ss.fed) > 0; looked++ {
+	for looked := 0; ss.fed.first != nil; looked++ {
 		if len(ns.out.Deliveries) >= most || looked == maxDueInStep+maxHandedOut {
 			ns.feed(h)
 			return false
 		}
-		s := ss.fed[0]
-		ss.fed[0], ss.fed = nil, ss.fed[1:]
-		if s.lock == nil {
-			continue // it went meanwhile
-		}
-		s.lock.fed = false
+		s := ss.fed.first
+		ss.unfeed(s)
 		if !ns.serves(s) {
 			continue
 		}
@@ -170,8 +163,7 @@ func (ns *Namespace) feedSessions(now Instant, h *holder, most int) (all bool) {
 			ns.handOut(now, h, s.lock.link, m)
 		}
 		if ns.serves(s) {
-			s.lock.fed = true
-			ss.fed = append(ss.fed, s)
+			ss.feed(s)
 		}
 	}
 	return true

@@ -6,12 +6,16 @@ type SessionList struct {
 	Path         Path
 	ChangedSince Instant // those whose state was set later; zero: those with messages to be received or under way
 	Skip         int     // how many of them to leave out at the beginning; counted down
-	Top          int     // how many to list at most
+	Top          int     // how many to list at most; more than 1,000 are not listed, whatever it says
 
 	IDs  []string // listed so far
 	From string   // where the next slice begins
 	Done bool
 }
+
+// maxListed is how many ids one list has at most: who wants more asks again, and
+// leaves these out.
+const maxListed = 1000
 
 // ListSessions looks at up to limit more sessions and moves l on.
 func (ns *Namespace) ListSessions(now Instant, l *SessionList, limit int) error {
@@ -29,7 +33,7 @@ func (ns *Namespace) ListSessions(now Instant, l *SessionList, limit int) error 
 	looked := 0
 	l.Done = true
 	for s := range h.sessions.byName.from(l.From) {
-		if len(l.IDs) == l.Top {
+		if len(l.IDs) >= min(l.Top, maxListed) {
 			break
 		}
 		if looked++; looked > limit {

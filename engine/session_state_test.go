@@ -109,6 +109,21 @@ func TestSessionState(t *testing.T) {
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
 			c.refused(engine.ErrDisabled, list("q", 0, 1))
 		},
+		"SES-12 many": func(c *clocked) { // not more at once than a client can have asked for
+			c.queue("q", sessionful)
+			for i := range 1001 {
+				c.must(c.ns.SetStateFor(c.now, "q", fmt.Sprintf("%04d", i), new("state"), ""))
+			}
+			list := func(skip, top int) engine.SessionList {
+				l := engine.SessionList{Path: "q", ChangedSince: morning - 1, Skip: skip, Top: top}
+				c.must(c.ns.ListSessions(c.now, &l, 5000))
+				c.equal(l.Done, true)
+				return l
+			}
+			c.equal(len(list(0, 1000).IDs), 1000)
+			c.equal(len(list(0, 1<<30).IDs), 1000)
+			c.equal(fmt.Sprint(list(1000, 1<<30).IDs), "[1000]")
+		},
 		"SES-12 slices": func(c *clocked) { // each looks at so many sessions, whatever there is to be found
 			c.queue("q", sessionful)
 			for _, id := range []string{"a", "b", "c", "d", "e"} {

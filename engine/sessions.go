@@ -11,7 +11,7 @@ type session struct {
 	lock  *sessionLock // nil: nobody holds it
 	state *sessionState
 
-	prev, next *session // in the line of available ones
+	prev, next *session // in the line of available ones, or that of those to be fed
 	rank       int64    // its place there, from 1; zero: it cannot be had, or has no ready message
 
 	deferred, scheduled int32 // messages set aside and not locked; messages waiting for their time
@@ -24,7 +24,7 @@ type sessionLock struct {
 	link   *link  // nil: it left without giving the session back, or in a former process
 	locked order  // the session's locked messages; the last of them has the session's deadline
 	place  int    // in sessions.taken
-	fed    bool   // it is in sessions.fed
+	fed    bool   // it is in sessions.fed, until the lock ends
 }
 
 // A sessionState is what receivers leave for each other (SES-11).
@@ -52,9 +52,9 @@ type sessions struct {
 	taken  takenSessions
 	states int // sessions with state
 
-	accepting []*link    // that wait for the next session, by rank
-	impatient int        // of these, that do not wait
-	fed       []*session // that may have something for the link that holds them; may hold some that have not
+	accepting []*link     // that wait for the next session, by rank
+	impatient int         // of these, that do not wait
+	fed       sessionLine // held ones that may have something for their links, the next one first
 }
 
 func newSessions() *sessions { return &sessions{byID: map[string]*session{}} }
@@ -136,6 +136,7 @@ func (s *session) count(m *message, c class, by int32) {
 func (ss *sessions) setLock(s *session, until Instant, client string) {
 	switch {
 	case until == 0:
+		ss.unfeed(s)
 		heap.Remove(&ss.taken, s.lock.place)
 		s.lock = nil
 	case s.lock == nil:
@@ -146,6 +147,22 @@ func (ss *sessions) setLock(s *session, until Instant, client string) {
 		heap.Fix(&ss.taken, s.lock.place)
 	}
 	ss.review(s)
+}
+
+// feed has s, which is held, be looked at behind the others that are to be.
+func (ss *sessions) feed(s *session) {
+	if !s.lock.fed {
+		s.lock.fed = true
+		ss.fed.insert(s, nil)
+	}
+}
+
+// unfeed is feed taken back.
+func (ss *sessions) unfeed(s *session) {
+	if s.lock.fed {
+		s.lock.fed = false
+		ss.fed.remove(s)
+	}
 }
 
 // takenSessions is a heap of sessions by the end of their locks.
