@@ -234,7 +234,7 @@ func formsOfMany(v *visit) {
 	v.click(to("purge"))
 	v.js(`document.querySelectorAll("[name=state]").forEach((box) => { if (!box.disabled && !box.checked) box.click(); })`)
 	v.equal(`document.querySelectorAll("[name=state]:checked").length`, 2)
-	v.done(submits, "Purged 9 messages from work")
+	v.done(`main form footer .final`, "Purged 9 messages from work") // the button before it only counts
 	v.counted("work", 0, 0, 0, 0, 0)
 }
 
