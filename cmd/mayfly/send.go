@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -63,17 +64,35 @@ func (c *sendCommand) Run(ctx context.Context, s streams) error {
 	if c.JSON {
 		return s.write(raw)
 	}
-	numbers := ""
-	if n := len(sent.SequenceNumbers); n == 1 {
-		numbers = fmt.Sprintf(": #%d", sent.SequenceNumbers[0])
-	} else if n > 1 {
-		numbers = fmt.Sprintf(": #%d to #%d", sent.SequenceNumbers[0], sent.SequenceNumbers[n-1])
+	_, err = fmt.Fprintln(s.out, c.told(m, sent))
+	return err
+}
+
+// told says what became of the messages. Duplicates have no numbers (DUP-2).
+func (c *sendCommand) told(m api.Outgoing, sent api.Sent) string {
+	kept := slices.DeleteFunc(slices.Clone(sent.SequenceNumbers), func(n int64) bool { return n == 0 })
+	dropped := len(sent.SequenceNumbers) - len(kept)
+	duplicates := "a duplicate"
+	if dropped != 1 {
+		duplicates = "duplicates"
+	}
+	if c.MessageID != "" {
+		duplicates += " of message id " + printable(c.MessageID, 60)
+	}
+	if len(kept) == 0 {
+		return fmt.Sprintf("Dropped %s as %s.", messages(int64(dropped)), duplicates)
+	}
+	text := fmt.Sprintf("Sent %s to %s: #%d", messages(int64(len(kept))), c.Entity, kept[0])
+	if len(kept) > 1 {
+		text += fmt.Sprintf(" to #%d", kept[len(kept)-1])
 	}
 	if at, err := time.Parse(time.RFC3339Nano, m.ScheduledEnqueueTime); err == nil && at.After(time.Now()) {
-		numbers += ", scheduled for " + at.Local().Format(time.DateTime)
+		text += ", scheduled for " + at.Local().Format(time.DateTime)
 	}
-	_, err = fmt.Fprintf(s.out, "Sent %s to %s%s.\n", messages(int64(len(sent.SequenceNumbers))), c.Entity, numbers)
-	return err
+	if dropped > 0 {
+		text += fmt.Sprintf(", dropped %d as %s", dropped, duplicates)
+	}
+	return text + "."
 }
 
 func (c *sendCommand) message(in io.Reader) (api.Outgoing, error) {

@@ -47,6 +47,11 @@
 // With ?create=queue a missing queue is made before the message is sent, so
 // that a first try needs nothing else.
 //
+// The answer to /send has a number for each message, in order. A 0 stands for one
+// that was accepted and dropped as a duplicate of one sent before; "duplicates"
+// says how many there are of these. A duplicate that was to be scheduled has a
+// number, which nothing has, and is not counted.
+//
 // A session is received from by what /accept answered: {"hold":"…"} given to
 // /receive and /renew. It is over when it is given back or when its lock has run
 // out (410).

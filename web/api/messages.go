@@ -28,9 +28,12 @@ const (
 	releasePatience = 5 * time.Second // for giving messages back whose receiver has left
 )
 
-// Sent is the answer of POST /send.
+// Sent is the answer of POST /send. A number of 0 stands for a message that was
+// dropped as a duplicate, and Duplicates counts these. A scheduled duplicate is
+// dropped too, but has a number, which nothing has (SCH-12), and is not counted.
 type Sent struct {
-	SequenceNumbers []int64 `json:"sequenceNumbers"` // in the order sent; of a scheduled one, to cancel it by; 0 for a duplicate, which was dropped
+	SequenceNumbers []int64 `json:"sequenceNumbers"`      // in the order sent; of a scheduled one, to cancel it by
+	Duplicates      int     `json:"duplicates,omitempty"` // how many of the numbers are 0
 }
 
 // Messages is the answer of GET /peek and POST /receive.
@@ -104,7 +107,9 @@ func (d *door) send(c echo.Context) error {
 	}
 	sent := Sent{SequenceNumbers: make([]int64, len(seqs))}
 	for i, n := range seqs {
-		sent.SequenceNumbers[i] = int64(n)
+		if sent.SequenceNumbers[i] = int64(n); n == 0 { // DUP-2
+			sent.Duplicates++
+		}
 	}
 	return c.JSON(http.StatusCreated, sent)
 }

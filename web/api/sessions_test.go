@@ -132,8 +132,8 @@ func TestDuplicatesTold(t *testing.T) {
 	w.want(201, "POST", "/send/s", `{"sessionId":"a"}`, nil)
 	var sent Sent
 	w.want(201, "POST", "/send/q", `[{"messageId":"a"},{"messageId":"b"},{"messageId":"a"}]`, &sent)
-	if len(sent.SequenceNumbers) != 3 || sent.SequenceNumbers[2] != 0 {
-		t.Errorf("the numbers are %v; a duplicate has none", sent.SequenceNumbers)
+	if len(sent.SequenceNumbers) != 3 || sent.SequenceNumbers[2] != 0 || sent.Duplicates != 1 {
+		t.Errorf("got %+v; a duplicate has no number and is counted (DUP-2)", sent)
 	}
 	if e := w.entity("q"); e.Duplicates == nil || *e.Duplicates != (Duplicates{Dropped: 1, Remembered: 2}) || e.Sessions != nil {
 		t.Errorf("got %+v", e.Duplicates)
