@@ -69,7 +69,7 @@ func execute(ctx context.Context, args, environ []string, s streams) (code int) 
 		panic(err) // the struct above is wrong
 	}
 	if unknown := unknownVariables(parser.Model.Node, environ); len(unknown) > 0 {
-		return failed(s, exitUsage, fmt.Errorf("there is no variable %s; mayfly --help names those there are", strings.Join(unknown, ", ")))
+		return failed(s, exitUsage, fmt.Errorf("there is no variable %s; mayfly serve --help names those of the server", strings.Join(unknown, ", ")))
 	}
 	chosen, err := parser.Parse(args)
 	if err != nil {
@@ -81,9 +81,12 @@ func execute(ctx context.Context, args, environ []string, s streams) (code int) 
 	return exitOK
 }
 
-// asked is the command that a line was for: the first word, or the program
-// where that names none.
+// asked is the command that a line was for: the first word, serve where that is
+// a flag, or the program where it names no command.
 func asked(args []string, err error) string {
+	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		return "mayfly serve"
+	}
 	e, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || e.Context == nil {
 		return "mayfly"

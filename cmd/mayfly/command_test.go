@@ -31,15 +31,15 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"an unknown flag":       {[]string{"--bogus"}, nil, exitUsage, "unknown flag --bogus; mayfly --help says how"},
-		"an unknown command":    {[]string{"frob"}, nil, exitUsage, "unexpected argument frob"},
+		"an unknown flag":       {[]string{"--bogus"}, nil, exitUsage, "unknown flag --bogus; mayfly serve --help says how"},
+		"an unknown command":    {[]string{"frob"}, nil, exitUsage, "unexpected argument frob; mayfly --help says how"},
 		"a flag of another":     {[]string{"peek", "q", "--insecure"}, nil, exitUsage, "unknown flag --insecure"},
 		"no entity":             {[]string{"peek"}, nil, exitUsage, `expected "<entity>"; mayfly peek --help says how`},
 		"nothing to send":       {[]string{"send"}, nil, exitUsage, `mayfly send --help says how`},
 		"a folder to configure": {[]string{"--config", ".", "--store", "memory:"}, nil, exitFailed, "is a folder, not a file"},
-		"an unknown variable":   {nil, []string{"PATH=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS="}, exitUsage, "no variable MAYFLY_BOGUS, MAYFLY_HTPP"},
+		"an unknown variable":   {nil, []string{"PATH=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS="}, exitUsage, "no variable MAYFLY_BOGUS, MAYFLY_HTPP; mayfly serve --help names"},
 		"an unknown level":      {[]string{"--log-level", "loud"}, nil, exitUsage, "--log-level"},
-		"an unknown profile":    {[]string{"--profile", "gold"}, nil, exitUsage, `--profile must be one of "standard","premium","basic","emulator" but got "gold"`},
+		"an unknown profile":    {[]string{"--profile", "gold"}, nil, exitUsage, `--profile must be one of "standard","premium","basic","emulator" but got "gold"; mayfly serve --help says how`},
 		"an unknown feature":    {[]string{"--limit", "without=topics,dreams"}, nil, exitFailed, `there is no feature called "dreams"; there are topics, sessions, duplicate-detection`},
 		"a bad limit":           {[]string{"--limit", "colour=red"}, nil, exitFailed, `there is no limit called "colour"`},
 		"a limit without value": {[]string{"--limit", "entities"}, nil, exitFailed, "--limit is written NAME=VALUE"},
