@@ -580,6 +580,19 @@
     else if (history.state?.drawer) open(location.href);
     else location.reload(); // the page that was opened here before is another one
   };
+  // beyond says whether a click leads to a part of the page whose address the
+  // drawer has lent the window: the browser would only look for the part here.
+  const beyond = (e) => {
+    const from = e.target.closest("a[href*='#']"), at = bareURL(location.href);
+    if (!panes[1] || !from || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return false;
+    if (bareURL(from.href) !== at || at === bareURL(panes[0].url)) return false;
+    e.preventDefault();
+    const { href } = from;
+    history.replaceState(null, "", panes[0].url);
+    shut();
+    location.assign(href);
+    return true;
+  };
   // drawn says whether a click is one that opens a drawer.
   const drawn = (e) => {
     const from = e.target.closest("a[data-drawer], .drawer :is(.seg, .newer) a");
@@ -697,7 +710,7 @@
     announce();
   };
   const click = (e) => {
-    if (drawn(e)) return;
+    if (drawn(e) || beyond(e)) return;
     if (e.target.closest("[data-fold] > summary")) folds.set(foldOf(e.target).dataset.fold, !foldOf(e.target).open);
     const el = e.target.closest("[data-pill], [data-act], [data-newbar], [data-copy], [data-copy-from], [data-dialog], [data-close]");
     if (!el) return;

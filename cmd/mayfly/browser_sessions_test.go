@@ -73,7 +73,24 @@ func sessionsInBrowser(_ *testing.T, v *visit) {
 	v.say("chats", "anna", "two")
 	v.say("chats", "bert", "three")
 	v.sessionsListed()
+	v.sessionFooted()
 	v.sessionLookedAt()
+}
+
+// sessionFooted presses what stands at the foot of a session's drawer, which has
+// lent the window the address of the page that the links lead to.
+func (v *visit) sessionFooted() {
+	for _, part := range []string{"f-state", "h-receive"} {
+		v.visit("/n/default/q/chats?tab=sessions")
+		v.want(isLive)
+		v.do(chromedp.Click(chromedp.CSS(`[data-key="anna"] a[data-drawer]`)))
+		v.want(`document.querySelector(".drawer footer") !== null`)
+		v.click(`.drawer footer a[href$="#` + part + `"]`)
+		v.want(`location.hash === "#` + part + `" && document.querySelector(".drawer") === null && document.querySelector("h1")?.innerText === "anna"`)
+		v.want(`document.querySelector("#` + part + `").checkVisibility()`)
+		v.js(`history.back()`)
+		v.want(`location.search === "?tab=sessions" && document.querySelector(".drawer") === null`)
+	}
 }
 
 // sessionsListed looks at the tab: SES-2, SES-5, SES-6, SES-7.

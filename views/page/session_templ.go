@@ -1905,7 +1905,7 @@ func sessionDrawer(m Session) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.do("") + "#state", Icon: "edit", Label: locale.T(ctx, "session.state.edit")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.do("") + "#f-state", Icon: "edit", Label: locale.T(ctx, "session.state.edit")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
