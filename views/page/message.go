@@ -115,7 +115,7 @@ func (m Message) Watches() []string { return []string{m.Path} }
 
 // Parts is what is live in the page: everything but the body.
 func (m Message) Parts() []view.Part {
-	return append(m.Shell.Parts(),
+	parts := append(m.Shell.Parts(),
 		slot("state", messageState(m)),
 		slot("ended", messageEnded(m)),
 		slot("actions", messageActions(m)),
@@ -123,6 +123,10 @@ func (m Message) Parts() []view.Part {
 		slot("life", messageLife(m)),
 		slot("properties", messageProperties(m)),
 	)
+	if m.Missing { // nothing is said of it in the head
+		return parts
+	}
+	return append(parts, slot("tries", messageTries(m)))
 }
 
 // there says whether the message can still be acted on.
