@@ -115,7 +115,8 @@ type MessageRow struct {
 	Size    int64
 	Tries   int
 	Max     int       // the most tries; zero: no limit is shown
-	At      time.Time // stored; of a dead letter died; of a deferred one deferred
+	At      time.Time // enqueued
+	Aside   time.Time // of a dead letter died, of a deferred one deferred; zero: not known, or neither
 
 	Clock   component.Clock // its time to live; Now is set even if it has no end
 	Expired bool            // its time ran out and it is still there, as a deferred one is

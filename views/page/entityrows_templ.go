@@ -1010,8 +1010,8 @@ func messageRow(t Tab, r MessageRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if !r.At.IsZero() {
-			templ_7745c5c3_Err = component.Moment(r.At).Render(ctx, templ_7745c5c3_Buffer)
+		if at := r.moment(t); !at.IsZero() {
+			templ_7745c5c3_Err = component.Moment(at).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

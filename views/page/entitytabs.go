@@ -173,6 +173,17 @@ func (r MessageRow) what(ctx context.Context) string {
 	return cmp.Or(r.Subject, r.ID, locale.T(ctx, "message.unnamed"))
 }
 
+// moment is what the last column of a tab says: when it was stored, or set aside
+// where the tab is of what was.
+func (r MessageRow) moment(t Tab) time.Time {
+	switch t {
+	case DeadLetters, Transfers, Parked:
+		return r.Aside
+	default:
+		return r.At
+	}
+}
+
 // small is the id beside a subject.
 func (r MessageRow) small() string {
 	if r.Subject == "" {

@@ -91,7 +91,7 @@ func message(number int64, subject, id string, left time.Duration, pills ...page
 	key := strconv.FormatInt(number+3_000_000, 10)
 	return page.MessageRow{
 		Key: key, Href: home + "/m/" + key, State: page.Active, Number: number, Subject: subject, ID: id, Pills: pills,
-		Size: 1100 + number%700, Max: 10, At: now.Add(left - 5*time.Minute), Clock: within(left, 5*time.Minute),
+		Size: 1100 + number%700, Max: 10, At: now.Add(left - 5*time.Minute), Aside: now.Add(left - 5*time.Minute), Clock: within(left, 5*time.Minute),
 	}
 }
 
@@ -182,7 +182,7 @@ func queueDead() page.Entity {
 		{N: 1, Last: at("09:40:00"), Now: now, Href: href},
 	}
 	for i, r := range queueMessages().Rows[:4] {
-		r.State, r.Reason, r.Description, r.At = page.DeadLetter, m.Reasons[i].Reason, m.Reasons[i].Description, m.Reasons[i].Last
+		r.State, r.Reason, r.Description, r.Aside = page.DeadLetter, m.Reasons[i].Reason, m.Reasons[i].Description, m.Reasons[i].Last
 		r.Hold, r.Clock = component.Hold{}, component.Clock{Now: now}
 		m.Rows = append(m.Rows, r)
 	}

@@ -62,9 +62,9 @@ func (p *Pages) messageRow(ctx context.Context, r engine.Row, now engine.Instant
 			if r.Path.IsTransfer() {
 				row.For = Shown(engine.Path(x.To))
 			}
-			row.At = x.DeadAt.Time()
+			row.Aside = x.DeadAt.Time()
 		} else if m.State == engine.Deferred {
-			row.At, row.By = x.DeferredAt.Time(), hand(ctx, x.By)
+			row.Aside, row.By = x.DeferredAt.Time(), hand(ctx, x.By)
 		}
 	}
 	return row
