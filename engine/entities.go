@@ -67,7 +67,7 @@ func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *enti
 	}
 	topicName, _, isSub := p.Subscription()
 	if isSub != (kind == Subscription) {
-		return nil, refuseCode(ErrArgument, 40000, "'%s' is not the path of a %s.", p, kind)
+		return nil, refuseCode(ErrArgument, 40000, "'%s' is not the path of a %s. A subscription's path is TOPIC/Subscriptions/NAME.", p, kind)
 	}
 	if err := ns.limits.lacks(kind, nil, c); err != nil {
 		return nil, err

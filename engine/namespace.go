@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 )
 
@@ -107,6 +108,13 @@ func (ns *Namespace) Limits() Limits { return ns.limits }
 func (ns *Namespace) entity(p Path) (*entity, error) {
 	if e := ns.entities[p.Entity().Fold()]; e != nil {
 		return e, nil
+	}
+	// Somebody who left the segment in the middle out means a subscription.
+	if name := string(p.Entity()); strings.Contains(name, "/") {
+		i := strings.LastIndexByte(name, '/')
+		if meant := ns.entities[SubscriptionPath(name[:i], name[i+1:]).Fold()]; meant != nil {
+			return nil, refuseCode(ErrNotFound, 40400, "The messaging entity '%s' could not be found. A subscription's path is TOPIC/Subscriptions/NAME: '%s'.", p, meant.Path)
+		}
 	}
 	return nil, notFound(p)
 }
