@@ -12,6 +12,13 @@ import (
 	"mayfly/engine/value"
 )
 
+// What a filter may read of the system's properties, and an action change.
+const (
+	permitted        = changeable + ", SequenceNumber, EnqueuedSequenceNumber, EnqueuedTimeUtc"
+	permittedTargets = changeable + ", ScheduledEnqueueTimeUtc"
+	changeable       = "MessageId, CorrelationId, SessionId, ReplyTo, ReplyToSessionId, Label, To, ContentType, PartitionKey"
+)
+
 func TestSyntaxErrors(t *testing.T) {
 	operators := "an operator, AND, OR or "
 	for text, want := range map[string]filter.SyntaxError{
@@ -70,9 +77,9 @@ func TestSyntaxErrors(t *testing.T) {
 		"a = 1E999":                       {Pos: 4, Found: "1E999", Text: "The number is too large."},
 		"a = 9223372036854775808":         {Pos: 4, Found: "9223372036854775808", Text: "A whole number is at most 9223372036854775807."},
 		"a = -9223372036854775809":        {Pos: 4, Found: "-9223372036854775809", Text: "A whole number is at most 9223372036854775807."},
-		"sys.Foo='x'":                     {Pos: 0, Found: "sys.Foo", Text: "The specified property 'Foo' does not exist or is not allowed."},
-		"a = 1 OR EXISTS(SYS.[b c])":      {Pos: 16, Found: "SYS.[b c]", Text: "The specified property 'b c' does not exist or is not allowed."},
-		"sys.ScheduledEnqueueTimeUtc > a": {Pos: 0, Found: "sys.ScheduledEnqueueTimeUtc", Text: "The specified property 'ScheduledEnqueueTimeUtc' does not exist or is not allowed."},
+		"sys.Foo='x'":                     {Pos: 0, Found: "sys.Foo", Text: "The specified property 'Foo' does not exist or is not allowed; there are " + permitted + "."},
+		"a = 1 OR EXISTS(SYS.[b c])":      {Pos: 16, Found: "SYS.[b c]", Text: "The specified property 'b c' does not exist or is not allowed; there are " + permitted + "."},
+		"sys.ScheduledEnqueueTimeUtc > a": {Pos: 0, Found: "sys.ScheduledEnqueueTimeUtc", Text: "The specified property 'ScheduledEnqueueTimeUtc' does not exist or is not allowed; there are " + permitted + "."},
 		"order.id = 1":                    {Pos: 0, Found: "order", Text: "Before a point only sys and user can stand; a name with a point in it is written in [brackets]."},
 		"len(a) = 1":                      {Pos: 0, Found: "len", Text: "There is no such function: only newid(), property() and its short form p(), and EXISTS() as a condition."},
 		"(a = 1) = (b = 2)":               {Pos: 0, Found: "(a = 1)", Text: "A value is needed here, not a condition."},
@@ -110,14 +117,14 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 	t.Run("FILT-21", func(t *testing.T) {
 		_, err := filter.ParseSQL("sys.Foo='x'", nil)
-		if want := "The specified property 'Foo' does not exist or is not allowed. See character 1, sys.Foo."; err == nil || err.Error() != want {
+		if want := "The specified property 'Foo' does not exist or is not allowed; there are " + permitted + ". See character 1, sys.Foo."; err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant  %s", err, want)
 		}
 	})
 	for text, want := range map[string]string{
 		"a = 1 AMD b": "At character 7 stands AMD, where AND, OR or the end was expected.",
 		"a = ":        "The text ends at character 5, where a value was expected.",
-		"sys.Size":    "The specified property 'Size' does not exist or is not allowed. See character 1, sys.Size.",
+		"sys.Size":    "The specified property 'Size' does not exist or is not allowed; there are " + permitted + ". See character 1, sys.Size.",
 	} {
 		if _, err := filter.ParseSQL(text, nil); err == nil || err.Error() != want {
 			t.Errorf("FILT-28 %s: %v\nwant %s", text, err, want)

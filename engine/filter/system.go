@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"slices"
 	"strings"
 
 	"mayfly/engine/value"
@@ -45,6 +46,16 @@ func systemNamed(name string) (system, bool) {
 		return sysScheduled, true
 	}
 	return 0, false
+}
+
+// systems are the names of those that may stand where p is: the target of an
+// action can be none of the broker's own.
+func (p *parser) systems() string {
+	names := systemNames[:sysScheduled]
+	if p.inTarget {
+		names = append(slices.Clone(systemNames[:sysSequenceNumber]), systemNames[sysScheduled])
+	}
+	return strings.Join(names, ", ")
 }
 
 func (s system) String() string { return systemNames[s] }

@@ -170,7 +170,7 @@ func (p *parser) property(what string) property {
 	}
 	s, ok := systemNamed(name.text)
 	if !ok || s == sysScheduled && !p.inTarget {
-		p.refuse(p.since(t), fmt.Sprintf("The specified property '%s' does not exist or is not allowed.", name.text))
+		p.refuse(p.since(t), fmt.Sprintf("The specified property '%s' does not exist or is not allowed; there are %s.", name.text, p.systems()))
 	}
 	p.late = p.late || s.late()
 	return &sys{s, p.since(t)}
