@@ -33,6 +33,12 @@ func ParseDuration(text string) (d time.Duration, never bool, err error) {
 	}
 }
 
+// WrongDuration is what is said to whoever gave a text as name that is no
+// duration.
+func WrongDuration(name, text string) string {
+	return fmt.Sprintf("The value for '%s' is not a duration: write it as PT1M30S, 90s, 1h30m or 7d, not %q.", name, cut(text, 64))
+}
+
 func notDuration(text string) error {
 	return fmt.Errorf("%q is not a duration: write it as PT1M30S, 90s, 1h30m or 7d", cut(text, 64))
 }

@@ -157,7 +157,7 @@ func durationProperty(name string, kinds []EntityKind, def string, field func(*C
 		}
 		d, never, err := ParseDuration(text)
 		if err != nil {
-			return p.refuse(text, ErrArgument, "The value for '%s' is not a duration: %v.", name, err)
+			return p.refuse(text, ErrArgument, "%s", WrongDuration(name, text))
 		}
 		least, most := bounds(l)
 		if never && p.Never() && most == 0 {

@@ -51,5 +51,5 @@ func (d *door) activity(c echo.Context) error {
 	if part.Next != (engine.PastPlace{}) {
 		out.Next = past.WritePlace(part.Next)
 	}
-	return c.JSON(http.StatusOK, out)
+	return reply(c, http.StatusOK, out)
 }

@@ -169,7 +169,10 @@ func query(c echo.Context, known ...string) (url.Values, error) {
 	}
 	for name, values := range q {
 		if !slices.Contains(known, name) {
-			return nil, argument("There is no query parameter '%s' here; there are %v.", cut(name), known)
+			if len(known) == 0 {
+				return nil, argument("There is no query parameter '%s' here, nor any other.", cut(name))
+			}
+			return nil, argument("There is no query parameter '%s' here; there is %s.", cut(name), strings.Join(known, ", "))
 		}
 		if len(values) > 1 {
 			return nil, argument("The query parameter '%s' is given %d times.", name, len(values))
@@ -219,5 +222,5 @@ func (d *door) health(c echo.Context) error {
 		out.Status = "stopped"
 	default:
 	}
-	return c.JSON(http.StatusOK, out)
+	return reply(c, http.StatusOK, out)
 }

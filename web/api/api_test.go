@@ -220,7 +220,7 @@ func TestPurgeByFilter(t *testing.T) {
 		t.Errorf("left %+v", after)
 	}
 	w.want(200, "GET", "/activity", "", nil)
-	if _, text := w.ask("GET", "/activity?q=n+%3C", ""); !strings.Contains(text, `"reason":"-n \u003c -10"`) {
+	if _, text := w.ask("GET", "/activity?q=n+%3C", ""); !strings.Contains(text, `"reason":"-n < -10"`) {
 		t.Errorf("remembered %s", text)
 	}
 	_, text := w.ask("POST", "/purge/q", `{"states":["active"],"filter":"n = 1 n"}`)

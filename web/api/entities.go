@@ -192,7 +192,7 @@ func (d *door) list(c echo.Context) error {
 	for _, s := range states {
 		out.Entities = append(out.Entities, presentEntity(s, d.broker.Limits()))
 	}
-	return c.JSON(http.StatusOK, out)
+	return reply(c, http.StatusOK, out)
 }
 
 func (d *door) entity(c echo.Context) error {
@@ -211,7 +211,7 @@ func (d *door) answerEntity(c echo.Context, status int, p engine.Path) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(status, presentEntity(s, d.broker.Limits()))
+	return reply(c, status, presentEntity(s, d.broker.Limits()))
 }
 
 func (d *door) create(c echo.Context) error {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,6 +110,9 @@ func problem(err error) Problem {
 // fail answers with an error.
 func (d *door) fail(err error, c echo.Context) {
 	p := problem(err)
+	if allow := c.Response().Header().Get(echo.HeaderAllow); p.Status == http.StatusMethodNotAllowed && allow != "" {
+		p.Detail = fmt.Sprintf("This address takes %s, not %s.", allow, cut(c.Request().Method))
+	}
 	p.Request = c.Response().Header().Get(echo.HeaderXRequestID)
 	ctx := c.Request().Context()
 	if p.Status == http.StatusInternalServerError && ctx.Err() == nil { // writing to somebody who has left fails, and is no failure
@@ -122,7 +124,7 @@ func (d *door) fail(err error, c echo.Context) {
 	if p.Status == http.StatusServiceUnavailable {
 		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
 	}
-	body, err := json.Marshal(p)
+	body, err := marshal(p)
 	if err != nil {
 		panic(err) // texts and a number
 	}

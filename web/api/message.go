@@ -48,7 +48,7 @@ func (m Outgoing) outgoing() (broker.Outgoing, error) {
 		d, never, err := engine.ParseDuration(m.TimeToLive)
 		switch {
 		case err != nil:
-			return out, argument("The value for 'timeToLive' is not a duration: %v.", err)
+			return out, argument("%s", engine.WrongDuration("timeToLive", m.TimeToLive))
 		case !never && d <= 0:
 			return out, outOfRange("The value for 'timeToLive' must be positive, not '%s'.", cut(m.TimeToLive))
 		}

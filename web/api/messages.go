@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,7 +110,7 @@ func (d *door) send(c echo.Context) error {
 			sent.Duplicates++
 		}
 	}
-	return c.JSON(http.StatusCreated, sent)
+	return reply(c, http.StatusCreated, sent)
 }
 
 // readMessages takes the messages of a request, and room for them, which is to
@@ -335,7 +334,7 @@ func parseWait(text string) (time.Duration, error) {
 	}
 	wait, never, err := engine.ParseDuration(text)
 	if err != nil {
-		return 0, argument("The value for 'wait' is not a duration: %v.", err)
+		return 0, argument("%s", engine.WrongDuration("wait", text))
 	}
 	if never || wait > longestWait {
 		return 0, outOfRange("The value for 'wait' is at most %v, not '%s'.", longestWait, cut(text))
@@ -406,7 +405,7 @@ type list struct {
 func beginList(c echo.Context) *list { return &list{w: c.Response()} }
 
 func (l *list) add(m Message) error {
-	raw, err := json.Marshal(m)
+	raw, err := marshal(m)
 	if err != nil {
 		return fmt.Errorf("write message %s: %w", m.Key, err)
 	}
@@ -419,7 +418,7 @@ func (l *list) add(m Message) error {
 
 // addStreaming adds a message with a body that is not held in memory.
 func (l *list) addStreaming(m Message, body io.Reader) error {
-	raw, err := json.Marshal(m)
+	raw, err := marshal(m)
 	if err != nil {
 		return fmt.Errorf("write message %s: %w", m.Key, err)
 	}

@@ -68,7 +68,7 @@ func (d *door) purge(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		return c.JSON(http.StatusOK, Foreseen(f))
+		return reply(c, http.StatusOK, Foreseen(f))
 	}
 	if err := d.agree(c, parts, only, in.Count); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (d *door) purge(c echo.Context) error {
 			return partly(err, out.Removed)
 		}
 	}
-	return c.JSON(http.StatusOK, out)
+	return reply(c, http.StatusOK, out)
 }
 
 // foresee counts what a purge would do, looking at about so many messages.

@@ -139,7 +139,7 @@ func (d *door) answerRules(c echo.Context, status int, p engine.Path) error {
 	for _, r := range s.Rules {
 		out.Rules = append(out.Rules, presentRule(r, d.broker.Limits()))
 	}
-	return c.JSON(status, out)
+	return reply(c, status, out)
 }
 
 // addRule and replaceRule answer with all rules there are then.
@@ -245,7 +245,7 @@ func (d *door) try(c echo.Context) error {
 		}
 		out.Subscriptions = append(out.Subscriptions, taking(s, rules, engine.FilterMessage(m.Content), d.broker.Limits()))
 	}
-	return c.JSON(http.StatusOK, out)
+	return reply(c, http.StatusOK, out)
 }
 
 // subscriptions are a topic's, or the one at p.

@@ -129,7 +129,7 @@ func (d *door) sessions(c echo.Context) error {
 		}
 		out.Sessions = append(out.Sessions, presentSession(r))
 	}
-	return c.JSON(http.StatusOK, out)
+	return reply(c, http.StatusOK, out)
 }
 
 // maxSessions is how many are listed at once.
@@ -178,7 +178,7 @@ func (d *door) answerSession(c echo.Context, p engine.Path, id string) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, out)
+	return reply(c, http.StatusOK, out)
 }
 
 func presentState(state string) SessionState {
@@ -278,7 +278,7 @@ func (d *door) accept(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusCreated, Hold{Hold: d.holds.keep(s), Session: s.ID(), LockedUntil: s.LockedUntil().Time()})
+	return reply(c, http.StatusCreated, Hold{Hold: d.holds.keep(s), Session: s.ID(), LockedUntil: s.LockedUntil().Time()})
 }
 
 // giveUp gives a session back: what was not settled is free at once (SES-7).
@@ -313,5 +313,5 @@ func (d *door) renewSession(c echo.Context, in Renew) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, Renewed{LockedUntil: until.Time()})
+	return reply(c, http.StatusOK, Renewed{LockedUntil: until.Time()})
 }

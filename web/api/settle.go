@@ -80,5 +80,5 @@ func (d *door) renew(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, Renewed{LockedUntil: until.Time()})
+	return reply(c, http.StatusOK, Renewed{LockedUntil: until.Time()})
 }
