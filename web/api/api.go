@@ -52,6 +52,9 @@
 // says how many there are of these. A duplicate that was to be scheduled has a
 // number, which nothing has, and is not counted.
 //
+// A rule without "filter" and "correlation" takes every message. An empty filter
+// is an error.
+//
 // A session is received from by what /accept answered: {"hold":"…"} given to
 // /receive and /renew. It is over when it is given back or when its lock has run
 // out (410).

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 type Rule struct {
 	Name        string           `json:"name"`
 	Kind        string           `json:"kind,omitempty"`        // True (the default), False, Correlation or Sql
-	Filter      string           `json:"filter,omitempty"`      // the SQL expression
+	Filter      *string          `json:"filter,omitempty"`      // the SQL expression; if it is given it must not be empty
 	Correlation json.RawMessage  `json:"correlation,omitempty"` // the conditions, as Config.json has them
 	Parameters  value.Properties `json:"parameters,omitempty"`  // of the SQL expression and the action, named with the @
 	Action      string           `json:"action,omitempty"`      // SQL
@@ -78,10 +79,10 @@ func presentRule(r engine.Rule, l engine.Limits) Rule {
 	out := Rule{Name: r.Name, Kind: r.Filter.Kind.String(), Parameters: r.Filter.Parameters, Action: r.Action}
 	switch r.Filter.Kind {
 	case engine.SQLFilter:
-		out.Filter = r.Filter.Text
+		out.Filter = &r.Filter.Text
 	case engine.CorrelationFilter:
 		if out.Correlation = json.RawMessage(r.Filter.Text); !json.Valid(out.Correlation) {
-			out.Correlation, out.Filter = nil, r.Filter.Text
+			out.Correlation, out.Filter = nil, &r.Filter.Text
 		}
 	}
 	if err := engine.CheckRule(r, l); err != nil {
@@ -90,6 +91,8 @@ func presentRule(r engine.Rule, l engine.Limits) Rule {
 	return out
 }
 
+var errEmptyFilter = errors.New("it is empty; leave 'filter' out for a rule that takes every message")
+
 // rule is what was given as the engine has it; whether it can be read the engine
 // says.
 func (r Rule) rule() (engine.Rule, error) {
@@ -97,8 +100,13 @@ func (r Rule) rule() (engine.Rule, error) {
 	switch k := strings.ToLower(r.Kind); {
 	case r.Error != "":
 		return out, argument("The error of a rule is told, not given.")
-	case k == "" && r.Filter != "" || k == "sql":
-		out.Filter.Kind, out.Filter.Text = engine.SQLFilter, r.Filter
+	case r.Filter != nil && *r.Filter == "":
+		return out, &engine.RuleError{Rule: r.Name, Part: engine.PartFilter, Err: errEmptyFilter}
+	case k == "" && r.Filter != nil || k == "sql":
+		out.Filter.Kind = engine.SQLFilter
+		if r.Filter != nil {
+			out.Filter.Text = *r.Filter
+		}
 	case k == "" && r.Correlation != nil || k == "correlation":
 		out.Filter.Kind, out.Filter.Text = engine.CorrelationFilter, string(r.Correlation)
 		if c, err := filter.ParseCorrelation(out.Filter.Text); err == nil {
@@ -110,7 +118,7 @@ func (r Rule) rule() (engine.Rule, error) {
 	default:
 		return out, argument("The kind of a rule is True, False, Correlation or Sql, not '%s'.", cut(r.Kind))
 	}
-	if r.Filter != "" && out.Filter.Kind != engine.SQLFilter || r.Correlation != nil && out.Filter.Kind != engine.CorrelationFilter {
+	if r.Filter != nil && out.Filter.Kind != engine.SQLFilter || r.Correlation != nil && out.Filter.Kind != engine.CorrelationFilter {
 		return out, argument("The rule '%s' has a filter that its kind, %s, has nothing to do with.", cut(r.Name), out.Filter.Kind)
 	}
 	return out, nil

@@ -27,7 +27,7 @@ func TestRules(t *testing.T) {
 		all = Rules{}
 		w.want(200, "GET", at, "", &all)
 		for _, r := range all.Rules {
-			names += r.Name + " " + r.Kind + " " + r.Filter + string(r.Correlation) + " " + r.Action + "\n"
+			names += r.Name + " " + r.Kind + " " + text(r.Filter) + string(r.Correlation) + " " + r.Action + "\n"
 		}
 		return names
 	}
@@ -54,6 +54,9 @@ func TestRules(t *testing.T) {
 		`{"name":"a/b"}`:                                                       {},
 		`{"name":"r","kind":"odd"}`:                                            {},
 		`{"name":"r","kind":"true","filter":"a = 1"}`:                          {},
+		`{"name":"r","filter":""}`:                                             {Rule: "r", Part: "filter"}, // not the filter that takes everything
+		`{"name":"r","kind":"sql","filter":""}`:                                {Rule: "r", Part: "filter"},
+		`{"name":"r","kind":"sql"}`:                                            {Rule: "r", Part: "filter"},
 		`{"name":"r","error":"x"}`:                                             {},
 		`{"name":"r","filter":"a = 1","correlation":{"To":"x"}}`:               {},
 		`{"name":"r","filter":"a = 1","parameters":{"@x":{"type":"nothing"}}}`: {},
@@ -98,4 +101,12 @@ func TestTry(t *testing.T) {
 	if e := w.entity("t/subscriptions/a"); e.Counts != (Counts{}) { // nothing was sent
 		t.Errorf("there are %+v", e.Counts)
 	}
+}
+
+// text is what p points to, if to anything.
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
 }
