@@ -76,7 +76,7 @@ func messagesTab(m Entity) templ.Component {
 			}
 		}
 		if m.Kind != Topic && m.tab() != Transfers {
-			templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.Href + "/purge", Icon: "lost", Label: locale.T(ctx, "entity.purge"), Describe: locale.T(ctx, "entity.purge.of", locale.Args{"Name": m.full()})}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.purge(), Icon: "lost", Label: locale.T(ctx, "entity.purge"), Describe: locale.T(ctx, "entity.purge.of", locale.Args{"Name": m.full()})}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -173,6 +173,14 @@ func (r MessageRow) what(ctx context.Context) string {
 	return cmp.Or(r.Subject, r.ID, locale.T(ctx, "message.unnamed"))
 }
 
+// purge is where the messages of the tab are purged.
+func (m Entity) purge() string {
+	if m.tab() == DeadLetters {
+		return m.Href + "/purge?state=" + string(DeadLetter)
+	}
+	return m.Href + "/purge"
+}
+
 // moment is what the last column of a tab says: when it was stored, or set aside
 // where the tab is of what was.
 func (r MessageRow) moment(t Tab) time.Time {

@@ -138,10 +138,7 @@ func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, err
 	picked := t.Values[page.AskState]
 	if t.Values == nil {
 		if picked = at.Query["state"]; len(picked) == 0 {
-			picked = []string{string(page.Active)}
-			if e.Counts.Active == 0 && e.Counts.DeadLetter > 0 {
-				picked = []string{string(page.DeadLetter)}
-			}
+			picked = []string{string(page.Active)} // nothing else goes that was not asked for
 		}
 		t.Values = map[string][]string{page.AskState: picked, page.AskFilter: at.Query[page.AskFilter]}
 	}

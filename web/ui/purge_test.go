@@ -144,3 +144,22 @@ func TestPurgeByFilter(t *testing.T) {
 		w.see("/n/default/activity").wants(200, "messages purged where price = 10")
 	})
 }
+
+// OPS-7: a purge is asked for what lies ready, and for dead letters only where
+// it is opened beside them.
+func TestPurgePicksWhatIsAskedFor(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		w.fill("orders", engine.Content{}, engine.Content{})
+		for _, r := range w.rows("orders", engine.ClassActive) {
+			w.must(w.b.DeadLetterOne(w.Context(), r.Message.Key, "Poison", "", "test"))
+		}
+		for tab, want := range map[string]string{"": "active", "?tab=messages": "active", "?tab=dead-letter": "dead-letter"} {
+			to, ok := w.see("/n/default/q/orders" + tab).Find(`main a[href*="/purge"]`).Attr("href")
+			picked := w.see(to).Find("form.asking input[name=state][checked]").Map(func(_ int, in *goquery.Selection) string { return in.AttrOr("value", "") })
+			if got := strings.Join(picked, " "); !ok || got != want {
+				t.Errorf("%q leads to %s, where %q is picked", tab, to, got)
+			}
+		}
+	})
+}
