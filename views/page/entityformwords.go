@@ -60,17 +60,17 @@ func (g group) note(ctx context.Context) string {
 }
 
 // A wording is how a property is asked for: ids of its label and of what is
-// said beside it, the latter with the limits as places. Of a switch, off is
-// what is said below it.
+// said beside it, the latter with the limits as places. Of a switch, note is
+// what is said below it, however it stands.
 type wording struct {
-	group           group
-	label, tip, off string
+	group            group
+	label, tip, note string
 }
 
 // wordings has every property of the semantics' tables, by Service Bus' name.
 var wordings = map[string]wording{
 	"DefaultMessageTimeToLive":                  {timeGroup, "form.ttl", "form.ttl.tip", ""},
-	"DeadLetteringOnMessageExpiration":          {timeGroup, "form.deadletter", "form.deadletter.tip", "form.deadletter.off"},
+	"DeadLetteringOnMessageExpiration":          {timeGroup, "form.deadletter", "form.deadletter.tip", "form.deadletter.note"},
 	"LockDuration":                              {timeGroup, "form.lock", "form.lock.tip", ""},
 	"AutoDeleteOnIdle":                          {timeGroup, "form.idle", "form.idle.tip", ""},
 	"MaxDeliveryCount":                          {deliveryGroup, "form.tries", "form.tries.tip", ""},
@@ -78,7 +78,7 @@ var wordings = map[string]wording{
 	"RequiresSession":                           {orderGroup, "form.session", "form.session.tip", "form.fixed.note"},
 	"ForwardTo":                                 {flowGroup, "form.forward", "form.forward.tip", ""},
 	"ForwardDeadLetteredMessagesTo":             {flowGroup, "form.forward.dead", "form.forward.dead.tip", ""},
-	"DeadLetteringOnFilterEvaluationExceptions": {deliveryGroup, "form.filter", "form.filter.tip", "form.filter.off"},
+	"DeadLetteringOnFilterEvaluationExceptions": {deliveryGroup, "form.filter", "form.filter.tip", "form.filter.note"},
 	"RequiresDuplicateDetection":                {orderGroup, "form.duplicates", "form.duplicates.tip", "form.fixed.note"},
 	"DuplicateDetectionHistoryTimeWindow":       {orderGroup, "form.window", "form.window.tip", ""},
 	"MaxSizeInMegabytes":                        {sizeGroup, "form.megabytes", "form.megabytes.tip", ""},
@@ -121,8 +121,8 @@ func (s Setter) field(ctx context.Context, kind Kind) component.Field {
 		f.Kind, f.Short, f.Placeholder = component.Numeric, true, s.Default
 	case OnOff:
 		f.Kind, f.On, f.Value = component.Switch, s.Value == "true", "true"
-		if w.off != "" && !s.Fixed {
-			f.Note = locale.T(ctx, w.off)
+		if w.note != "" && !s.Fixed {
+			f.Note = locale.T(ctx, w.note)
 		}
 	case Choice:
 		f.Kind, f.Text = component.Select, true

@@ -542,7 +542,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "dl", Kind: component.Switch, Label: "Dead-letter expired messages", Note: "Off: they are lost, with no trace.", On: true, Tip: []component.Text{s("Decides for what expires "), strong("from now on"), s(".")}}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "dl", Kind: component.Switch, Label: "Dead-letter expired messages", Note: "On: they become dead letters. Off: they are lost, with no trace.", On: true, Tip: []component.Text{s("Decides for what expires "), strong("from now on"), s(".")}}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

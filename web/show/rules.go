@@ -95,7 +95,10 @@ func rulesLede(ctx context.Context, topic string, rules []engine.Rule) []compone
 		return []component.Text{strong(locale.T(ctx, "rules.lede.everything", locale.Args{"Topic": topic}))}
 	}
 	lede := []component.Text{strong(locale.N(ctx, "rules.lede", len(rules)))}
-	if actions > 0 {
+	switch {
+	case actions > 0 && len(rules) == 1: // there is no other copy that its own would be beside
+		lede = append(lede, say(" "+locale.T(ctx, "rules.lede.action")))
+	case actions > 0:
 		lede = append(lede, say(" "+locale.N(ctx, "rules.lede.actions", actions)))
 	}
 	return lede

@@ -123,3 +123,22 @@ func TestStoryOfAnUnmatchedMessage(t *testing.T) {
 		look()
 	})
 }
+
+// FILT-5: what is said of the rules of a subscription is as many copies as there
+// are: a single rule makes one, with an action or without.
+func TestRulesSayHowManyCopies(t *testing.T) {
+	within(t, func(w *world) {
+		const sub = engine.Path("prices/Subscriptions/eu")
+		w.create(engine.Topic, "prices", engine.Config{})
+		w.create(engine.Subscription, sub, engine.Config{})
+		says := func(want string) {
+			w.Helper()
+			w.said("the lede", text(as[page.Entity](w, "/n/default/t/prices/s/eu?tab=rules").Lede), want)
+		}
+		large := engine.Rule{Name: "large", Filter: engine.Filter{Kind: engine.SQLFilter, Text: "amount > 1"}, Action: "SET large = 1"}
+		w.must(w.b.AddRule(w.Context(), sub, large, "test"))
+		says("2 rules decide what arrives: one of them is enough. One of them has an action, and makes a copy of its own.")
+		w.must(w.b.RemoveRule(w.Context(), sub, "$Default", "test"))
+		says("One rule decides what arrives. It has an action, which changes the copy that arrives.")
+	})
+}
