@@ -129,18 +129,26 @@ func fates(ctx context.Context, dead, lost int) string {
 	}
 }
 
-// mostOfThem names the entity that holds more than half of what runs out within
-// a minute; it says nothing about a single message.
+// mostOfThem names the entity that holds all, or more than half, of what runs out
+// within a minute; it says nothing about a single message.
 func (p *Pages) mostOfThem(ctx context.Context, next []engine.Row, of int, now engine.Instant) []component.Text {
 	by := map[engine.Path]int{}
 	for _, r := range next {
 		if !r.Expires.Passed(now.Add(time.Minute)) {
 			break
 		}
-		if by[r.Path]++; by[r.Path]*2 > of && of > 1 {
-			return append([]component.Text{say(" ")},
-				tell(ctx, "overview.lede.most", component.Text{S: Shown(r.Path), Href: p.EntityURL(engine.Queue, r.Path)}, nil)...)
+		by[r.Path]++
+	}
+	for path, n := range by {
+		if n*2 <= of || of < 2 {
+			continue
 		}
+		id := "overview.lede.most"
+		if n == of {
+			id = "overview.lede.all"
+		}
+		return append([]component.Text{say(" ")},
+			tell(ctx, id, component.Text{S: Shown(path), Href: p.EntityURL(engine.Queue, path)}, nil)...)
 	}
 	return nil
 }

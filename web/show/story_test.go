@@ -56,6 +56,7 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		for range 20 {
 			w.send("orders", engine.Content{Subject: "order", TTL: 30 * time.Second})
 		}
+		w.said("the lede", text(as[page.Overview](w, "/n/default").Lede), "20 messages run out within a minute. All of them will be dead-lettered. They are all in orders.")
 		w.send("prices", engine.Content{Subject: "price", TTL: 8 * time.Second}, engine.Content{Subject: "for ever"})
 		m = as[page.Overview](w, "/n/default")
 		w.said("the lede", text(m.Lede), "21 messages run out within a minute. 20 will be dead-lettered and one is lost for good. Most of them are in orders.")

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,7 +168,12 @@ func (d *Door) bulk(c echo.Context, at show.Place, typed url.Values) error {
 		}
 		id, do = "ui.bulk.resubmitted", d.mover(c, typed)
 	}
-	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), each(ctx, keys, do).says(ctx, id))
+	out := each(ctx, keys, do)
+	n := out.says(ctx, id)
+	if out.failed["ui.bulk.duplicate"] > 0 {
+		return d.stayed(c, at, d.lies(ctx, keys, at.Path.DeadLetter()), out, n)
+	}
+	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), n)
 }
 
 func (d *Door) extendQuietly(c echo.Context, k engine.Key, by time.Duration) error {
@@ -232,11 +238,38 @@ func (d *Door) resubmitAll(c echo.Context, at show.Place, typed url.Values) erro
 	if broker.Agreed(agreed).Check(all) != nil {
 		return d.again(c, at, t, &engine.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(all), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
 	}
-	n := each(ctx, keys, d.mover(c, typed)).says(ctx, "ui.bulk.resubmitted")
+	out := each(ctx, keys, d.mover(c, typed))
+	n := out.says(ctx, "ui.bulk.resubmitted")
 	if left := int(all) - len(keys); left > 0 {
 		n.Detail = locale.N(ctx, "ui.resubmit.left", left)
 	}
+	if out.failed["ui.bulk.duplicate"] > 0 {
+		return d.stayed(c, at, deadOf(at), out, n)
+	}
 	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), n)
+}
+
+// stayed leads to the dead letters that were not resubmitted, since they would
+// have been dropped as duplicates, and says that they are there.
+func (d *Door) stayed(c echo.Context, at show.Place, where engine.Path, out tally, n component.Notice) error {
+	so := locale.N(c.Request().Context(), "ui.resubmit.stayed", out.failed["ui.bulk.duplicate"])
+	n.Detail = strings.TrimSpace(so + " " + n.Detail)
+	return d.goTo(c, d.pages.EntityURL(at.Entity, where), n)
+}
+
+// lies is the queue of dead letters in which the first of some messages lies;
+// other if none of them is in one.
+func (d *Door) lies(ctx context.Context, keys []engine.Key, other engine.Path) engine.Path {
+	_ = d.b.Read(ctx, func(r broker.Reader) error { // without it the other will do
+		for _, k := range keys {
+			if row, err := r.Message(k); err == nil && row.Path.IsDeadLetter() {
+				other = row.Path
+				break
+			}
+		}
+		return nil
+	})
+	return other
 }
 
 // deadOf is where the dead letters lie that an address is about.

@@ -68,9 +68,14 @@ func TestResubmitOfManyTellsDuplicates(t *testing.T) {
 		if n := ask.Find("input[name=key]").Length(); n != 4 {
 			t.Errorf("it asks about %d", n)
 		}
-		says, _ = w.done(to, append(all, "count", "4", "how", "move")...)
-		if c := w.state("payments").Counts; c.DeadLetter != 3 || strings.TrimSpace(says) != "One message resubmitted, 3 would be duplicates" {
-			t.Errorf("without leave: %+v, %q", c, says)
+		ask.wants(200, "what is dropped is then gone")
+		says, at := w.done(to, append(all, "count", "4", "how", "move", "back", "/n/default/q/payments")...)
+		if c := w.state("payments").Counts; c.DeadLetter != 3 || strings.Join(strings.Fields(says), " ") != "One message resubmitted, 3 would be duplicates They are still among the dead letters, here." || at != "/n/default/q/payments?tab=dead-letter" {
+			t.Errorf("without leave: %+v, %q at %s", c, says, at)
+		}
+		says, at = w.done("/n/default/q/payments/resubmit", "count", "3", "how", "move", "back", "/n/default/q/payments")
+		if c := w.state("payments").Counts; c.DeadLetter != 3 || !strings.Contains(says, "They are still among the dead letters") || at != "/n/default/q/payments?tab=dead-letter" {
+			t.Errorf("all of them without leave: %+v, %q at %s", c, says, at)
 		}
 		w.see("/n/default/q/payments/resubmit").wants(200, "3 of them would be dropped as duplicates", "one #1, two #2 and four")
 		says, _ = w.done(to, append(w.keysOf(dlq, "one", "two"), "count", "2", "duplicate", "drop")...)
