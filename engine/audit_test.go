@@ -110,6 +110,14 @@ func TestAudit(t *testing.T) {
 		"update": {active, func(c *clocked, _ engine.Key) error {
 			_, err := c.ns.Update(c.now, "q", engine.Config{UserMetadata: "x"}, "operator")
 			return err
+		}, []told{{"entity-updated", "q", "", "UserMetadata", 0}}},
+		"update of the status": {active, func(c *clocked, _ engine.Key) error {
+			_, err := c.ns.Update(c.now, "q", engine.Config{Status: engine.StatusSendDisabled, UserMetadata: "x"}, "operator")
+			return err
+		}, []told{{"entity-updated", "q", "", "status: Active → SendDisabled, UserMetadata", 0}}},
+		"update of nothing": {active, func(c *clocked, _ engine.Key) error {
+			_, err := c.ns.Update(c.now, "q", engine.Config{}, "operator")
+			return err
 		}, []told{{"entity-updated", "q", "", "", 0}}},
 		"delete": {active, func(c *clocked, _ engine.Key) error { return c.ns.Delete(c.now, "q", "operator") },
 			[]told{{"entity-deleted", "q", "", "", 1}}},

@@ -263,6 +263,7 @@ func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity
 		return Entity{}, err
 	}
 	next := e.Entity
+	what := changed(e.Kind, e.Config, c)
 	next.Config, next.UpdatedAt = c, max(now, e.UpdatedAt)
 	if c.AutoDeleteOnIdle != e.Config.AutoDeleteOnIdle || c.ForwardTo != "" {
 		next.Unpinned = 0
@@ -271,8 +272,24 @@ func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity
 	ns.describe(e, next)
 	ns.endRefused(e)
 	ns.touch(now, e, "update", actor)
-	ns.audit(ns.entityEvent(EventEntityUpdated, now, e, actor))
+	ns.audit(ns.entityEvent(EventEntityUpdated, now, e, actor)).Reason = what
 	return e.Entity, nil
+}
+
+// changed says what differs between two descriptions of an entity: the status
+// with what it was, of the others their names; empty: nothing does.
+func changed(kind EntityKind, was, is Config) string {
+	var all []string
+	for _, p := range Properties(kind) {
+		switch from, to := p.Text(was), p.Text(is); {
+		case from == to:
+		case p.Name == "Status":
+			all = slices.Insert(all, 0, "status: "+from+" → "+to)
+		default:
+			all = append(all, p.Name)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // describe is the one place where an entity's description changes.

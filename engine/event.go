@@ -28,7 +28,7 @@ const (
 	EventExtended                          // its expiry was set by an operator
 
 	EventEntityCreated
-	EventEntityUpdated
+	EventEntityUpdated     // Reason names what differs, with both values of the status; or is "pin" or "unpin"
 	EventEntityDeleted     // Count messages went with it
 	EventEntityAutoDeleted // idle for its time; Count messages went with it
 	EventRuleAdded

@@ -209,7 +209,7 @@ func TestActivityHasWordsForDeeds(t *testing.T) {
 		_, err = w.b.Update(w.Context(), "orders", engine.Config{}, "op")
 		w.must(err)
 		w.said("activity", done(as[page.Activity](w, "/n/default/activity?actor=op")),
-			"orders changed (op); orders counted as used (op); orders unpinned: deletes itself again (op); orders pinned: never deletes itself (op); "+
+			"orders changed: AutoDeleteOnIdle (op); orders counted as used (op); orders unpinned: deletes itself again (op); orders pinned: never deletes itself (op); "+
 				"orders later sent ahead of its time (op); orders later rescheduled (op); orders lock of one broken · delivery 1 failed (op)")
 		w.receive("orders")
 		w.pass(time.Minute)
@@ -230,5 +230,18 @@ func TestActivityOfHostileNames(t *testing.T) {
 		w.sound("/n/default/activity?q=" + url.QueryEscape(`"><script>`))
 		m := as[page.Activity](w, "/n/default/activity?group=ends")
 		w.said("the lines", done(m), "orders {{.To}} deleted (<b onclick=\"x\">); orders \x00<script> deleted (<b onclick=\"x\">)")
+	})
+}
+
+// A change of the status says from which to which, on the ticker too.
+func TestActivitySaysWhichStatus(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		_, err := w.b.Update(w.Context(), "orders", engine.Config{Status: engine.StatusSendDisabled}, "op")
+		w.must(err)
+		w.pass(time.Second)
+		const want = "changed: status: Active → SendDisabled"
+		w.said("activity", text(as[page.Activity](w, "/n/default/activity").Deeds[0].Says), want)
+		w.said("the ticker", text(as[page.Overview](w, "/n/default").Events[0].Says), want)
 	})
 }

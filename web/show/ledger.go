@@ -1,7 +1,6 @@
 package show
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -148,7 +147,10 @@ func useHere(kind engine.EntityKind, ev engine.Event) string {
 	case engine.EventEntityCreated:
 		return "create"
 	case engine.EventEntityUpdated:
-		return cmp.Or(ev.Reason, "update") // pin or unpin
+		if ev.Reason == "pin" || ev.Reason == "unpin" {
+			return ev.Reason
+		}
+		return "update"
 	case engine.EventTouched:
 		return "touch"
 	case engine.EventSessionTaken:

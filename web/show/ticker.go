@@ -102,6 +102,8 @@ func lookOf(t trace) eventLook {
 		l.icon, l.says = "pin", "event.pinned"
 	case t.kind == engine.EventEntityUpdated && t.reason == "unpin":
 		l.says = "event.unpinned"
+	case t.kind == engine.EventEntityUpdated && t.reason != "":
+		l.says = "event.entity.updated.what"
 	}
 	return l
 }
