@@ -260,16 +260,20 @@ func (d *Door) stayed(c echo.Context, at show.Place, where engine.Path, out tall
 // lies is the queue of dead letters in which the first of some messages lies;
 // other if none of them is in one.
 func (d *Door) lies(ctx context.Context, keys []engine.Key, other engine.Path) engine.Path {
-	_ = d.b.Read(ctx, func(r broker.Reader) error { // without it the other will do
+	where := other
+	err := d.b.Read(ctx, func(r broker.Reader) error {
 		for _, k := range keys {
 			if row, err := r.Message(k); err == nil && row.Path.IsDeadLetter() {
-				other = row.Path
+				where = row.Path
 				break
 			}
 		}
 		return nil
 	})
-	return other
+	if err != nil { // what was done is told all the same
+		return other
+	}
+	return where
 }
 
 // deadOf is where the dead letters lie that an address is about.
