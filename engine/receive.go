@@ -212,10 +212,11 @@ func (ns *Namespace) Drain(now Instant, id LinkID) (drained bool) {
 }
 
 // Withdraw takes back n of the credit that a link has left, or what there is of
-// it, at once, and returns how much that was.
+// it, at once, and returns how much that was; nothing is left of a link that is
+// not known, or whose session's lock has run out.
 func (ns *Namespace) Withdraw(now Instant, id LinkID, n int) (taken int) {
 	l := ns.links[id]
-	if l == nil || l.credit == 0 || n <= 0 {
+	if l == nil || l.credit == 0 || n <= 0 || l.session != nil && l.session.lock.until.Passed(now) {
 		return 0
 	}
 	taken = min(n, l.credit)

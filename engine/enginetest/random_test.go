@@ -114,7 +114,7 @@ func TestEngineIsTheModel(t *testing.T) {
 	start, taken := time.Now(), 0
 	// What must be reached is reached at some walk or other: more are taken as
 	// long as something is missing.
-	for i := int64(0); i < walks || i < 4*walks && len(missing(reached)) > 0; i++ {
+	for i := int64(0); i < walks || i < 16*walks && len(missing(reached)) > 0; i++ {
 		for _, sweeping := range []bool{true, false} {
 			s := uint64(seed + i)
 			steps := draw(s)
