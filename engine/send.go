@@ -183,6 +183,16 @@ func (ns *Namespace) sendsTo(to Path) (*entity, error) {
 	return e, nil
 }
 
+// Sendable tells how many bytes a message to p may have, and is the error of a
+// send if nothing may be sent there now (§1.4).
+func (ns *Namespace) Sendable(p Path) (most int64, err error) {
+	e, err := ns.sendsTo(p)
+	if err != nil {
+		return 0, err
+	}
+	return ns.largest(e), nil
+}
+
 // largest is how many bytes a message for e may have.
 func (ns *Namespace) largest(e *entity) int64 {
 	if k := e.Config.MaxMessageSizeInKilobytes; k > 0 {

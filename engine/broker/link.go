@@ -125,6 +125,22 @@ func (l *Link) Withdraw(ctx context.Context, n int, done func(taken int, err err
 	})
 }
 
+// GiveUp ends a link that waits for its session, unless it has one by now.
+func (l *Link) GiveUp(ctx context.Context) (gone bool, err error) {
+	err = l.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
+		_, holds := ns.Holds(l.id)
+		if gone = !holds; gone { // it comes again if the store refused the turn
+			ns.Detach(now, l.id, engine.ByClient)
+		}
+		return nil
+	}}, func() {
+		if gone {
+			delete(l.b.links, l.id)
+		}
+	})
+	return gone, err
+}
+
 // Detach ends the link: nothing is delivered to it any more when it returns, and
 // Ended is not called. A client that closes gives its session back, so that others
 // can have it at once (SES-7); one that was lost keeps its locks until they run

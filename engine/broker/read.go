@@ -35,6 +35,9 @@ func (r Reader) State(p engine.Path) (engine.EntityState, error) { return r.ns.S
 // States are all entities' of a kind, by path; kind zero means all.
 func (r Reader) States(kind engine.EntityKind) []engine.EntityState { return r.ns.States(kind) }
 
+// Sendable is engine.Namespace.Sendable.
+func (r Reader) Sendable(p engine.Path) (most int64, err error) { return r.ns.Sendable(p) }
+
 // Subscriptions are a topic's, by path.
 func (r Reader) Subscriptions(topic engine.Path) []engine.EntityState {
 	return r.ns.Subscriptions(topic)

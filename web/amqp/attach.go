@@ -1,0 +1,113 @@
+package amqp
+
+import (
+	"fmt"
+	"strings"
+
+	"mayfly/engine"
+	"mayfly/web/amqp/wire"
+)
+
+// attach answers an attach, at once or when the broker has.
+func (s *session) attach(a *wire.Attach) error {
+	switch {
+	case s.links[a.Handle] != nil:
+		return &wire.ProtocolError{Condition: wire.CondHandleInUse, Text: fmt.Sprintf("Handle %d is in use.", a.Handle)}
+	case s.c.links >= s.c.s.limits.Links:
+		s.refuse(a, &wire.Error{
+			Condition:   wire.CondResourceLimitExceeded,
+			Description: fmt.Sprintf("The connection has %d links, which is the most it may have.", s.c.links),
+		})
+		return nil
+	}
+	if a.Coordinator != nil {
+		s.refuse(a, &wire.Error{Condition: wire.CondNotImplemented, Description: "There are no transactions here."})
+		return nil
+	}
+	address, ok := address(a)
+	if !ok {
+		s.refuse(a, &wire.Error{Condition: wire.CondInvalidField, Description: "The link names no entity."})
+		return nil
+	}
+	switch node, kind := nodeOf(address); {
+	case kind == cbsNode:
+		s.attachCBS(a)
+	case kind == managementNode:
+		s.attachManagement(a, node)
+	case a.Role == wire.RoleSender:
+		s.attachInlet(a, node)
+	default:
+		s.attachOutlet(a, node)
+	}
+	return nil
+}
+
+// join has a link be one of the session's.
+func (s *session) join(handle uint32, l link) {
+	s.links[handle] = l
+	s.c.links++
+}
+
+// address is what a link of the client is to: the target of a sender, the source
+// of a receiver.
+func address(a *wire.Attach) (string, bool) {
+	switch {
+	case a.Role == wire.RoleSender && a.Target != nil:
+		return a.Target.Address.Get()
+	case a.Role == wire.RoleReceiver && a.Source != nil:
+		return a.Source.Address.Get()
+	}
+	return "", false
+}
+
+type nodeKind uint8
+
+const (
+	entityNode nodeKind = iota
+	cbsNode
+	managementNode
+)
+
+// nodeOf is what an address means: "q", "/q", "sb://host/q" and "q/$management".
+func nodeOf(address string) (engine.Path, nodeKind) {
+	if scheme, rest, ok := strings.Cut(address, "://"); ok && scheme != "" && !strings.Contains(scheme, "/") {
+		_, address, _ = strings.Cut(rest, "/")
+	}
+	address = strings.TrimPrefix(address, "/")
+	if strings.EqualFold(address, "$cbs") {
+		return "", cbsNode
+	}
+	const suffix = "/$management"
+	if n := len(address) - len(suffix); n >= 0 && strings.EqualFold(address[n:], suffix) {
+		return engine.Path(address[:n]), managementNode
+	}
+	return engine.Path(address), entityNode
+}
+
+// refuse answers an attach with one that has no terminus on this side, and a
+// detach with the reason right behind it (rule 8).
+func (s *session) refuse(a *wire.Attach, why *wire.Error) {
+	answer := s.answer(a)
+	if a.Role == wire.RoleSender {
+		answer.Target, answer.Coordinator = nil, nil
+	} else {
+		answer.Source = nil
+	}
+	s.send(answer)
+	s.send(&wire.Detach{Handle: a.Handle, Closed: true, Error: why})
+}
+
+// answer is an attach that agrees to what the client asked for (rule 7).
+func (s *session) answer(a *wire.Attach) *wire.Attach {
+	out := &wire.Attach{
+		Name: a.Name, Handle: a.Handle, Role: !a.Role,
+		SenderSettleMode: a.SenderSettleMode, ReceiverSettleMode: a.ReceiverSettleMode,
+		Source: a.Source, Target: a.Target, Coordinator: a.Coordinator,
+		MaxMessageSize: wire.Some(uint64(s.c.s.b.Limits().MessageSize)),
+		Properties:     emptyFields,
+	}
+	if out.Role == wire.RoleSender {
+		out.InitialDeliveryCount = wire.Some[uint32](0)
+	}
+	return out
+}

@@ -1,0 +1,237 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"mayfly/engine/value"
+	"mayfly/web/amqp/wire"
+)
+
+// peer is what a client said of itself in its open.
+type peer struct {
+	container, host string
+	properties      value.Properties
+	maxFrame        uint32        // that it takes
+	idle            time.Duration // after which it wants to have heard something; zero: it does not care
+}
+
+// A conn is one client's connection.
+type conn struct {
+	s   *Server
+	nc  net.Conn
+	log *slog.Logger
+	r   wire.Reader
+
+	// Of the reader: what is decoded often.
+	transfer    wire.Transfer
+	disposition wire.Disposition
+	flow        wire.Flow
+
+	authenticated bool // SASL came first; of the reader
+	peer          peer // set before the connection runs
+
+	ctx  context.Context //nolint:containedctx // of the connection's own work
+	stop context.CancelFunc
+	work sync.WaitGroup // what was begun for the connection beside reader and writer
+	mail mailbox
+
+	mu       sync.Mutex
+	sessions map[uint16]*session // by channel, which is the same both ways
+	links    int
+	feeding  []*outlet    // that the writer is to look at
+	settling []settling   // what the client has settled since the reader last let go
+	out      []byte       // frames to be written, before any transfer that is not made yet
+	todo     []func()     // for the reader to do once it has let go of mu
+	later    []func()     // for the writer
+	farewell *wire.Error  // of the close that is to be sent
+	state    closingState // how far the end has come
+}
+
+// closingState is how far the end of a connection has come.
+type closingState uint8
+
+const (
+	running    closingState = iota
+	closing                 // our close is to be written, or was
+	closedBoth              // the client's came
+)
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{
+		s: s, nc: nc, log: s.log.With("client", nc.RemoteAddr().String()),
+		r: wire.Reader{From: nc}, sessions: map[uint16]*session{}, mail: newMailbox(),
+	}
+	c.ctx, c.stop = context.WithCancel(s.ctx)
+	return c
+}
+
+// run serves the connection until its end.
+func (c *conn) run() {
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		c.write()
+	}()
+	err := c.read()
+	c.mu.Lock()
+	if err != nil && c.state == running { // the client is to hear why
+		c.close(asError(err))
+	}
+	c.mu.Unlock()
+	if err == nil || !isProtocolError(err) {
+		c.stop() // nobody reads any more
+	}
+	c.mail.ring()
+	<-written
+	c.stop()
+	_ = c.nc.Close()
+	c.abandon()
+	c.work.Wait()
+	c.discard()
+}
+
+func isProtocolError(err error) bool {
+	_, ok := errors.AsType[*wire.ProtocolError](err)
+	return ok
+}
+
+// leave has the connection close itself, with why. Anybody may call it.
+func (c *conn) leave(why *wire.Error) {
+	c.mu.Lock()
+	c.close(why)
+	c.mu.Unlock()
+	c.mail.ring()
+}
+
+// close has a close be written after all that was before; why nil: all is well.
+// The writer ends then. Called with mu held.
+func (c *conn) close(why *wire.Error) {
+	if c.state == running {
+		c.state, c.farewell = closing, why
+	}
+}
+
+// read serves what the client sends until its end, which is nil for one in good
+// order.
+func (c *conn) read() error {
+	defer c.mail.ring()
+	for {
+		_ = c.nc.SetReadDeadline(time.Now().Add(2 * c.s.idle))
+		f, err := c.r.Frame()
+		if err != nil {
+			return c.broken(err)
+		}
+		c.mu.Lock()
+		over, err := false, error(nil)
+		for {
+			if over, err = c.handle(f); over || err != nil || !c.r.Buffered() || len(c.todo) >= mostTodo {
+				break
+			}
+			if f, err = c.r.Frame(); err != nil {
+				err = c.broken(err)
+				break
+			}
+		}
+		c.flushSettlements()
+		todo := c.todo
+		c.todo = nil
+		wake := len(c.out) > 0 || over
+		c.mu.Unlock()
+		for _, do := range todo {
+			do()
+		}
+		if wake {
+			c.mail.ring()
+		}
+		if over || err != nil {
+			return err
+		}
+	}
+}
+
+// mostTodo is how much is noted for the broker before it is handed over.
+const mostTodo = 64
+
+// broken says what a failure to read means.
+func (c *conn) broken(err error) error {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), c.ctx.Err() != nil:
+		return nil
+	case isProtocolError(err):
+		return err
+	}
+	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
+		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: "Nothing was heard from the client for " + (2 * c.s.idle).String() + "."}
+	}
+	return nil // the network is gone, and nobody is there to tell
+}
+
+// handle serves one frame; over says that the client has closed. An error ends
+// the connection.
+func (c *conn) handle(f wire.Frame) (over bool, err error) {
+	if f.Heartbeat() {
+		return false, nil
+	}
+	if f.Type != wire.FrameAMQP {
+		return false, &wire.ProtocolError{Condition: wire.CondFramingError, Text: "A SASL frame came after the open."}
+	}
+	code, err := wire.CodeOf(f.Body)
+	if err != nil {
+		return false, err //nolint:wrapcheck // a ProtocolError
+	}
+	if c.state != running && code != wire.CodeClose {
+		return false, nil // it crossed our close
+	}
+	switch code {
+	case wire.CodeClose:
+		c.close(nil)
+		c.state = closedBoth
+		return true, nil
+	case wire.CodeBegin:
+		return false, c.begin(f)
+	case wire.CodeOpen:
+		return false, &wire.ProtocolError{Condition: wire.CondIllegalState, Text: "A second open came."}
+	}
+	s := c.sessions[f.Channel]
+	if s == nil {
+		return false, nil // of a session that has ended: some clients say goodbye to its links then (rule 17)
+	}
+	return false, s.handle(code, f.Body)
+}
+
+// client is how people are told whose connection it is.
+func (c *conn) client() string {
+	if c.peer.container == "" {
+		return c.nc.RemoteAddr().String()
+	}
+	return c.peer.container
+}
+
+// abandon ends everything that the client had, as lost.
+func (c *conn) abandon() {
+	c.mu.Lock()
+	var ends []func()
+	for _, s := range c.sessions {
+		ends = append(ends, s.abandon()...)
+	}
+	clear(c.sessions)
+	c.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+}
+
+// discard lets go of deliveries that came too late.
+func (c *conn) discard() {
+	for _, m := range c.mail.take(nil) {
+		if m.kind == mailDelivered {
+			c.s.b.Taken(*m.delivery)
+		}
+	}
+}

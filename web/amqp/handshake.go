@@ -1,0 +1,140 @@
+package amqp
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"mayfly/web/amqp/wire"
+)
+
+// handshakePatience is how long a client has from connecting to its open.
+const handshakePatience = 30 * time.Second
+
+// mechanisms are the ways to authenticate, in the service's order. Who a client
+// is its tokens say later, so that each of them is good for anybody.
+var mechanisms = []string{"MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL"}
+
+// serve is the life of a connection.
+func (s *Server) serve(nc net.Conn) {
+	defer nc.Close() //nolint:errcheck // there is nobody left to tell
+	_ = nc.SetDeadline(time.Now().Add(handshakePatience))
+	c := newConn(s, nc)
+	if err := c.handshake(); err != nil {
+		s.log.Debug("an AMQP connection ended before it was open", "client", nc.RemoteAddr(), "err", err)
+		return
+	}
+	_ = nc.SetDeadline(time.Time{})
+	if err := s.add(c); err != nil {
+		_, _ = nc.Write(wire.AppendFrame(nil, 0, &wire.Close{Error: asError(err)}))
+		return
+	}
+	defer s.remove(c)
+	c.run()
+}
+
+// handshake is everything up to the client's open: protocol headers and SASL,
+// which may be left out.
+func (c *conn) handshake() error {
+	for {
+		p, err := c.r.Protocol()
+		if err != nil {
+			return c.dismiss(err)
+		}
+		switch p {
+		case wire.ProtocolSASL:
+			if err := c.sasl(); err != nil {
+				return err
+			}
+			continue
+		case wire.ProtocolAMQP:
+		default:
+			return c.dismiss(fmt.Errorf("the client speaks %s", p))
+		}
+		if _, err := c.nc.Write(wire.ProtocolAMQP.Append(nil)); err != nil {
+			return fmt.Errorf("answer the protocol header: %w", err)
+		}
+		return c.opened()
+	}
+}
+
+// dismiss answers what is not the protocol spoken here, with the one that is.
+func (c *conn) dismiss(err error) error {
+	_, _ = c.nc.Write(wire.ProtocolAMQP.Append(nil))
+	return err
+}
+
+func (c *conn) sasl() error {
+	if c.authenticated {
+		return c.dismiss(fmt.Errorf("SASL was asked for twice"))
+	}
+	c.authenticated = true
+	hello := wire.AppendFrame(wire.ProtocolSASL.Append(nil), 0, &wire.Mechanisms{Mechanisms: mechanisms})
+	if _, err := c.nc.Write(hello); err != nil {
+		return fmt.Errorf("offer SASL: %w", err)
+	}
+	f, err := c.r.Frame()
+	if err != nil {
+		return fmt.Errorf("read the client's choice of SASL: %w", err)
+	}
+	var choice wire.Init
+	if f.Type != wire.FrameSASL {
+		err = fmt.Errorf("a frame of type %d came before SASL had ended", f.Type)
+	} else {
+		err = choice.Decode(f.Body)
+	}
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	outcome := wire.Outcome{Result: wire.SASLAuth}
+	for _, m := range mechanisms {
+		if m == choice.Mechanism {
+			outcome = wire.Outcome{Result: wire.SASLOK, AdditionalData: []byte("Welcome!")}
+		}
+	}
+	if _, err := c.nc.Write(wire.AppendFrame(nil, 0, &outcome)); err != nil {
+		return fmt.Errorf("tell the outcome of SASL: %w", err)
+	}
+	if outcome.Result != wire.SASLOK {
+		return fmt.Errorf("there is no SASL mechanism %q", choice.Mechanism)
+	}
+	return nil
+}
+
+// opened reads the client's open and answers it.
+func (c *conn) opened() error {
+	f, err := c.r.Frame()
+	for err == nil && f.Heartbeat() {
+		f, err = c.r.Frame()
+	}
+	var open wire.Open
+	if err == nil {
+		err = open.Decode(f.Body)
+	}
+	if err == nil && f.Type != wire.FrameAMQP {
+		err = fmt.Errorf("the open came in a frame of type %d", f.Type)
+	}
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	c.peer = peer{
+		container: open.ContainerID, host: open.Hostname.Or(""), properties: open.Properties,
+		maxFrame: max(min(open.MaxFrameSize.Or(largestFrame), largestFrame), wire.MinMaxFrameSize),
+		idle:     time.Duration(open.IdleTimeOut.Or(0)) * time.Millisecond,
+	}
+	c.r.MaxFrame = c.s.limits.FrameSize
+	answer := wire.AppendFrame(nil, 0, &wire.Open{
+		ContainerID:  c.s.container,
+		MaxFrameSize: wire.Some(c.s.limits.FrameSize),
+		ChannelMax:   wire.Some(uint16(min(c.s.limits.Sessions, 1<<16) - 1)),
+		IdleTimeOut:  wire.Some(uint32(c.s.idle / time.Millisecond)),
+	})
+	if _, err := c.nc.Write(answer); err != nil {
+		return fmt.Errorf("answer the open: %w", err)
+	}
+	return nil
+}
+
+// largestFrame is the most that this server sends in one frame, whatever a
+// client takes.
+const largestFrame = 64 << 10

@@ -1,0 +1,165 @@
+package amqp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"mayfly/engine/broker"
+	"mayfly/web/amqp/wire"
+)
+
+// Options are how a Server behaves. The zero value is right for a laptop.
+type Options struct {
+	Logger *slog.Logger // zero: slog.Default
+	Limits Limits
+	// IdleTimeOut is how long a peer may be silent, as it is told; one that is for
+	// twice as long is cut off. Zero: two minutes.
+	IdleTimeOut time.Duration
+}
+
+// Limits bound what clients can have. Zero values stand for the defaults.
+type Limits struct {
+	Connections int    // at a time; zero: 5,000
+	Sessions    int    // of a connection; zero: 5,000
+	Links       int    // of a connection; zero: 10,000
+	Unsettled   int    // deliveries of a link that its client has not settled; zero: 5,000
+	FrameSize   uint32 // bytes of a frame that a client may send; zero: 65,536
+}
+
+func (l Limits) orDefaults() Limits {
+	return Limits{
+		Connections: cmp.Or(l.Connections, 5_000),
+		Sessions:    cmp.Or(l.Sessions, 5_000),
+		Links:       cmp.Or(l.Links, 10_000),
+		Unsettled:   cmp.Or(l.Unsettled, 5_000),
+		FrameSize:   max(cmp.Or(l.FrameSize, 64<<10), wire.MinMaxFrameSize),
+	}
+}
+
+// A Server is the AMQP door of one broker. It is safe for concurrent use.
+type Server struct {
+	b         *broker.Broker
+	log       *slog.Logger
+	container string
+	limits    Limits
+	idle      time.Duration
+
+	open  context.Context //nolint:containedctx // until the server is closed
+	close context.CancelFunc
+	ctx   context.Context //nolint:containedctx // the life of its connections
+	stop  context.CancelFunc
+	wg    sync.WaitGroup // connections
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+	over  bool
+}
+
+// New makes the AMQP door of b. Close ends it.
+func New(b *broker.Broker, o Options) *Server {
+	ctx, stop := context.WithCancel(context.Background())
+	open, closing := context.WithCancel(ctx)
+	return &Server{
+		b: b, container: "mayfly-" + b.Name() + "_G0", log: cmp.Or(o.Logger, slog.Default()), limits: o.Limits.orDefaults(), idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
+		open: open, close: closing, ctx: ctx, stop: stop, conns: map[*conn]struct{}{},
+	}
+}
+
+// Serve accepts connections from l until it is closed or the server is, and
+// returns why it stopped accepting; nil if the server was closed.
+func (s *Server) Serve(l net.Listener) error {
+	defer context.AfterFunc(s.open, func() { _ = l.Close() })()
+	for {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			if s.enter() {
+				go func() {
+					defer s.wg.Done()
+					s.serve(nc)
+				}()
+			} else {
+				_ = nc.Close()
+			}
+		case s.open.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("accept AMQP connections: %w", err)
+		default: // too many open files, for example
+			s.log.Warn("an AMQP connection was not accepted", "err", err)
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-s.open.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// ServeConn serves one connection, such as one in a WebSocket, and returns when
+// it is over. It closes nc.
+func (s *Server) ServeConn(nc net.Conn) {
+	if !s.enter() {
+		_ = nc.Close()
+		return
+	}
+	defer s.wg.Done()
+	s.serve(nc)
+}
+
+// enter counts a connection in unless the server is over.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return false
+	}
+	s.wg.Add(1)
+	return true
+}
+
+// Close has every connection be closed with amqp:connection:forced, after which
+// clients connect again, and waits until all are; ctx cuts their farewell short.
+func (s *Server) Close(ctx context.Context) {
+	s.close()
+	s.mu.Lock()
+	s.over = true
+	for c := range s.conns {
+		c.leave(&wire.Error{Condition: wire.CondConnectionForced, Description: "The server is going down."})
+	}
+	s.mu.Unlock()
+	defer context.AfterFunc(ctx, s.stop)()
+	ended := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		s.stop()
+		close(ended)
+	}()
+	<-ended
+}
+
+// add lets a connection in, if there is room for one more.
+func (s *Server) add(c *conn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.over:
+		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: "The server is going down."}
+	case len(s.conns) >= s.limits.Connections:
+		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("There are %d connections, which is the most there may be.", len(s.conns))}
+	}
+	s.conns[c] = struct{}{}
+	return nil
+}
+
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
