@@ -180,18 +180,48 @@ func (ns *Namespace) unlock(now Instant, h *holder, m *message, how EventKind, c
 // Renew sets a lock's end to a full period from now (LOCK-5, TTL-24) and
 // returns it.
 func (ns *Namespace) Renew(now Instant, t LockToken, at Path, client string) (Instant, error) {
-	m, h, err := ns.locked(now, t, at)
+	m, h, err := ns.renewable(now, t, at)
 	if err != nil {
 		return 0, err
 	}
-	if !h.entity.Config.Status.receives() {
-		return 0, disabledReceive(h)
-	}
-	if h.sessions != nil { // SES-5
-		return 0, refuse(ErrNotAllowed, "The message is locked with its session '%s'; renew the lock of the session instead.", m.sessionID())
-	}
 	ns.renew(now, h, m, client)
 	return m.LockedUntil, nil
+}
+
+// RenewAll is Renew for several locks, all or none. It returns their ends in the
+// order of the tokens.
+func (ns *Namespace) RenewAll(now Instant, tokens []LockToken, at Path, client string) ([]Instant, error) {
+	if most := ns.limits.PeekCount; int64(len(tokens)) > most {
+		return nil, refuse(ErrOutOfRange, "At most %d locks are renewed at once, not %d.", most, len(tokens))
+	}
+	for _, t := range tokens {
+		if _, _, err := ns.renewable(now, t, at); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]Instant, 0, len(tokens))
+	for _, t := range tokens {
+		until, err := ns.Renew(now, t, at, client)
+		if err != nil {
+			return nil, err // cannot be: it was asked just now
+		}
+		out = append(out, until)
+	}
+	return out, nil
+}
+
+// renewable finds the message of a lock that may be renewed.
+func (ns *Namespace) renewable(now Instant, t LockToken, at Path) (*message, *holder, error) {
+	m, h, err := ns.locked(now, t, at)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !h.entity.Config.Status.receives():
+		return nil, nil, disabledReceive(h)
+	case h.sessions != nil: // SES-5
+		return nil, nil, refuse(ErrNotAllowed, "The message is locked with its session '%s'; renew the lock of the session instead.", m.sessionID())
+	}
+	return m, h, nil
 }
 
 func (ns *Namespace) renew(now Instant, h *holder, m *message, client string) *Event {

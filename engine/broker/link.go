@@ -172,6 +172,43 @@ func (l *Link) detach(ctx context.Context, how engine.Closed, then func()) error
 // told with is engine.ErrBusy too.
 var ErrSessionKept = errors.New("the session was not given back")
 
+// RenewSession sets the end of the lock that the link has on its session to a full
+// period from now and returns it (SES-5).
+func (l *Link) RenewSession(ctx context.Context) (engine.Instant, error) {
+	return do(ctx, l.b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Instant, error) {
+		return ns.RenewSession(now, l.id)
+	})
+}
+
+// SessionState is that of the link's session; not set if it was never set or was
+// cleared (SES-11).
+func (l *Link) SessionState(ctx context.Context) (state string, set bool, err error) {
+	err = act(ctx, l.b, func(ns *engine.Namespace, now engine.Instant) (err error) {
+		state, set, err = ns.SessionState(now, l.id)
+		return err
+	})
+	return state, set, err
+}
+
+// SetSessionState sets the state of the link's session, nil to clear it (SES-11).
+func (l *Link) SetSessionState(ctx context.Context, state *string) error {
+	return act(ctx, l.b, func(ns *engine.Namespace, now engine.Instant) error {
+		return ns.SetSessionState(now, l.id, state)
+	})
+}
+
+// FetchSession takes deferred messages of the link's session by number, all or
+// none (DEF-14).
+func (l *Link) FetchSession(ctx context.Context, seqs []engine.Seq, mode engine.Mode) ([]Received, error) {
+	got, err := do(ctx, l.b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Delivery, error) {
+		return ns.FetchSession(now, l.id, seqs, mode)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l.b.withBodies(ctx, got)
+}
+
 // Taken says that the body of a delivery has been read, or that nobody will.
 func (b *Broker) Taken(d engine.Delivery) { b.taken.add(d.Pin) }
 

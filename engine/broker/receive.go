@@ -179,6 +179,13 @@ func (b *Broker) Renew(ctx context.Context, t engine.LockToken, at engine.Path, 
 	})
 }
 
+// RenewAll is Renew for several locks, all or none.
+func (b *Broker) RenewAll(ctx context.Context, tokens []engine.LockToken, at engine.Path, client string) ([]engine.Instant, error) {
+	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Instant, error) {
+		return ns.RenewAll(now, tokens, at, client)
+	})
+}
+
 // Peek browses as a client does (§9).
 func (b *Broker) Peek(ctx context.Context, p engine.Path, from engine.Seq, count int, client string) ([]engine.Row, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Row, error) {

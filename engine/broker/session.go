@@ -274,21 +274,16 @@ func (s *Session) collect(ctx context.Context) (got []engine.Delivery, err error
 
 // Fetch takes deferred messages of the session by number, all or none (DEF-14).
 func (s *Session) Fetch(ctx context.Context, seqs []engine.Seq, mode engine.Mode) ([]Received, error) {
-	got, err := do(ctx, s.b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Delivery, error) {
-		return ns.FetchSession(now, s.link, seqs, mode)
-	})
-	if err != nil {
-		return nil, s.lost(err)
-	}
-	return s.b.withBodies(ctx, got)
+	got, err := s.asLink().FetchSession(ctx, seqs, mode)
+	return got, s.lost(err)
 }
+
+func (s *Session) asLink() *Link { return &Link{b: s.b, id: s.link} }
 
 // Renew sets the end of the session's lock, and of its messages', to a full
 // period from now and returns it (SES-5).
 func (s *Session) Renew(ctx context.Context) (engine.Instant, error) {
-	until, err := do(ctx, s.b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Instant, error) {
-		return ns.RenewSession(now, s.link)
-	})
+	until, err := s.asLink().RenewSession(ctx)
 	if err != nil {
 		return 0, s.lost(err)
 	}
@@ -298,18 +293,13 @@ func (s *Session) Renew(ctx context.Context) (engine.Instant, error) {
 
 // State is the session's; not set if it was never set or was cleared (SES-11).
 func (s *Session) State(ctx context.Context) (state string, set bool, err error) {
-	err = act(ctx, s.b, func(ns *engine.Namespace, now engine.Instant) (err error) {
-		state, set, err = ns.SessionState(now, s.link)
-		return err
-	})
+	state, set, err = s.asLink().SessionState(ctx)
 	return state, set, s.lost(err)
 }
 
 // SetState sets the session's state, nil to clear it (SES-11).
 func (s *Session) SetState(ctx context.Context, state *string) error {
-	return s.lost(act(ctx, s.b, func(ns *engine.Namespace, now engine.Instant) error {
-		return ns.SetSessionState(now, s.link, state)
-	}))
+	return s.lost(s.asLink().SetSessionState(ctx, state))
 }
 
 // Close gives the session back: others can have it at once, and what was not

@@ -35,6 +35,7 @@ type requests struct {
 
 	count, credit uint32
 	delivery      incoming
+	line          []*request // of a $management, to be served; the first is
 }
 
 // request is one request.

@@ -1,9 +1,12 @@
 package amqp
 
 import (
+	"context"
 	"strings"
+	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
 )
@@ -19,11 +22,322 @@ func (s *session) attachManagement(a *wire.Attach, path engine.Path) {
 	r.path = path
 }
 
-// manage serves one request to $management (§4).
+// A call is a request to $management being served.
+type call struct {
+	b      *broker.Broker
+	path   engine.Path
+	client string
+	c      *conn
+	in     arguments
+	wait   time.Duration // how long the client waits for the answer
+}
+
+// done is what a call has come to. Nothing found is a status of its own, 204.
+type done struct {
+	empty bool
+	body  []byte // an encoded map; nil: an empty one
+}
+
+// operations are those of $management (§4.2).
+var operations = map[string]func(context.Context, *call) (done, error){
+	"com.microsoft:renew-lock":                 renewLocks,
+	"com.microsoft:renew-session-lock":         renewSessionLock,
+	"com.microsoft:peek-message":               peek,
+	"com.microsoft:schedule-message":           schedule,
+	"com.microsoft:cancel-scheduled-message":   cancelScheduled,
+	"com.microsoft:set-session-state":          setSessionState,
+	"com.microsoft:get-session-state":          getSessionState,
+	"com.microsoft:get-message-sessions":       listSessions,
+	"com.microsoft:receive-by-sequence-number": receiveDeferred,
+	"com.microsoft:update-disposition":         updateDisposition,
+	"com.microsoft:add-rule":                   addRule,
+	"com.microsoft:remove-rule":                removeRule,
+	"com.microsoft:enumerate-rules":            enumerateRules,
+	"com.microsoft:batch-delete-messages":      batchDelete,
+}
+
+// patience is how long an operation may take whose client does not say.
+const patience = 60 * time.Second
+
+// manage serves one request to $management. Those of one link are served one
+// after another, beside the connection's own work.
 func (r *requests) manage(m *request) {
+	if len(r.line) >= requestCredit {
+		r.refuse(m, &engine.Refusal{Kind: engine.ErrBusy, Text: "Too many requests wait for their answers."})
+		return
+	}
+	if r.line = append(r.line, m); len(r.line) == 1 {
+		r.s.c.work.Go(r.desk)
+	}
+}
+
+// desk serves the requests that wait, until there is none.
+func (r *requests) desk() {
+	c := r.s.c
+	for {
+		c.mu.Lock()
+		if len(r.line) == 0 {
+			c.mu.Unlock()
+			return
+		}
+		m := r.line[0]
+		c.mu.Unlock()
+		out, err := r.perform(m)
+		c.mail.do(func() {
+			if err != nil {
+				r.refuse(m, err)
+			} else {
+				r.agree(m, out)
+			}
+		})
+		c.mu.Lock()
+		r.line[0], r.line = nil, r.line[1:]
+		c.mu.Unlock()
+	}
+}
+
+func (r *requests) perform(m *request) (done, error) {
+	c := r.s.c
+	name, _ := m.about.Lookup("operation")
+	operation, _ := name.Str()
+	serve, ok := operations[operation]
+	if !ok {
+		return done{}, &engine.Refusal{Kind: engine.ErrNotImplemented, Text: "There is no operation '" + operation + "' at $management."}
+	}
+	in, err := argumentsOf(m.body)
+	if err != nil {
+		return done{}, err
+	}
+	wait := patience
+	for _, key := range []string{"com.microsoft:server-timeout", "server-timeout"} {
+		if v, ok := m.about.Lookup(key); ok {
+			if ms, ok := whole(v); ok && ms >= 0 {
+				wait = min(time.Duration(ms)*time.Millisecond, time.Hour)
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, wait)
+	defer cancel()
+	return serve(ctx, &call{b: c.s.b, path: r.path, client: c.client(), c: c, in: in, wait: wait})
+}
+
+func (r *requests) agree(m *request, out done) {
+	status, text := int32(200), "OK"
+	if out.empty {
+		status, text = 204, "No content"
+	}
+	body := out.body
+	if body == nil {
+		body = wire.AppendMap(nil, nil)
+	}
 	r.answer(m, value.Properties{
-		{Name: "statusCode", Value: value.OfInt(501)},
-		{Name: "statusDescription", Value: value.OfString("Not implemented.")},
-		{Name: "errorCondition", Value: value.OfSymbol(string(wire.CondNotImplemented))},
+		{Name: "statusCode", Value: value.OfInt(status)},
+		{Name: "statusDescription", Value: value.OfString(text)},
+	}, body)
+}
+
+func (r *requests) refuse(m *request, err error) {
+	e, status := explain(err)
+	r.answer(m, value.Properties{
+		{Name: "statusCode", Value: value.OfInt(status)},
+		{Name: "statusDescription", Value: value.OfString(e.Description)},
+		{Name: "errorCondition", Value: value.OfSymbol(string(e.Condition))},
 	}, nil)
+}
+
+// result is a map with one entry.
+func result(name string, v value.Value) done {
+	return done{body: wire.AppendMap(nil, value.Properties{{Name: name, Value: v}})}
+}
+
+// array is an array as a value.
+func array(of value.Kind, elements []value.Value) value.Value {
+	return value.OfRaw(wire.AppendArray(nil, of, elements...))
+}
+
+func renewLocks(ctx context.Context, c *call) (done, error) {
+	tokens, err := c.in.tokens()
+	if err != nil {
+		return done{}, err
+	}
+	ends, err := c.b.RenewAll(ctx, tokens, c.path, c.client)
+	if err != nil {
+		return done{}, err
+	}
+	out := make([]value.Value, 0, len(ends))
+	for _, at := range ends {
+		out = append(out, timestamp(at))
+	}
+	return result("expirations", array(value.Timestamp, out)), nil
+}
+
+func timestamp(at engine.Instant) value.Value { return value.OfTimestamp(at.Time().UnixMilli()) }
+
+// holder is the link of this connection that holds the session named in a call.
+func (c *call) holder() (*broker.Link, error) {
+	id, ok, err := c.in.text("session-id")
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, &engine.Refusal{Kind: engine.ErrArgument, Text: "The request has no session-id."}
+	}
+	c.c.mu.Lock()
+	defer c.c.mu.Unlock()
+	for _, s := range c.c.sessions {
+		for _, l := range s.links {
+			if o, ok := l.(*outlet); ok && o.broker != nil && o.session.LockedUntil != 0 && o.session.ID == id && o.path.Fold() == c.path.Fold() {
+				return o.broker, nil
+			}
+		}
+	}
+	return nil, &engine.Refusal{Kind: engine.ErrSessionLockLost, Text: engine.SessionLockLostText}
+}
+
+func renewSessionLock(ctx context.Context, c *call) (done, error) {
+	l, err := c.holder()
+	if err != nil {
+		return done{}, err
+	}
+	until, err := l.RenewSession(ctx)
+	if err != nil {
+		return done{}, err
+	}
+	return result("expiration", timestamp(until)), nil
+}
+
+func setSessionState(ctx context.Context, c *call) (done, error) {
+	l, err := c.holder()
+	if err != nil {
+		return done{}, err
+	}
+	v, _ := c.in.Lookup("session-state")
+	var state *string
+	if b, ok := v.Bytes(); ok && len(b) > 0 {
+		s := string(b)
+		state = &s
+	}
+	return done{}, l.SetSessionState(ctx, state)
+}
+
+func getSessionState(ctx context.Context, c *call) (done, error) {
+	l, err := c.holder()
+	if err != nil {
+		return done{}, err
+	}
+	state, set, err := l.SessionState(ctx)
+	if err != nil {
+		return done{}, err
+	}
+	var v value.Value
+	if set {
+		v = value.OfBinary([]byte(state))
+	}
+	return result("session-state", v), nil
+}
+
+func listSessions(ctx context.Context, c *call) (done, error) {
+	v, _ := c.in.Lookup("last-updated-time")
+	since := engine.Instant(0)
+	if ms, ok := v.Millis(); ok && ms < lastDate {
+		since = engine.At(time.UnixMilli(ms))
+	}
+	skip, err := c.in.number("skip", 0)
+	if err != nil {
+		return done{}, err
+	}
+	top, err := c.in.number("top", 100)
+	if err != nil {
+		return done{}, err
+	}
+	ids, err := c.b.Sessions(ctx, c.path, since, int(skip), int(min(top, 100)))
+	if err != nil || len(ids) == 0 {
+		return done{empty: true}, err
+	}
+	out := make([]value.Value, 0, len(ids))
+	for _, id := range ids {
+		out = append(out, value.OfString(id))
+	}
+	return done{body: wire.AppendMap(nil, value.Properties{
+		{Name: "skip", Value: value.OfInt(int32(int(skip) + len(ids)))},
+		{Name: "sessions-ids", Value: array(value.String, out)},
+	})}, nil
+}
+
+// lastDate is what clients send to list sessions whatever their states' times: the
+// end of the year 9999, or a millisecond later.
+const lastDate = 253402300799999
+
+func cancelScheduled(ctx context.Context, c *call) (done, error) {
+	seqs, err := c.in.seqs()
+	if err != nil {
+		return done{}, err
+	}
+	return done{}, c.b.Cancel(ctx, c.path, seqs, c.client)
+}
+
+func batchDelete(ctx context.Context, c *call) (done, error) {
+	count, err := c.in.number("message-count", 0)
+	if err != nil {
+		return done{}, err
+	}
+	before := engine.Instant(0)
+	if v, ok := c.in.Lookup("enqueued-time-utc"); ok {
+		if ms, ok := v.Millis(); ok && ms < lastDate {
+			before = engine.At(time.UnixMilli(ms))
+		}
+	}
+	n, err := c.b.BatchDelete(ctx, c.path, int(count), before, c.client)
+	if err != nil || n == 0 {
+		return done{empty: true}, err
+	}
+	return result("message-count", value.OfInt(int32(n))), nil
+}
+
+func updateDisposition(ctx context.Context, c *call) (done, error) {
+	tokens, err := c.in.tokens()
+	if err != nil {
+		return done{}, err
+	}
+	status, _, err := c.in.text("disposition-status")
+	if err != nil {
+		return done{}, err
+	}
+	s := engine.Settlement{Path: c.path, Client: c.client}
+	switch status {
+	case "completed":
+		s.Outcome = engine.Complete
+	case "abandoned":
+		s.Outcome = engine.Abandon
+	case "defered":
+		s.Outcome = engine.Defer
+	case "suspended":
+		s.Outcome = engine.DeadLetter
+		if s.Reason, _, err = c.in.text("deadletter-reason"); err != nil {
+			return done{}, err
+		}
+		if s.Description, _, err = c.in.text("deadletter-description"); err != nil {
+			return done{}, err
+		}
+	default:
+		return done{}, &engine.Refusal{Kind: engine.ErrArgument, Text: "There is no disposition-status '" + status + "'."}
+	}
+	if s.Modify, err = c.in.fields("properties-to-modify"); err != nil {
+		return done{}, err
+	}
+	all := make([]engine.Settlement, 0, len(tokens))
+	for _, t := range tokens {
+		s.Token = t
+		all = append(all, s)
+	}
+	each, err := c.b.Settle(ctx, all...)
+	if err != nil {
+		return done{}, err
+	}
+	for _, err := range each {
+		if err != nil {
+			return done{}, err
+		}
+	}
+	return done{}, nil
 }
