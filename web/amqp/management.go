@@ -8,6 +8,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
+	"mayfly/web/amqp/carry"
 	"mayfly/web/amqp/wire"
 )
 
@@ -29,6 +30,7 @@ type call struct {
 	client string
 	c      *conn
 	in     arguments
+	raw    []byte        // the same, as it came
 	wait   time.Duration // how long the client waits for the answer
 }
 
@@ -118,7 +120,7 @@ func (r *requests) perform(m *request) (done, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, wait)
 	defer cancel()
-	return serve(ctx, &call{b: c.s.b, path: r.path, client: c.client(), c: c, in: in, wait: wait})
+	return serve(ctx, &call{b: c.s.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait})
 }
 
 func (r *requests) agree(m *request, out done) {
@@ -137,7 +139,7 @@ func (r *requests) agree(m *request, out done) {
 }
 
 func (r *requests) refuse(m *request, err error) {
-	e, status := explain(err)
+	e, status := carry.Told(err)
 	r.answer(m, value.Properties{
 		{Name: "statusCode", Value: value.OfInt(status)},
 		{Name: "statusDescription", Value: value.OfString(e.Description)},

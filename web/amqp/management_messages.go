@@ -2,14 +2,158 @@ package amqp
 
 import (
 	"context"
+	"fmt"
+	"io"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/value"
+	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/wire"
 )
 
-func peek(context.Context, *call) (done, error) { return done{}, errLater }
+// mostPeeked bounds the bytes of one answer with messages; the first of them goes
+// whatever its size.
+const mostPeeked = 1 << 20
 
-func schedule(context.Context, *call) (done, error) { return done{}, errLater }
+// peek looks at messages without taking them (§9).
+func peek(ctx context.Context, c *call) (done, error) {
+	from := engine.Seq(0)
+	if v, ok := c.in.Lookup("from-sequence-number"); ok {
+		n, ok := whole(v)
+		if !ok {
+			return done{}, wrong("from-sequence-number", "a number")
+		}
+		from = engine.Seq(n)
+	}
+	count, err := c.in.number("message-count", 1)
+	if err != nil {
+		return done{}, err
+	}
+	session, ofSession, err := c.in.text("session-id")
+	if err != nil {
+		return done{}, err
+	}
+	omit := false
+	if v, ok := c.in.Lookup("omit-message-body"); ok {
+		omit, _ = v.Bool()
+	}
+	var rows []engine.Row
+	if ofSession {
+		rows, err = c.b.PeekSession(ctx, c.path, session, from, int(count), c.client)
+	} else {
+		rows, err = c.b.Peek(ctx, c.path, from, int(count), c.client)
+	}
+	if err != nil {
+		return done{}, err
+	}
+	var out []value.Value
+	var e carry.Envelope
+	for size := int64(0); len(out) < len(rows); {
+		r := &rows[len(out)]
+		if _, err := e.Peek(nil, r); err != nil {
+			return done{}, err //nolint:wrapcheck // it says what it is about
+		}
+		var body []byte
+		if omit {
+			e.OmitBody()
+		}
+		if size += e.Size(); size > mostPeeked && len(out) > 0 {
+			break
+		}
+		if !omit {
+			if body, err = c.body(ctx, r.Message.Content, r.Content.BodySize()); err != nil {
+				return done{}, err
+			}
+		}
+		message := value.OfBinary(e.Append(make([]byte, 0, e.Size()), body))
+		out = append(out, value.OfRaw(wire.AppendMap(nil, value.Properties{{Name: "message", Value: message}})))
+	}
+	if len(out) == 0 {
+		return done{empty: true}, nil
+	}
+	return result("messages", value.OfRaw(wire.AppendList(nil, out...))), nil
+}
 
-func receiveDeferred(context.Context, *call) (done, error) { return done{}, errLater }
+// body reads a body whole.
+func (c *call) body(ctx context.Context, k engine.Key, size int64) ([]byte, error) {
+	r, err := c.b.Body(ctx, k, size)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() //nolint:errcheck // it was only read
+	b := make([]byte, size)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, fmt.Errorf("read a body: %w", err)
+	}
+	return b, nil
+}
 
-var errLater = &engine.Refusal{Kind: engine.ErrNotImplemented, Text: "Not yet."}
+// schedule sends messages that wait for their time (SCH-*).
+func schedule(ctx context.Context, c *call) (done, error) {
+	out, err := carry.Scheduled(c.raw)
+	if err != nil {
+		return done{}, err //nolint:wrapcheck // it says what it is about
+	}
+	seqs, err := c.b.Send(ctx, c.path, out, c.client)
+	if err != nil {
+		return done{}, err
+	}
+	numbers := make([]value.Value, 0, len(seqs))
+	for _, n := range seqs {
+		numbers = append(numbers, value.OfLong(int64(n)))
+	}
+	return result("sequence-numbers", array(value.Long, numbers)), nil
+}
+
+// receiveDeferred takes deferred messages by their numbers (DEF-6, DEF-14).
+func receiveDeferred(ctx context.Context, c *call) (done, error) {
+	seqs, err := c.in.seqs()
+	if err != nil {
+		return done{}, err
+	}
+	settle, err := c.in.number("receiver-settle-mode", 1)
+	if err != nil {
+		return done{}, err
+	}
+	mode := engine.PeekLock
+	if settle == 0 {
+		mode = engine.ReceiveAndDelete
+	}
+	_, ofSession, err := c.in.text("session-id")
+	if err != nil {
+		return done{}, err
+	}
+	var got []broker.Received
+	if ofSession {
+		l, err := c.holder()
+		if err != nil {
+			return done{}, err
+		}
+		if got, err = l.FetchSession(ctx, seqs, mode); err != nil {
+			return done{}, err
+		}
+	} else if got, err = c.b.Fetch(ctx, c.path, seqs, mode, c.client); err != nil {
+		return done{}, err
+	}
+	var out []value.Value
+	var e carry.Envelope
+	for i := range got {
+		d := &got[i]
+		_, err := e.Delivery(nil, &d.Delivery)
+		body := make([]byte, d.Content.BodySize())
+		if err == nil {
+			_, err = io.ReadFull(d.Body, body)
+		}
+		_ = d.Body.Close()
+		if err != nil {
+			return done{}, fmt.Errorf("read a deferred message: %w", err)
+		}
+		entry := value.Properties{{Name: "message", Value: value.OfBinary(e.Append(make([]byte, 0, e.Size()), body))}}
+		if !d.Deleted {
+			entry = append(entry, value.Property{Name: "lock-token", Value: value.OfUUID(d.Token())})
+		}
+		out = append(out, value.OfRaw(wire.AppendMap(nil, entry)))
+	}
+	return result("messages", value.OfRaw(wire.AppendList(nil, out...))), nil
+}

@@ -1,31 +1,19 @@
 package amqp
 
 import (
-	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/value"
+	"mayfly/web/amqp/carry"
 	"mayfly/web/amqp/wire"
 )
 
 // readMessages is what a client has sent in one delivery: a message, or a batch.
 func readMessages(format uint32, b []byte) ([]broker.Outgoing, error) {
-	var m wire.Message
-	if err := m.Decode(b); err != nil {
-		return nil, err
+	if format == wire.FormatBatch {
+		return carry.Batch(b) //nolint:wrapcheck // it says what it is about
 	}
-	var p wire.Properties
-	if err := p.Decode(m.Properties); err != nil {
-		return nil, err
+	m, err := carry.Incoming(b)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // likewise
 	}
-	id, _ := p.MessageID.Str()
-	return []broker.Outgoing{{Content: engine.Content{MessageID: id, Subject: p.Subject.Or("")}, Body: append([]byte(nil), m.Body.Content()...)}}, nil
-}
-
-// writeDelivery is what stands before and after the body of a delivery.
-func writeDelivery(d *engine.Delivery) (head, tail []byte) {
-	h := wire.Header{DeliveryCount: wire.Some(uint32(d.Message.DeliveryCount))}
-	p := wire.Properties{MessageID: value.OfString(d.Content.MessageID())}
-	head = h.Append(nil)
-	head = p.Append(head)
-	return wire.AppendDataHead(head, uint32(d.Content.BodySize())), nil
+	return []broker.Outgoing{m}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/amqp/carry"
 	"mayfly/web/amqp/wire"
 )
 
@@ -49,6 +50,7 @@ type outlet struct {
 // outgoing is a delivery on its way out.
 type outgoing struct {
 	delivery *engine.Delivery
+	envelope carry.Envelope
 	split    wire.Splitter
 	body     io.Closer // of a stream
 }

@@ -240,8 +240,12 @@ func (o *outlet) write(buf []byte) (_ []byte, wrote bool) {
 func (o *outlet) prepare(d *engine.Delivery) bool {
 	s := o.s
 	cur := &outgoing{delivery: d}
-	size := d.Content.BodySize()
-	if d.Body == nil && size > 0 {
+	if _, err := cur.envelope.Delivery(nil, d); err != nil {
+		s.c.log.Error("a message in the store cannot be read", "path", o.path, "seq", d.Message.Seq, "err", err)
+		s.c.s.b.Taken(*d)
+		return false
+	}
+	if d.Body == nil && d.Content.BodySize() > 0 {
 		s.c.mu.Unlock()
 		body, err := s.c.s.b.DeliveryBody(s.c.ctx, *d)
 		s.c.mu.Lock()
@@ -260,11 +264,11 @@ func (o *outlet) prepare(d *engine.Delivery) bool {
 			s.c.s.b.Taken(*d)
 			return false
 		}
-		cur.body, cur.split.Stream, cur.split.StreamSize = body, body, size
+		cur.body, cur.split.Stream, cur.split.StreamSize = body, cur.envelope.Stream(body), cur.envelope.BodySize()
 	} else {
-		cur.split.Body = d.Body
+		cur.split.Body = cur.envelope.Body(d.Body)
 	}
-	cur.split.Head, cur.split.Tail = writeDelivery(d)
+	cur.split.Head, cur.split.Tail = cur.envelope.Head, cur.envelope.Tail
 	cur.split.Channel, cur.split.MaxFrame = s.channel, s.c.peer.maxFrame
 	id := s.nextID
 	s.nextID++
