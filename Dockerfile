@@ -1,7 +1,7 @@
 # One static program in an otherwise empty image.
 #
 #   docker build -t mayfly .
-#   docker run -p 127.0.0.1:8080:8080 -p 127.0.0.1:5300:5300 -v mayfly:/data mayfly
+#   docker run -p 127.0.0.1:8080:8080 -p 127.0.0.1:5300:5300 -p 127.0.0.1:5672:5672 -v mayfly:/data mayfly
 
 FROM golang:1.26.8-bookworm AS build
 WORKDIR /src
@@ -26,9 +26,10 @@ VOLUME /data
 # (the command above publishes them to the host's own loopback).
 ENV MAYFLY_HTTP=0.0.0.0:8080 \
     MAYFLY_ADMIN=0.0.0.0:5300 \
+    MAYFLY_AMQP=0.0.0.0:5672 \
     MAYFLY_INSECURE=true \
     MAYFLY_STORE=sqlite:/data/mayfly.db
-EXPOSE 8080 5300
+EXPOSE 8080 5300 5672
 
 # Says that the process answers, not that it is well: a broker in read-only
 # mode is restarted by nobody.

@@ -38,8 +38,8 @@ func (w Standby) owned() bool { return w.Owner != (engine.Owner{}) }
 
 func (w Standby) namespace() string { return cmp.Or(w.Namespace, "default") }
 
-// reason is the whole of it in a sentence.
-func (w Standby) reason() string {
+// Reason is the whole of it in a sentence.
+func (w Standby) Reason() string {
 	switch {
 	case w.owned():
 		at := w.Owner.Dashboard
@@ -57,7 +57,7 @@ func (w Standby) reason() string {
 // A standbyError is reason as an error that every door knows how to present.
 type standbyError struct{ w Standby }
 
-func (e *standbyError) Error() string { return e.w.reason() }
+func (e *standbyError) Error() string { return e.w.Reason() }
 
 func (e *standbyError) Unwrap() []error {
 	if !e.w.owned() {
@@ -77,7 +77,7 @@ func (s *Server) standbyDashboard(w Standby) http.Handler {
 	s.plainRoutes(e)
 	plain := func(c echo.Context) error {
 		again(c)
-		return c.String(http.StatusServiceUnavailable, w.reason()+"\n")
+		return c.String(http.StatusServiceUnavailable, w.Reason()+"\n")
 	}
 	e.GET("/readyz", plain)
 	// The script looks at its page instead, and finds it here.

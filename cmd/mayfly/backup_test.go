@@ -260,7 +260,7 @@ func TestRestoreIsInterrupted(t *testing.T) {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
 	s.fails("not restored to its end here; restore it once more", "backup", s.at("copy"), "--store", s.store("half.db"))
-	err = run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Store: s.store("half.db")}, &bytes.Buffer{})
+	err = run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: s.store("half.db")}, &bytes.Buffer{})
 	if !errors.Is(err, engine.ErrUnfinished) {
 		t.Errorf("it is served: %v", err)
 	}

@@ -34,7 +34,7 @@ func TestChild(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM)
 	defer stop()
 	c := Config{
-		HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Store: store, Lease: lease, ReadyJSON: true,
+		HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: store, Lease: lease, ReadyJSON: true,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	if err := run(ctx, c, os.Stdout); err != nil {

@@ -22,7 +22,7 @@ import (
 type Config struct {
 	HTTP         string         // zero: 127.0.0.1:8080
 	Admin        string         // zero: 127.0.0.1:5300
-	AMQP         string         // only checked; zero: none
+	AMQP         string         // zero: 127.0.0.1:5672
 	Store        string         // URL; zero: sqlite: and the user's data folder
 	Wait         time.Duration  // how long to try to reach the store at the start; zero: one try
 	Lease        time.Duration  // how long others wait for this server's silence; zero: 5 s
@@ -50,7 +50,7 @@ var namespaceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,48}[A-Za-z0-
 // complete fills in defaults and checks what can be checked without touching
 // anything.
 func (c *Config) complete() error {
-	c.HTTP, c.Admin = cmp.Or(c.HTTP, "127.0.0.1:8080"), cmp.Or(c.Admin, "127.0.0.1:5300")
+	c.HTTP, c.Admin, c.AMQP = cmp.Or(c.HTTP, "127.0.0.1:8080"), cmp.Or(c.Admin, "127.0.0.1:5300"), cmp.Or(c.AMQP, "127.0.0.1:5672")
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	c.Lease = cmp.Or(c.Lease, storage.DefaultLease)
 	c.HistoryFor = cmp.Or(c.HistoryFor, defaultHistoryFor)
@@ -82,9 +82,6 @@ func (c *Config) complete() error {
 		return err
 	}
 	for _, a := range []struct{ flag, address string }{{"--http", c.HTTP}, {"--admin", c.Admin}, {"--amqp", c.AMQP}} {
-		if a.address == "" {
-			continue
-		}
 		if err := checkAddress(a.flag, a.address, c.Insecure); err != nil {
 			return err
 		}

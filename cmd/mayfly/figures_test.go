@@ -399,7 +399,7 @@ func (t *table) idle(b *testing.B) {
 			b.Fatalf("%v: %s", err, out)
 		}
 		began := time.Now()
-		cmd := exec.Command(bin, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--store", "sqlite:"+filepath.Join(dir, "m.db"), "--ready-json")
+		cmd := exec.Command(bin, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--store", "sqlite:"+filepath.Join(dir, "m.db"), "--ready-json")
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			b.Fatal(err)

@@ -118,7 +118,7 @@ func (p *program) opener(standby func(engine.Owner)) func(context.Context) (engi
 	}
 }
 
-// standBy has both ports say that another server owns the namespace, or why
+// standBy has all ports say that another server owns the namespace, or why
 // nobody can, and tells it where the server is watched when that is news.
 func (p *program) standBy(owner engine.Owner, why string) {
 	w := &p.waiting
@@ -127,6 +127,7 @@ func (p *program) standBy(owner engine.Owner, why string) {
 	}
 	w.Owner, w.Why = owner, why
 	p.server.StandBy(*w)
+	p.wire.StandBy(w.Reason())
 	p.start()
 	if owner == (engine.Owner{}) {
 		return

@@ -23,6 +23,7 @@ type Ready struct {
 	State     string `json:"state"`     // ready or standby
 	Dashboard string `json:"dashboard"` // URL without a slash at the end; the JSON API is at /api/v1 below it
 	Admin     string `json:"admin"`     // URL of Service Bus REST and /health
+	AMQP      string `json:"amqp"`      // host and port of AMQP
 	Curl      string `json:"curl"`      // a line for a shell that sends a message, now; empty while it stands by
 	Data      string `json:"data"`      // where messages are kept: a file, a database, or that they are not
 	Namespace string `json:"namespace"`
@@ -33,7 +34,7 @@ type Ready struct {
 // ready is what there is to tell whatever the namespace holds.
 func (p *program) ready(state string) Ready {
 	return Ready{
-		State: state, Dashboard: address(p.dashboard.Addr()), Admin: address(p.admin.Addr()),
+		State: state, Dashboard: address(p.dashboard.Addr()), Admin: address(p.admin.Addr()), AMQP: p.amqp.Addr().String(),
 		Data: data(p.c.Store), Namespace: p.c.Namespace,
 	}
 }
@@ -48,8 +49,8 @@ func (r Ready) print(w io.Writer, asJSON bool) error {
 		_, err := fmt.Fprintf(w, "Standing by: the server at %s owns namespace %s. This one, at %s, takes over when that one ends.\n", r.Owner, r.Namespace, r.Dashboard)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "Mayfly is running. Ctrl-C stops it.\n\n  Dashboard    %s\n  Service Bus  %s\n  Send         %s\n  Data         %s\n\n",
-		r.Dashboard, r.Admin, r.Curl, tilde(r.Data))
+	_, err := fmt.Fprintf(w, "Mayfly is running. Ctrl-C stops it.\n\n  Dashboard    %s\n  Service Bus  %s\n  AMQP         %s\n  Send         %s\n  Data         %s\n\n",
+		r.Dashboard, r.Admin, r.AMQP, r.Curl, tilde(r.Data))
 	return err
 }
 

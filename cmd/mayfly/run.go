@@ -16,6 +16,7 @@ import (
 	"mayfly/engine/definition"
 	"mayfly/storage"
 	"mayfly/web"
+	"mayfly/web/amqp"
 )
 
 // stopPatience bounds how long running requests are waited for at the end.
@@ -30,7 +31,9 @@ type program struct {
 	process          string // tells stores this process from all others
 	stdout           io.Writer
 	dashboard, admin net.Listener
+	amqp             net.Listener
 	server           *web.Server
+	wire             *amqp.Server
 	served           chan error // how serving ended, then closed; nil before it has begun
 	waiting          web.Standby
 	told             bool           // that the present standing by has begun
@@ -63,10 +66,16 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 		return err
 	}
 	defer admin.Close() //nolint:errcheck // likewise
+	amqpPort, err := listen(ctx, "--amqp", c.AMQP, c.Insecure)
+	if err != nil {
+		return err
+	}
+	defer amqpPort.Close() //nolint:errcheck // likewise
 
 	p := &program{
-		c: c, want: want, process: rand.Text(), stdout: stdout, dashboard: dashboard, admin: admin, shared: storage.Shared(c.Store),
+		c: c, want: want, process: rand.Text(), stdout: stdout, dashboard: dashboard, admin: admin, amqp: amqpPort, shared: storage.Shared(c.Store),
 		server: web.New(web.Options{Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize}), //nolint:contextcheck // requests end with Shutdown, gracefully
+		wire:   amqp.New(amqp.Options{Logger: c.Logger}),
 	}
 	defer p.leaving.Wait()
 	defer func() { err = errors.Join(err, p.shut(ctx)) }()
@@ -101,6 +110,7 @@ func (p *program) serve(ctx context.Context, b *broker.Broker) (fenced bool, err
 	}
 	pages := openDashboard(b, p.c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
 	p.server.Open(pages.doors)            //nolint:contextcheck // requests bring their own
+	p.wire.Open(b)
 	p.start()
 	p.waiting, p.told, p.lasting = web.Standby{}, false, p.shared
 	p.tell(ready)
@@ -156,8 +166,11 @@ func (p *program) start() {
 	if p.served != nil {
 		return
 	}
-	p.served = make(chan error, 1)
-	go func() { defer close(p.served); p.served <- p.server.Serve(p.dashboard, p.admin) }() // waited for by shut
+	p.served = make(chan error, 2)
+	var all sync.WaitGroup // waited for by shut
+	all.Go(func() { p.served <- p.server.Serve(p.dashboard, p.admin) })
+	all.Go(func() { p.served <- p.wire.Serve(p.amqp) })
+	go func() { all.Wait(); close(p.served) }()
 }
 
 // shut ends serving, if it has begun.
@@ -167,7 +180,12 @@ func (p *program) shut(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()
-	return errors.Join(p.server.Shutdown(ctx), <-p.served)
+	p.wire.Close(ctx)
+	err := p.server.Shutdown(ctx)
+	for end := range p.served {
+		err = errors.Join(err, end)
+	}
+	return err
 }
 
 // tell prints r, and gives it to whoever waits for it.

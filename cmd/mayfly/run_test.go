@@ -33,7 +33,7 @@ type server struct {
 // serving starts the program; c needs a store. The end of the test stops it.
 func serving(t *testing.T, c Config) *server {
 	t.Helper()
-	c.HTTP, c.Admin = "127.0.0.1:0", "127.0.0.1:0"
+	c.HTTP, c.Admin, c.AMQP = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	s := &server{out: &bytes.Buffer{}}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ready, ended := make(chan Ready, 1), make(chan error, 1)
@@ -172,7 +172,7 @@ func TestDefinitionIsApplied(t *testing.T) {
 	// What cannot be is told by path, and nothing of the file is done.
 	write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[
 		{"Name":"another"},{"Name":"queue.1","Properties":{"RequiresSession":true}}]}]}}`)
-	err := run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Store: store, Definition: file}, io.Discard)
+	err := run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: store, Definition: file}, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "Queues[1].Properties.RequiresSession: ") || !strings.Contains(err.Error(), "nothing was started") {
 		t.Errorf("got %v", err)
 	}
@@ -236,26 +236,27 @@ func TestStartIsRefused(t *testing.T) {
 		config Config
 		want   []string
 	}{
-		"a taken port":           {Config{HTTP: taken.Addr().String()}, []string{"--http " + taken.Addr().String(), "in use"}},
-		"a taken admin port":     {Config{Admin: taken.Addr().String()}, []string{"--admin " + taken.Addr().String(), "in use"}},
-		"the same data twice":    {Config{Store: "sqlite:" + held}, []string{held, "in use by this process"}},
-		"no database":            {Config{Store: "sqlite:" + noStore}, []string{noStore, "not a Mayfly store"}},
-		"a file for a folder":    {Config{Store: "sqlite:" + inTheWay}, []string{inTheWay, "cannot be opened"}},
-		"an unreadable folder":   {Config{Store: "sqlite:" + filepath.Join(locked, "mayfly.db")}, []string{locked, private}},
-		"a store of no kind":     {Config{Store: "ftp:x"}, []string{`unknown scheme "ftp"`}},
-		"an absent database":     {Config{Store: "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100"}, []string{"no MongoDB at 127.0.0.1:1: nobody listens there"}},
-		"no address":             {Config{HTTP: "8080"}, []string{`--http is an address such as 127.0.0.1:8080, not "8080"`}},
-		"no port":                {Config{HTTP: "127.0.0.1:web-page"}, []string{`"web-page" is not a port`}},
-		"beyond loopback":        {Config{HTTP: "0.0.0.0:0"}, []string{"--http 0.0.0.0:0", "no authentication", "--insecure"}},
-		"every address":          {Config{Admin: ":0"}, []string{"--admin :0", "--insecure"}},
-		"IPv6's every address":   {Config{Admin: "[::]:0"}, []string{"--insecure"}},
-		"a name of elsewhere":    {Config{HTTP: "example.com:0"}, []string{"--insecure"}},
-		"a reserved port beyond": {Config{AMQP: "0.0.0.0:5672"}, []string{"--amqp", "--insecure"}},
-		"a bad reserved port":    {Config{AMQP: "amqp"}, []string{"--amqp is an address"}},
-		"a bad namespace":        {Config{Namespace: "a/b"}, []string{`"a/b"`, "1 to 50 letters"}},
-		"a bad host":             {Config{AllowHosts: []string{"http://x"}}, []string{"--allow-host", `"http://x"`}},
-		"no definition":          {Config{Definition: filepath.Join(dir, "absent.json")}, []string{"absent.json cannot be read: "}},
-		"a folder of one":        {Config{Definition: dir}, []string{dir}},
+		"a taken port":         {Config{HTTP: taken.Addr().String()}, []string{"--http " + taken.Addr().String(), "in use"}},
+		"a taken admin port":   {Config{Admin: taken.Addr().String()}, []string{"--admin " + taken.Addr().String(), "in use"}},
+		"a taken AMQP port":    {Config{AMQP: taken.Addr().String()}, []string{"--amqp " + taken.Addr().String(), "in use"}},
+		"the same data twice":  {Config{Store: "sqlite:" + held}, []string{held, "in use by this process"}},
+		"no database":          {Config{Store: "sqlite:" + noStore}, []string{noStore, "not a Mayfly store"}},
+		"a file for a folder":  {Config{Store: "sqlite:" + inTheWay}, []string{inTheWay, "cannot be opened"}},
+		"an unreadable folder": {Config{Store: "sqlite:" + filepath.Join(locked, "mayfly.db")}, []string{locked, private}},
+		"a store of no kind":   {Config{Store: "ftp:x"}, []string{`unknown scheme "ftp"`}},
+		"an absent database":   {Config{Store: "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100"}, []string{"no MongoDB at 127.0.0.1:1: nobody listens there"}},
+		"no address":           {Config{HTTP: "8080"}, []string{`--http is an address such as 127.0.0.1:8080, not "8080"`}},
+		"no port":              {Config{HTTP: "127.0.0.1:web-page"}, []string{`"web-page" is not a port`}},
+		"beyond loopback":      {Config{HTTP: "0.0.0.0:0"}, []string{"--http 0.0.0.0:0", "no authentication", "--insecure"}},
+		"every address":        {Config{Admin: ":0"}, []string{"--admin :0", "--insecure"}},
+		"IPv6's every address": {Config{Admin: "[::]:0"}, []string{"--insecure"}},
+		"a name of elsewhere":  {Config{HTTP: "example.com:0"}, []string{"--insecure"}},
+		"AMQP beyond loopback": {Config{AMQP: "0.0.0.0:5672"}, []string{"--amqp", "--insecure"}},
+		"a bad AMQP port":      {Config{AMQP: "amqp"}, []string{"--amqp is an address"}},
+		"a bad namespace":      {Config{Namespace: "a/b"}, []string{`"a/b"`, "1 to 50 letters"}},
+		"a bad host":           {Config{AllowHosts: []string{"http://x"}}, []string{"--allow-host", `"http://x"`}},
+		"no definition":        {Config{Definition: filepath.Join(dir, "absent.json")}, []string{"absent.json cannot be read: "}},
+		"a folder of one":      {Config{Definition: dir}, []string{dir}},
 		"a wrong definition": {Config{Definition: write("wrong.json", wrong, 0o600)}, []string{
 			"wrong.json is not as it should be, and nothing was started", "Queues[0].Properties.LockDuration: ", "Queues[1].Name: ",
 		}},
@@ -268,6 +269,9 @@ func TestStartIsRefused(t *testing.T) {
 			}
 			if c.Admin == "" {
 				c.Admin = "127.0.0.1:0"
+			}
+			if c.AMQP == "" {
+				c.AMQP = "127.0.0.1:0"
 			}
 			if c.Store == "" {
 				c.Store = "sqlite:" + filepath.Join(t.TempDir(), "mayfly.db")

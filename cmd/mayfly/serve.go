@@ -13,7 +13,7 @@ import (
 type serveCommand struct {
 	HTTP      string `name:"http" placeholder:"ADDRESS" default:"127.0.0.1:8080" env:"MAYFLY_HTTP" help:"Dashboard and JSON API. Port 0 picks a free one."`
 	Admin     string `placeholder:"ADDRESS" default:"127.0.0.1:5300" env:"MAYFLY_ADMIN" help:"Service Bus REST and /health."`
-	AMQP      string `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"Reserved for AMQP: nothing listens there yet."`
+	AMQP      string `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"AMQP, for the SDKs of Service Bus."`
 	Store     string `placeholder:"URL" env:"MAYFLY_STORE" help:"Where messages are kept: sqlite:PATH, mongodb://HOST/DATABASE, or memory: for a broker that forgets. Default: sqlite:${data}."`
 	Wait      string `placeholder:"DURATION" env:"MAYFLY_WAIT" help:"How long to try to reach the store at the start, such as 30s. Default: one try."`
 	Lease     string `placeholder:"DURATION" default:"5s" env:"MAYFLY_LEASE" help:"On a store that servers share: for how long of its silence the others leave the namespace to this one. At least 300ms."`

@@ -60,7 +60,7 @@ func share(t *testing.T, on *shelf, c Config) *standing {
 // stand starts the program; c needs a store. The end of the test stops it.
 func stand(t *testing.T, c Config) *standing {
 	t.Helper()
-	c.HTTP, c.Admin = "127.0.0.1:0", "127.0.0.1:0"
+	c.HTTP, c.Admin, c.AMQP = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	s := &standing{t: t, news: make(chan Ready, 64), ended: make(chan error, 1)}
 	c.Ready = func(r Ready) { s.news <- r }
 	var ctx context.Context
@@ -438,7 +438,7 @@ func TestLostFileIsTheEnd(t *testing.T) {
 	ended := make(chan error, 1)
 	ready := make(chan Ready, 1)
 	go func() {
-		ended <- run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Store: "sqlite:x", open: on.open, Ready: func(r Ready) { ready <- r }}, io.Discard)
+		ended <- run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: "sqlite:x", open: on.open, Ready: func(r Ready) { ready <- r }}, io.Discard)
 	}()
 	<-ready
 	on.seize(other)

@@ -103,7 +103,7 @@ func (s *session) answer(a *wire.Attach) *wire.Attach {
 		Name: a.Name, Handle: a.Handle, Role: !a.Role,
 		SenderSettleMode: a.SenderSettleMode, ReceiverSettleMode: a.ReceiverSettleMode,
 		Source: a.Source, Target: a.Target, Coordinator: a.Coordinator,
-		MaxMessageSize: wire.Some(uint64(s.c.s.b.Limits().MessageSize)),
+		MaxMessageSize: wire.Some(uint64(s.c.b.Limits().MessageSize)),
 		Properties:     emptyFields,
 	}
 	if out.Role == wire.RoleSender {

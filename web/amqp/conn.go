@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
 )
@@ -24,6 +25,7 @@ type peer struct {
 // A conn is one client's connection.
 type conn struct {
 	s   *Server
+	b   *broker.Broker // set before the connection runs
 	nc  net.Conn
 	log *slog.Logger
 	r   wire.Reader
@@ -231,7 +233,7 @@ func (c *conn) abandon() {
 func (c *conn) discard() {
 	for _, m := range c.mail.take(nil) {
 		if m.kind == mailDelivered {
-			c.s.b.Taken(*m.delivery)
+			c.b.Taken(*m.delivery)
 		}
 	}
 }

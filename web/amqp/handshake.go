@@ -124,7 +124,7 @@ func (c *conn) opened() error {
 	}
 	c.r.MaxFrame = c.s.limits.FrameSize
 	answer := wire.AppendFrame(nil, 0, &wire.Open{
-		ContainerID:  c.s.container,
+		ContainerID:  container,
 		MaxFrameSize: wire.Some(c.s.limits.FrameSize),
 		ChannelMax:   wire.Some(uint16(min(c.s.limits.Sessions, 1<<16) - 1)),
 		IdleTimeOut:  wire.Some(uint32(c.s.idle / time.Millisecond)),
@@ -134,6 +134,9 @@ func (c *conn) opened() error {
 	}
 	return nil
 }
+
+// container is what the server calls itself in its open.
+const container = "mayfly_G0"
 
 // largestFrame is the most that this server sends in one frame, whatever a
 // client takes.

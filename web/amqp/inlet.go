@@ -45,7 +45,7 @@ func (s *session) attachInlet(a *wire.Attach, path engine.Path) {
 	s.join(a.Handle, in)
 	s.c.work.Go(func() {
 		var most int64
-		err := s.c.s.b.Read(s.c.ctx, func(r broker.Reader) (err error) {
+		err := s.c.b.Read(s.c.ctx, func(r broker.Reader) (err error) {
 			most, err = r.Sendable(path)
 			return err
 		})
@@ -165,7 +165,7 @@ func (in *inlet) complete(last []byte) {
 		c.mail.do(func() { in.answer(d.id, d.settled, state) })
 	}
 	c.todo = append(c.todo, func() {
-		err := c.s.b.SubmitSend(c.ctx, in.path, out, in.actor, func(_ []engine.Seq, err error) { done(err) })
+		err := c.b.SubmitSend(c.ctx, in.path, out, in.actor, func(_ []engine.Seq, err error) { done(err) })
 		if err != nil {
 			done(err)
 		}

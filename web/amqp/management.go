@@ -120,7 +120,7 @@ func (r *requests) perform(m *request) (done, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, wait)
 	defer cancel()
-	return serve(ctx, &call{b: c.s.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait})
+	return serve(ctx, &call{b: c.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait})
 }
 
 func (r *requests) agree(m *request, out done) {

@@ -204,12 +204,12 @@ func (o *outlet) end(how engine.Closed) func() {
 func (c *conn) giveBack(unseen []*engine.Delivery) {
 	var back []engine.Settlement
 	for _, d := range unseen {
-		c.s.b.Taken(*d)
+		c.b.Taken(*d)
 		if !d.Deleted {
 			back = append(back, engine.Settlement{Token: d.Token(), Outcome: engine.Release, Path: d.Path, Client: c.client()})
 		}
 	}
 	if len(back) > 0 {
-		_ = c.s.b.SubmitSettle(c.s.ctx, back, func([]error, error) {})
+		_ = c.b.SubmitSettle(c.s.ctx, back, func([]error, error) {})
 	}
 }

@@ -44,7 +44,7 @@ func (s *session) attachOutlet(a *wire.Attach, path engine.Path) {
 		}
 	}
 	c.work.Go(func() {
-		l, err := c.s.b.Attach(c.ctx, broker.Attachment{Path: path, Mode: o.mode, Client: c.client(), Session: want}, sink{c, o})
+		l, err := c.b.Attach(c.ctx, broker.Attachment{Path: path, Mode: o.mode, Client: c.client(), Session: want}, sink{c, o})
 		c.mail.do(func() { o.attached(l, err, patience) })
 	})
 }

@@ -42,13 +42,13 @@ func (l Limits) orDefaults() Limits {
 	}
 }
 
-// A Server is the AMQP door of one broker. It is safe for concurrent use.
+// A Server is the AMQP door of a broker, which may change while it serves: each
+// connection belongs to the broker that was there when it came, and ends when
+// that is no longer served. It is safe for concurrent use.
 type Server struct {
-	b         *broker.Broker
-	log       *slog.Logger
-	container string
-	limits    Limits
-	idle      time.Duration
+	log    *slog.Logger
+	limits Limits
+	idle   time.Duration
 
 	open  context.Context //nolint:containedctx // until the server is closed
 	close context.CancelFunc
@@ -57,17 +57,43 @@ type Server struct {
 	wg    sync.WaitGroup // connections
 
 	mu    sync.Mutex
+	b     *broker.Broker // nil while it stands by
+	why   string         // it does
 	conns map[*conn]struct{}
 	over  bool
 }
 
-// New makes the AMQP door of b. Close ends it.
-func New(b *broker.Broker, o Options) *Server {
+// New makes a server that stands by. Open has it serve; Close ends it.
+func New(o Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	open, closing := context.WithCancel(ctx)
 	return &Server{
-		b: b, container: "mayfly-" + b.Name() + "_G0", log: cmp.Or(o.Logger, slog.Default()), limits: o.Limits.orDefaults(), idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
-		open: open, close: closing, ctx: ctx, stop: stop, conns: map[*conn]struct{}{},
+		log: cmp.Or(o.Logger, slog.Default()), limits: o.Limits.orDefaults(), idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
+		open: open, close: closing, ctx: ctx, stop: stop, conns: map[*conn]struct{}{}, why: "The server is starting.",
+	}
+}
+
+// Open has connections that come from now on served by b.
+func (s *Server) Open(b *broker.Broker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.b, s.why = b, ""
+}
+
+// StandBy closes every connection, and those that come from now on once they are
+// open, with amqp:connection:forced and why, a sentence that names who to ask
+// instead: clients connect again then.
+func (s *Server) StandBy(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.b, s.why = nil, why
+	s.dismiss(why)
+}
+
+// dismiss has every connection leave. Called with mu held.
+func (s *Server) dismiss(why string) {
+	for c := range s.conns {
+		c.leave(&wire.Error{Condition: wire.CondConnectionForced, Description: why})
 	}
 }
 
@@ -130,9 +156,7 @@ func (s *Server) Close(ctx context.Context) {
 	s.close()
 	s.mu.Lock()
 	s.over = true
-	for c := range s.conns {
-		c.leave(&wire.Error{Condition: wire.CondConnectionForced, Description: "The server is going down."})
-	}
+	s.dismiss("The server is going down.")
 	s.mu.Unlock()
 	defer context.AfterFunc(ctx, s.stop)()
 	ended := make(chan struct{})
@@ -151,9 +175,12 @@ func (s *Server) add(c *conn) error {
 	switch {
 	case s.over:
 		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: "The server is going down."}
+	case s.b == nil:
+		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: s.why}
 	case len(s.conns) >= s.limits.Connections:
 		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("There are %d connections, which is the most there may be.", len(s.conns))}
 	}
+	c.b = s.b
 	s.conns[c] = struct{}{}
 	return nil
 }

@@ -124,7 +124,7 @@ func (c *conn) flushSettlements() {
 		})
 	}
 	c.todo = append(c.todo, func() {
-		if err := c.s.b.SubmitSettle(c.ctx, all, done); err != nil {
+		if err := c.b.SubmitSettle(c.ctx, all, done); err != nil {
 			done(nil, err)
 		}
 	})

@@ -28,7 +28,8 @@ func TestTry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := amqp.New(b, amqp.Options{})
+	s := amqp.New(amqp.Options{})
+	s.Open(b)
 	go s.Serve(l)
 	defer s.Close(context.Background())
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -230,7 +230,7 @@ func (o *outlet) write(buf []byte) (_ []byte, wrote bool) {
 		if cur.body != nil {
 			_ = cur.body.Close()
 		}
-		s.c.s.b.Taken(*cur.delivery)
+		s.c.b.Taken(*cur.delivery)
 	}
 	return next, true
 }
@@ -242,12 +242,12 @@ func (o *outlet) prepare(d *engine.Delivery) bool {
 	cur := &outgoing{delivery: d}
 	if _, err := cur.envelope.Delivery(nil, d); err != nil {
 		s.c.log.Error("a message in the store cannot be read", "path", o.path, "seq", d.Message.Seq, "err", err)
-		s.c.s.b.Taken(*d)
+		s.c.b.Taken(*d)
 		return false
 	}
 	if d.Body == nil && d.Content.BodySize() > 0 {
 		s.c.mu.Unlock()
-		body, err := s.c.s.b.DeliveryBody(s.c.ctx, *d)
+		body, err := s.c.b.DeliveryBody(s.c.ctx, *d)
 		s.c.mu.Lock()
 		switch {
 		case o.over:
@@ -261,7 +261,7 @@ func (o *outlet) prepare(d *engine.Delivery) bool {
 			if !errors.Is(err, context.Canceled) {
 				s.c.log.Error("a message was taken whose body cannot be read", "path", o.path, "err", err)
 			}
-			s.c.s.b.Taken(*d)
+			s.c.b.Taken(*d)
 			return false
 		}
 		cur.body, cur.split.Stream, cur.split.StreamSize = body, cur.envelope.Stream(body), cur.envelope.BodySize()
