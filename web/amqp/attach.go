@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mayfly/engine"
+	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
 )
 
@@ -104,7 +105,7 @@ func (s *session) answer(a *wire.Attach) *wire.Attach {
 		SenderSettleMode: a.SenderSettleMode, ReceiverSettleMode: a.ReceiverSettleMode,
 		Source: a.Source, Target: a.Target, Coordinator: a.Coordinator,
 		MaxMessageSize: wire.Some(uint64(s.c.b.Limits().MessageSize)),
-		Properties:     emptyFields,
+		Properties:     value.Properties{},
 	}
 	if out.Role == wire.RoleSender {
 		out.InitialDeliveryCount = wire.Some[uint32](0)

@@ -124,7 +124,7 @@ func (c *conn) close(why *wire.Error) {
 func (c *conn) read() error {
 	defer c.mail.ring()
 	for {
-		_ = c.nc.SetReadDeadline(time.Now().Add(2 * c.s.idle))
+		_ = c.nc.SetReadDeadline(time.Now().Add(2 * c.s.idle)) //nolint:errcheck // the read says it
 		f, err := c.r.Frame()
 		if err != nil {
 			return c.broken(err)
@@ -164,7 +164,7 @@ const mostTodo = 64
 func (c *conn) broken(err error) error {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), c.ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // this is how connections end
 	case isProtocolError(err):
 		return err
 	}

@@ -3,6 +3,7 @@ package amqp
 import (
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"mayfly/web/amqp/wire"
@@ -13,20 +14,20 @@ const handshakePatience = 30 * time.Second
 
 // mechanisms are the ways to authenticate, in the service's order. Who a client
 // is its tokens say later, so that each of them is good for anybody.
-var mechanisms = []string{"MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL"}
+func mechanisms() []string { return []string{"MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL"} }
 
 // serve is the life of a connection.
 func (s *Server) serve(nc net.Conn) {
-	defer nc.Close() //nolint:errcheck // there is nobody left to tell
-	_ = nc.SetDeadline(time.Now().Add(handshakePatience))
+	defer nc.Close()
+	_ = nc.SetDeadline(time.Now().Add(handshakePatience)) //nolint:errcheck // the read says it
 	c := newConn(s, nc)
 	if err := c.handshake(); err != nil {
 		s.log.Debug("an AMQP connection ended before it was open", "client", nc.RemoteAddr(), "err", err)
 		return
 	}
-	_ = nc.SetDeadline(time.Time{})
+	_ = nc.SetDeadline(time.Time{}) //nolint:errcheck // likewise
 	if err := s.add(c); err != nil {
-		_, _ = nc.Write(wire.AppendFrame(nil, 0, &wire.Close{Error: asError(err)}))
+		_, _ = nc.Write(wire.AppendFrame(nil, 0, &wire.Close{Error: asError(err)})) //nolint:errcheck // a farewell
 		return
 	}
 	defer s.remove(c)
@@ -60,7 +61,7 @@ func (c *conn) handshake() error {
 
 // dismiss answers what is not the protocol spoken here, with the one that is.
 func (c *conn) dismiss(err error) error {
-	_, _ = c.nc.Write(wire.ProtocolAMQP.Append(nil))
+	_, _ = c.nc.Write(wire.ProtocolAMQP.Append(nil)) //nolint:errcheck // a farewell
 	return err
 }
 
@@ -69,7 +70,7 @@ func (c *conn) sasl() error {
 		return c.dismiss(fmt.Errorf("SASL was asked for twice"))
 	}
 	c.authenticated = true
-	hello := wire.AppendFrame(wire.ProtocolSASL.Append(nil), 0, &wire.Mechanisms{Mechanisms: mechanisms})
+	hello := wire.AppendFrame(wire.ProtocolSASL.Append(nil), 0, &wire.Mechanisms{Mechanisms: mechanisms()})
 	if _, err := c.nc.Write(hello); err != nil {
 		return fmt.Errorf("offer SASL: %w", err)
 	}
@@ -87,10 +88,8 @@ func (c *conn) sasl() error {
 		return err //nolint:wrapcheck // it says what it is about
 	}
 	outcome := wire.Outcome{Result: wire.SASLAuth}
-	for _, m := range mechanisms {
-		if m == choice.Mechanism {
-			outcome = wire.Outcome{Result: wire.SASLOK, AdditionalData: []byte("Welcome!")}
-		}
+	if slices.Contains(mechanisms(), choice.Mechanism) {
+		outcome = wire.Outcome{Result: wire.SASLOK, AdditionalData: []byte("Welcome!")}
 	}
 	if _, err := c.nc.Write(wire.AppendFrame(nil, 0, &outcome)); err != nil {
 		return fmt.Errorf("tell the outcome of SASL: %w", err)

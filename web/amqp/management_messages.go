@@ -81,7 +81,7 @@ func (c *call) body(ctx context.Context, k engine.Key, size int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close() //nolint:errcheck // it was only read
+	defer r.Close()
 	b := make([]byte, size)
 	if _, err := io.ReadFull(r, b); err != nil {
 		return nil, fmt.Errorf("read a body: %w", err)

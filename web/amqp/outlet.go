@@ -25,7 +25,6 @@ type outlet struct {
 	path   engine.Path
 	mode   engine.Mode
 	want   engine.SessionRequest
-	client string
 	broker *broker.Link // nil until it is attached
 	over   bool
 
@@ -52,7 +51,7 @@ type outgoing struct {
 	delivery *engine.Delivery
 	envelope carry.Envelope
 	split    wire.Splitter
-	body     io.Closer // of a stream
+	body     io.ReadCloser // of a stream
 }
 
 func (o *outlet) remaining() int { return max(0, int(int32(o.limit-o.count))) }
@@ -186,7 +185,7 @@ func (o *outlet) end(how engine.Closed) func() {
 	if cur := o.current; cur != nil {
 		unseen = append(slices.Clip(unseen), cur.delivery)
 		if cur.body != nil {
-			_ = cur.body.Close()
+			cur.body.Close()
 		}
 		o.current = nil
 	}
@@ -196,7 +195,7 @@ func (o *outlet) end(how engine.Closed) func() {
 	}
 	return func() {
 		c.giveBack(unseen)
-		_ = l.Detach(c.s.ctx, how)
+		_ = l.Detach(c.s.ctx, how) //nolint:errcheck // nobody is left to tell, and its locks run out
 	}
 }
 
@@ -210,6 +209,6 @@ func (c *conn) giveBack(unseen []*engine.Delivery) {
 		}
 	}
 	if len(back) > 0 {
-		_ = c.b.SubmitSettle(c.s.ctx, back, func([]error, error) {})
+		_ = c.b.SubmitSettle(c.s.ctx, back, func([]error, error) {}) //nolint:errcheck // their locks run out
 	}
 }

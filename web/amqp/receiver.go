@@ -9,8 +9,6 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-var emptyFields = value.Properties{}
-
 const (
 	sessionFilter  = "com.microsoft:session-filter"
 	sessionTimeout = "com.microsoft:timeout"
@@ -71,7 +69,7 @@ func (o *outlet) attached(l *broker.Link, err error, patience time.Duration) {
 	c := o.s.c
 	if o.over { // the client has gone meanwhile
 		if err == nil {
-			c.work.Go(func() { _ = l.Detach(c.s.ctx, engine.ByClient) })
+			c.work.Go(func() { _ = l.Detach(c.s.ctx, engine.ByClient) }) //nolint:errcheck // its session's lock runs out
 		}
 		return
 	}

@@ -17,7 +17,6 @@ type responder struct {
 
 	count, limit uint32
 	queue        [][]byte // encoded messages
-	lined        bool
 }
 
 // mostReplies is how many answers wait for credit before the oldest goes.
@@ -116,11 +115,9 @@ func (s *session) responderFor(node, replyTo string) *responder {
 
 // A reply is an answer to a request.
 type reply struct {
-	to        value.Value      // the request's message-id
-	about     value.Properties // application properties
-	body      []byte           // an encoded value; nil: null
-	replyNode string
-	replyTo   string
+	to    value.Value      // the request's message-id
+	about value.Properties // application properties
+	body  []byte           // an encoded value; nil: null
 }
 
 func (p *reply) encode() []byte {

@@ -100,7 +100,8 @@ func (s *Server) dismiss(why string) {
 // Serve accepts connections from l until it is closed or the server is, and
 // returns why it stopped accepting; nil if the server was closed.
 func (s *Server) Serve(l net.Listener) error {
-	defer context.AfterFunc(s.open, func() { _ = l.Close() })()
+	unbind := context.AfterFunc(s.open, func() { _ = l.Close() }) //nolint:errcheck // it was only listened on
+	defer unbind()
 	for {
 		nc, err := l.Accept()
 		switch {
@@ -158,7 +159,8 @@ func (s *Server) Close(ctx context.Context) {
 	s.over = true
 	s.dismiss("The server is going down.")
 	s.mu.Unlock()
-	defer context.AfterFunc(ctx, s.stop)()
+	cut := context.AfterFunc(ctx, s.stop)
+	defer cut()
 	ended := make(chan struct{})
 	go func() {
 		s.wg.Wait()

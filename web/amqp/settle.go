@@ -27,7 +27,7 @@ func (s *session) disposed(d *wire.Disposition) {
 		if h, ok := s.deliveries[id]; ok && !h.asked {
 			s.settle(id, h, d)
 		}
-		if id == last || uint32(id-d.First) > uint32(s.c.s.limits.Unsettled)+s.nextID {
+		if id == last || id-d.First > uint32(s.c.s.limits.Unsettled)+s.nextID {
 			return
 		}
 	}

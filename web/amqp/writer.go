@@ -49,7 +49,7 @@ func (c *conn) write() {
 		c.mu.Unlock()
 		if len(buf) > 0 {
 			silent = false
-			_ = c.nc.SetWriteDeadline(time.Now().Add(writePatience))
+			_ = c.nc.SetWriteDeadline(time.Now().Add(writePatience)) //nolint:errcheck // the write says it
 			if _, err := c.nc.Write(buf); err != nil {
 				c.stop()
 				_ = c.nc.Close() // has the reader end
@@ -92,7 +92,7 @@ const lingering = 2 * time.Second
 
 // linger waits for the client's close, so that ours arrives.
 func (c *conn) linger() {
-	_ = c.nc.SetReadDeadline(time.Now().Add(lingering))
+	_ = c.nc.SetReadDeadline(time.Now().Add(lingering)) //nolint:errcheck // the reader hears it
 	c.mu.Lock()
 	both := c.state == closedBoth
 	c.mu.Unlock()
@@ -228,7 +228,7 @@ func (o *outlet) write(buf []byte) (_ []byte, wrote bool) {
 	if cur.split.Done() {
 		o.current = nil
 		if cur.body != nil {
-			_ = cur.body.Close()
+			cur.body.Close()
 		}
 		s.c.b.Taken(*cur.delivery)
 	}
