@@ -46,6 +46,7 @@ var imports = []rule{
 	{"web/past/...", []string{"engine/..."}, "what may be asked of the history, the same at every door"},
 	{"web/show/...", []string{"engine/...", "views/...", "web/past/..."}, "turns engine state into view models for page and push alike"},
 	{"web/amqp/carry/...", []string{"engine/...", "web/amqp/wire/..."}, "between bytes and messages; of connections it knows nothing"},
+	{"web/amqp/amqptest/...", []string{"engine/...", "web/amqp/wire/..."}, "a client for tests knows bytes, and nothing of the server"},
 	{"web/amqp", []string{"engine/...", "web/access/...", "web/past/...", "web/show/...", "web/amqp/..."}, doorWhy},
 	{"web/rest/...", doorMay, doorWhy},
 	{"web/api/...", doorMay, doorWhy},
