@@ -195,36 +195,13 @@ func (x *Engine) step(c Command) ([]string, error) {
 }
 
 func (x *Engine) describe(c Command) error {
-	var kind engine.EntityKind
-	var cfg engine.Config
-	path := c.Arg(0)
-	if c.Name == "create" {
-		path = c.Arg(1)
-		kinds := map[string]engine.EntityKind{"queue": engine.Queue, "topic": engine.Topic, "subscription": engine.Subscription}
-		if kind = kinds[c.Arg(0)]; kind == 0 {
-			return fmt.Errorf("there is no kind %q", c.Arg(0))
-		}
-	} else {
-		s, err := x.ns.State(canonical(path))
-		if err != nil {
-			return err
-		}
-		kind, cfg = s.Kind, s.Config
-	}
-	for name, text := range c.Options {
-		p, ok := engine.LookupProperty(kind, name)
-		if !ok {
-			return fmt.Errorf("a %v has no property %q", kind, name)
-		}
-		if err := p.Set(&cfg, x.limits, kind, text); err != nil {
-			return err
-		}
-	}
-	var err error
-	if c.Name == "create" {
-		_, err = x.ns.Create(x.now, kind, canonical(path), cfg, actor)
-	} else {
-		_, err = x.ns.Update(x.now, canonical(path), cfg, actor)
+	d, err := describe(c, x.limits, x.ns.State)
+	switch {
+	case err != nil:
+	case c.Name == "create":
+		_, err = x.ns.Create(x.now, d.kind, d.path, d.config, actor)
+	default:
+		_, err = x.ns.Update(x.now, d.path, d.config, actor)
 	}
 	return err
 }

@@ -42,7 +42,7 @@ func (x *Engine) look(c Command) (lines []string, err error) {
 		return lines, nil
 	case "events":
 		for _, e := range x.events {
-			lines = append(lines, x.event(e))
+			lines = append(lines, eventLine(e, x.bodies[e.Message.Content]))
 		}
 		x.events = nil
 		return lines, nil
@@ -68,24 +68,4 @@ func countsLine(c engine.Counts) string {
 		return "empty"
 	}
 	return strings.Join(words, ", ")
-}
-
-func (x *Engine) event(e engine.Event) string {
-	line := e.Kind.String() + " " + string(e.Path)
-	if e.Message.Key != 0 {
-		line += fmt.Sprintf(" #%d %s", e.Message.Seq, x.bodies[e.Message.Content])
-	}
-	if e.Session != "" {
-		line += " " + e.Session
-	}
-	if e.Count != 0 {
-		line += fmt.Sprintf(", %d messages", e.Count)
-	}
-	if e.To != "" {
-		line += " to " + string(e.To)
-	}
-	if e.Reason != "" {
-		line += ", " + e.Reason
-	}
-	return line
 }

@@ -77,13 +77,9 @@ func (x *Engine) removeMany(c Command) ([]string, error) {
 		}
 		return []string{strconv.Itoa(done)}, nil
 	}
-	var classes []engine.Class
-	for _, name := range c.Args[1:] {
-		class, ok := map[string]engine.Class{"active": engine.ClassActive, "deferred": engine.ClassDeferred, "scheduled": engine.ClassScheduled}[name]
-		if !ok {
-			return nil, fmt.Errorf("there is no state %q to purge", name)
-		}
-		classes = append(classes, class)
+	classes, err := classesOf(c.Args[1:])
+	if err != nil {
+		return nil, err
 	}
 	p, err := x.ns.BeginPurge(x.now, c.path(0), classes)
 	for err == nil && !p.Done {
@@ -92,9 +88,5 @@ func (x *Engine) removeMany(c Command) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	line := strconv.FormatInt(p.Removed, 10)
-	if p.Skipped > 0 {
-		line += fmt.Sprintf(", %d locked", p.Skipped)
-	}
-	return []string{line}, nil
+	return []string{purgeLine(p)}, nil
 }

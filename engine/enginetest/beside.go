@@ -1,0 +1,126 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Door is how clients come to a broker: an Executor for what clients do. What
+// its protocol does not tell is an ErrUntold; what it has no words for is
+// ErrCannot.
+type Door interface{ Executor }
+
+// ErrUntold is returned by a Door that did a command and cannot say what it
+// shows: numbers of what was sent, where its protocol does not tell them.
+var ErrUntold = errors.New("this door does not tell")
+
+// Beside is an Executor that runs every command twice: at an Engine, and through
+// a door or, if it is no client's, at the house. It ends the scenario where the
+// two differ, and shows what they agree on.
+type Beside struct {
+	Engine *Engine
+	House  func(Command) ([]string, error) // House.Do
+	Door   Door
+	// Pass has time go by for the house; the Engine has its own.
+	Pass func(c Command) error
+	// Plain is what the door can tell of a line that the command shows; nil: all
+	// of it.
+	Plain func(c Command, line string) string
+
+	Counts Steps
+}
+
+// Steps counts commands by who did them.
+type Steps struct {
+	Told   int // through the door, which told what they show
+	Untold int // through the door
+	House  int
+	Passed int // after: nobody did anything
+}
+
+// Add adds o.
+func (s *Steps) Add(o Steps) {
+	s.Told, s.Untold, s.House, s.Passed = s.Told+o.Told, s.Untold+o.Untold, s.House+o.House, s.Passed+o.Passed
+}
+
+// Do runs one command.
+func (x *Beside) Do(c Command) ([]string, error) {
+	want, refusal := x.Engine.Do(c)
+	if _, refused := errors.AsType[Refused](refusal); refusal != nil && !refused {
+		return nil, refusal
+	}
+	got, err := x.through(c)
+	if errors.Is(err, ErrUntold) {
+		return want, refusal
+	}
+	_, refused := errors.AsType[Refused](err)
+	switch {
+	case err != nil && !refused:
+		return nil, err
+	case fmt.Sprint(refusal) != fmt.Sprint(err):
+		return nil, fmt.Errorf("the door says %v, the engine %v", answered(got, err), answered(want, refusal))
+	}
+	plain := slices.Clone(want)
+	for i := range plain {
+		if x.Plain != nil {
+			plain[i] = x.Plain(c, plain[i])
+		}
+	}
+	if !slices.Equal(plain, got) {
+		return nil, fmt.Errorf("the door says %v, the engine %v", answered(got, nil), answered(plain, nil))
+	}
+	return want, refusal
+}
+
+func answered(lines []string, err error) string {
+	if err != nil {
+		return fmt.Sprintf("%q", err.Error())
+	}
+	return fmt.Sprintf("%q", strings.Join(lines, "\n"))
+}
+
+// through runs a command where it belongs, and counts it.
+func (x *Beside) through(c Command) ([]string, error) {
+	if c.Name == "after" {
+		x.Counts.Passed++
+		return nil, x.Pass(c)
+	}
+	lines, err := x.Door.Do(c)
+	switch {
+	case errors.Is(err, ErrUntold):
+		x.Counts.Untold++
+	case !errors.Is(err, ErrCannot):
+		x.Counts.Told++
+	default:
+		cannot := err
+		if lines, err = x.House(c); errors.Is(err, ErrCannot) {
+			return nil, cannot
+		}
+		x.Counts.House++
+	}
+	return lines, err
+}
+
+// Word makes a Refused of what a broker refuses; other errors stay what they
+// are.
+func Word(err error) error { return word(err) }
+
+// Path is the i-th argument as a path, and as doors make it one.
+func (c Command) Path(i int) string { return string(c.path(i)) }
+
+// Numbers are the arguments from the i-th that are numbers of messages.
+func (c Command) Numbers(i int) (out []int64, err error) {
+	for _, a := range c.Args[min(i, len(c.Args)):] {
+		if !strings.HasPrefix(a, "#") {
+			continue
+		}
+		n, err := number(a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, int64(n))
+	}
+	return out, nil
+}

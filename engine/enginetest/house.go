@@ -1,0 +1,217 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// A House is a broker and who runs it: it does what no client does. A Door,
+// through which clients come, asks it for the broker.
+type House struct {
+	open   func(engine.Limits) (*broker.Broker, error)
+	limits engine.Limits
+	broker *broker.Broker
+	told   uint64 // number of the last event that was shown
+}
+
+// NewHouse makes a house whose broker is opened by the first command that is not
+// about limits. Whoever opens it closes it.
+func NewHouse(open func(engine.Limits) (*broker.Broker, error)) *House {
+	return &House{open: open, limits: engine.DefaultLimits()}
+}
+
+// Broker is the broker of the house.
+func (h *House) Broker() (*broker.Broker, error) {
+	if h.broker != nil {
+		return h.broker, nil
+	}
+	b, err := h.open(h.limits)
+	h.broker = b
+	return b, err
+}
+
+// Do runs a command that is not a client's; one that is a client's is ErrCannot.
+func (h *House) Do(ctx context.Context, c Command) (lines []string, err error) {
+	if c.Name == "limit" {
+		return nil, h.limit(c)
+	}
+	b, err := h.Broker()
+	if err != nil {
+		return nil, err
+	}
+	switch c.Name {
+	case "create", "update":
+		err = h.describe(ctx, b, c)
+	case "delete":
+		err = b.Delete(ctx, c.path(0), broker.Unasked, actor)
+	case "counts":
+		s, e := h.state(ctx, b, c.path(0))
+		lines, err = []string{countsLine(s.Counts)}, e
+	case "entities":
+		err = b.Read(ctx, func(r broker.Reader) error {
+			lines = nil
+			for _, s := range r.States(0) {
+				lines = append(lines, string(s.Path))
+			}
+			return nil
+		})
+	case "events":
+		lines, err = h.events(ctx, b)
+	case "operate":
+		lines, err = h.operate(ctx, b, c)
+	case "purge":
+		classes, e := classesOf(c.Args[1:])
+		if e != nil {
+			return nil, e
+		}
+		p, e := b.Purge(ctx, c.path(0), classes, broker.Unasked, actor)
+		lines, err = []string{purgeLine(p)}, e
+	case "batch-delete":
+		n, e := strconv.Atoi(c.Arg(1))
+		if e != nil {
+			return nil, fmt.Errorf("how many: %w", e)
+		}
+		n, err = b.BatchDelete(ctx, c.path(0), n, 0, actor)
+		lines = []string{strconv.Itoa(n)}
+	case "touch":
+		err = b.Touch(ctx, c.path(0), actor)
+	case "pin":
+		err = b.Pin(ctx, c.path(0), actor)
+	case "unpin":
+		err = b.Unpin(ctx, c.path(0), actor)
+	case "break-session":
+		err = b.BreakSession(ctx, c.path(0), c.Arg(1), actor)
+	default:
+		return nil, ErrCannot
+	}
+	if err != nil {
+		return nil, word(err)
+	}
+	return lines, nil
+}
+
+func (h *House) limit(c Command) error {
+	if h.broker != nil {
+		return errors.New("limits come before entities")
+	}
+	if err := h.limits.Set(c.Arg(0), c.Arg(1)); err != nil {
+		return fmt.Errorf("set a limit: %w", err)
+	}
+	return nil
+}
+
+func (h *House) state(ctx context.Context, b *broker.Broker, p engine.Path) (s engine.EntityState, err error) {
+	err = b.Read(ctx, func(r broker.Reader) (err error) {
+		s, err = r.State(p)
+		return err
+	})
+	return s, err
+}
+
+func (h *House) describe(ctx context.Context, b *broker.Broker, c Command) error {
+	d, err := describe(c, h.limits, func(p engine.Path) (engine.EntityState, error) { return h.state(ctx, b, p) })
+	switch {
+	case err != nil:
+	case c.Name == "create":
+		_, err = b.Create(ctx, d.kind, d.path, d.config, actor)
+	default:
+		_, err = b.Update(ctx, d.path, d.config, actor)
+	}
+	return err
+}
+
+// events are those since asked last, but for what the server says of itself.
+func (h *House) events(ctx context.Context, b *broker.Broker) (lines []string, err error) {
+	if _, err := b.Now(ctx); err != nil { // a turn, so that all that is due has happened
+		return nil, err
+	}
+	for h.told < b.Events().Last() {
+		events, lost, err := b.Events().After(ctx, h.told)
+		if err != nil || lost > 0 {
+			return nil, errors.Join(err, fmt.Errorf("%d events are lost", lost))
+		}
+		for _, e := range events {
+			h.told = e.N
+			switch e.Kind {
+			case engine.EventStarted, engine.EventStopped, engine.EventReadOnly, engine.EventWritable, engine.EventReopened, engine.EventGap:
+				continue
+			}
+			content, err := e.Content.Content()
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, eventLine(e, strings.TrimRight(content.Preview, " ")))
+		}
+	}
+	return lines, nil
+}
+
+func (h *House) operate(ctx context.Context, b *broker.Broker, c Command) ([]string, error) {
+	seq, err := number(c.Arg(2))
+	if err != nil {
+		return nil, err
+	}
+	var rows []engine.Row
+	var now engine.Instant
+	err = b.Read(ctx, func(r broker.Reader) (err error) {
+		now = r.Now
+		rows, err = r.Browse(engine.Browse{Path: c.path(1), From: seq, Limit: 1})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 || rows[0].Message.Seq != seq {
+		return nil, engine.ErrMessageNotFound
+	}
+	k := rows[0].Message.Key
+	var at engine.Instant
+	if text := c.Options["in"]; text != "" {
+		d, _, err := engine.ParseDuration(text)
+		if err != nil {
+			return nil, err
+		}
+		at = now.Add(d)
+	}
+	switch verb := c.Arg(0); verb {
+	case "resubmit", "move":
+		seq, err = b.Move(ctx, engine.Move{Key: k, To: canonical(c.Options["to"]), Copy: c.Arg(3) == "copy", DropDuplicate: slices.Contains(c.Args, "drop")}, actor)
+	case "reschedule":
+		seq, err = b.Reschedule(ctx, k, at, actor)
+	default:
+		return nil, operateSilently(ctx, b, verb, k, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("#%d", seq)}, nil
+}
+
+func operateSilently(ctx context.Context, b *broker.Broker, verb string, k engine.Key, at engine.Instant) (err error) {
+	switch verb {
+	case "extend":
+		return b.Extend(ctx, k, at, actor)
+	case "return":
+		return b.ReturnToActive(ctx, k, actor)
+	case "dead-letter":
+		return b.DeadLetterOne(ctx, k, "", "", actor)
+	case "delete":
+		return b.DeleteOne(ctx, k, actor)
+	case "break-lock":
+		return b.BreakLock(ctx, k, actor)
+	case "renew":
+		_, err = b.RenewFor(ctx, k, actor)
+		return err
+	case "send-now":
+		return b.SendNow(ctx, k, actor)
+	default:
+		return fmt.Errorf("an operator cannot %q", verb)
+	}
+}
