@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/web/access"
+	"mayfly/web/amqp/socket"
 )
 
 // hostsKey is where a request's context has the access.Hosts of its listener.
@@ -117,6 +118,18 @@ func checkSite(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		return next(c)
+	}
+}
+
+// tunnelled lets AMQP in that comes inside a WebSocket. It is for whoever serves
+// AMQP to say that this server stands by.
+func (s *Server) tunnelled(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if s.socket == nil || !socket.At(c.Request().URL.Path) {
+			return next(c)
+		}
+		s.socket.ServeHTTP(c.Response(), c.Request())
+		return nil
 	}
 }
 

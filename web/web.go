@@ -12,9 +12,10 @@
 //  5. patience: a body must keep arriving, an answer must keep being taken
 //  6. the Host check, against DNS rebinding
 //  7. the cross-site check, for whatever may change something
-//  8. its door, which limits the body to what it needs before reading it
+//  8. the WebSocket that carries AMQP, at the same address on every port
+//  9. its door, which limits the body to what it needs before reading it
 //
-// Errors of 4 to 8 are presented by the door of the address: as a problem
+// Errors of 4 to 9 are presented by the door of the address: as a problem
 // document, as Service Bus' XML, or as a page.
 package web
 
@@ -34,6 +35,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/web/access"
+	"mayfly/web/amqp/socket"
 )
 
 // Options are what both ports are, whatever is behind them.
@@ -46,6 +48,9 @@ type Options struct {
 	// together, as in engine.Limits. They may travel in headers. Zero: as in
 	// engine.DefaultLimits.
 	HeaderSize int64
+	// AMQP serves a connection that came inside a WebSocket, and returns when it
+	// is over. Zero: none is let in.
+	AMQP func(net.Conn)
 }
 
 const (
@@ -55,12 +60,13 @@ const (
 
 // A Server is both ports. What it answers with may change while it serves:
 // connections stay, and each request is answered by what was there when it
-// came. Its methods are safe for concurrent use; Serve is called once.
+// came. AMQP in a WebSocket is not its own: who serves that ends it. Its methods are safe for concurrent use; Serve is called once.
 type Server struct {
 	o         Options
 	dashboard *http.Server
 	admin     *http.Server
 	behind    atomic.Pointer[handlers]
+	socket    http.Handler            // AMQP in a WebSocket; nil: there is none
 	room      *access.Room            // for the bodies of both ports
 	stop      context.CancelCauseFunc // ends what waits, for instance for a message
 }
@@ -75,6 +81,9 @@ func New(o Options) *Server {
 		o.HeaderSize = engine.DefaultLimits().HeaderSize
 	}
 	s := &Server{o: o, room: access.NewRoom()}
+	if o.AMQP != nil {
+		s.socket = socket.NewHandler(o.AMQP)
+	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.stop = stop
 	s.dashboard = s.server(ctx, func(h *handlers) http.Handler { return h.dashboard })
@@ -159,6 +168,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) base(policy func(*http.Request) string) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	e.Pre(identify, s.logged, secured(policy), recovered, patient, checkHost(s.o.Hosts), checkSite)
+	e.Pre(identify, s.logged, secured(policy), recovered, patient, checkHost(s.o.Hosts), checkSite, s.tunnelled)
 	return e
 }

@@ -72,10 +72,11 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	}
 	defer amqpPort.Close() //nolint:errcheck // likewise
 
+	wire := amqp.New(amqp.Options{Logger: c.Logger})
 	p := &program{
 		c: c, want: want, process: rand.Text(), stdout: stdout, dashboard: dashboard, admin: admin, amqp: amqpPort, shared: storage.Shared(c.Store),
-		server: web.New(web.Options{Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize}), //nolint:contextcheck // requests end with Shutdown, gracefully
-		wire:   amqp.New(amqp.Options{Logger: c.Logger}),
+		server: web.New(web.Options{Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn}), //nolint:contextcheck // requests end with Shutdown, gracefully
+		wire:   wire,
 	}
 	defer p.leaving.Wait()
 	defer func() { err = errors.Join(err, p.shut(ctx)) }()

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/gorilla/websocket"
+
+	tunnel "mayfly/web/amqp/socket"
+)
+
+// messaging is a client of Service Bus' own for the AMQP port of a server.
+func messaging(t *testing.T, address string, o azservicebus.ClientOptions) *azservicebus.Client {
+	t.Helper()
+	c, err := azservicebus.NewClientFromConnectionString("Endpoint=sb://"+address+";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;", &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Whatever the server thinks of it, the client's end is the test's.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
+		defer cancel()
+		_ = c.Close(ctx)
+	})
+	return c
+}
+
+// dialled opens AMQP in a WebSocket at the server of a URL.
+func dialled(t *testing.T, at string, d websocket.Dialer) (net.Conn, error) {
+	t.Helper()
+	ws, answer, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(at, "http")+tunnel.Path, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body.Close()
+	return tunnel.NewConn(ws), nil
+}
+
+// passes sends a message through a queue by one client.
+func passes(t *testing.T, c *azservicebus.Client, queue string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := c.NewSender(queue, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SendMessage(ctx, &azservicebus.Message{Body: []byte("x")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.NewReceiverForQueue(queue, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.ReceiveMessages(ctx, 1, nil)
+	if err != nil || len(got) != 1 || string(got[0].Body) != "x" {
+		t.Fatal(got, err)
+	}
+	if err := r.CompleteMessage(ctx, got[0], nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// made creates a queue.
+func made(t *testing.T, r Ready, queue string) {
+	t.Helper()
+	if code, text := request(t, http.MethodPost, r.Dashboard+"/api/v1/entities", `{"kind":"queue","path":"`+queue+`"}`); code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
+}
+
+// TestSDKInWebSockets: the Go SDK, through the ports that speak HTTP.
+func TestSDKInWebSockets(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	made(t, s.Ready, "q")
+	for name, at := range map[string]string{"admin": s.Admin, "dashboard": s.Dashboard} {
+		t.Run(name, func(t *testing.T) {
+			passes(t, messaging(t, s.AMQP, azservicebus.ClientOptions{
+				NewWebSocketConn: func(_ context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
+					if !strings.HasSuffix(args.Host, tunnel.Path) {
+						t.Errorf("it looks at %s", args.Host)
+					}
+					return dialled(t, at, websocket.Dialer{Subprotocols: []string{"AMQPWSB10"}})
+				},
+			}), "q")
+		})
+	}
+}
+
+// TestWebSocketEndsWithTheServer: it is no request that a stop waits for.
+func TestWebSocketEndsWithTheServer(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	c, err := dialled(t, s.Admin, websocket.Dialer{Subprotocols: []string{"amqp"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	began := time.Now()
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > stopPatience/2 {
+		t.Errorf("it took %v", took)
+	}
+	if _, err := c.Read(make([]byte, 1)); err == nil {
+		t.Error("it still speaks")
+	}
+}
+
+// TestForeignPagesReachNoAMQP: neither by their own name, should it lead here,
+// nor by ours.
+func TestForeignPagesReachNoAMQP(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	for name, header := range map[string]http.Header{
+		"rebound":    {"Host": {"evil.example"}, "Origin": {"http://evil.example"}},
+		"cross-site": {"Origin": {"http://evil.example"}},
+	} {
+		for _, at := range []string{s.Admin, s.Dashboard} {
+			d := websocket.Dialer{Subprotocols: []string{"amqp"}}
+			ws, answer, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(at, "http")+tunnel.Path, header)
+			if err == nil {
+				ws.Close()
+				t.Errorf("%s is let in", name)
+			}
+			if answer == nil || answer.StatusCode != http.StatusMisdirectedRequest && answer.StatusCode != http.StatusForbidden {
+				t.Errorf("%s: got %v", name, answer)
+			}
+			if answer != nil {
+				answer.Body.Close()
+			}
+		}
+	}
+}
