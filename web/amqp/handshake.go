@@ -1,7 +1,9 @@
 package amqp
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"time"
@@ -20,19 +22,36 @@ func mechanisms() []string { return []string{"MSSBCBS", "PLAIN", "ANONYMOUS", "E
 func (s *Server) serve(nc net.Conn) {
 	defer nc.Close()
 	_ = nc.SetDeadline(time.Now().Add(handshakePatience)) //nolint:errcheck // the read says it
+	closing := context.AfterFunc(s.open, func() { _ = nc.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // likewise
 	c := newConn(s, nc)
-	if err := c.handshake(); err != nil {
+	err := c.handshake()
+	closing()
+	if err != nil {
 		s.log.Debug("an AMQP connection ended before it was open", "client", nc.RemoteAddr(), "err", err)
 		return
 	}
-	_ = nc.SetDeadline(time.Time{}) //nolint:errcheck // likewise
 	if err := s.add(c); err != nil {
-		_, _ = nc.Write(wire.AppendFrame(nil, 0, &wire.Close{Error: asError(err)})) //nolint:errcheck // a farewell
+		sayGoodbye(nc, asError(err))
 		return
 	}
 	defer s.remove(c)
+	_ = nc.SetDeadline(time.Time{}) //nolint:errcheck // likewise
 	c.run()
 }
+
+// sayGoodbye closes a connection that is not let in, and waits a moment for the
+// client to do so too: were it closed while frames of the client's are on their
+// way, the client might never read why.
+func sayGoodbye(nc net.Conn, why *wire.Error) {
+	_ = nc.SetDeadline(time.Now().Add(lingering)) //nolint:errcheck // the write says it
+	if _, err := nc.Write(wire.AppendFrame(nil, 0, &wire.Close{Error: why})); err != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, nc, mostIgnored) //nolint:errcheck // whatever ends it, it is over
+}
+
+// mostIgnored is how much of what a client says is read that is not let in.
+const mostIgnored = 64 << 10
 
 // handshake is everything up to the client's open: protocol headers and SASL,
 // which may be left out.
