@@ -24,6 +24,7 @@ type changes struct {
 	ripe     []*content             // ones whose last reference went before and that nobody reads any more
 	deleted  []*holder              // gone with their entity; their messages are let go after Seal
 	seen     []*entity              // that have seen or let go of ids
+	access   bool                   // the namespace's rules
 }
 
 type undoKind uint8
@@ -111,7 +112,7 @@ type Effects struct {
 // (hard), or may wait (soft).
 func (ns *Namespace) Pending() (hard, soft bool) {
 	c := &ns.changes
-	soft = len(c.entities)+len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.ripe)+len(c.seen) > 0
+	soft = c.access || len(c.entities)+len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.ripe)+len(c.seen) > 0
 	return c.hard, soft
 }
 
@@ -134,6 +135,9 @@ func (ns *Namespace) Flush(now Instant, commit bool) Effects { //nolint:revive /
 func (ns *Namespace) batch(now Instant) *Batch {
 	c := &ns.changes
 	b := &Batch{Hard: c.hard, Now: now}
+	if c.access {
+		b.Access = &Access{Rules: ns.access}
+	}
 	for _, m := range c.messages {
 		if ns.messages[m.Key] == m {
 			b.Messages = append(b.Messages, m.Message)
@@ -249,7 +253,7 @@ func (c *changes) clean() {
 	clear(c.sessions)
 	clear(c.bodies)
 	c.cleanSeen()
-	c.hard = false
+	c.hard, c.access = false, false
 }
 
 // Taken says that the body of a delivery has been read or given up.

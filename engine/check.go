@@ -13,9 +13,20 @@ import (
 // nothing, takes time in proportion to all there is, and may be called between
 // any two steps.
 func (ns *Namespace) Check() error {
-	for _, check := range []func() error{ns.checkEntities, ns.checkHolders, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkSeen, ns.checkTransactions, ns.checkChanges} {
+	for _, check := range []func() error{ns.checkEntities, ns.checkHolders, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkSeen, ns.checkTransactions, ns.checkAccess, ns.checkChanges} {
 		if err := check(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// INVARIANT: the namespace's access rules are in the order of their names, no two
+// of them the same.
+func (ns *Namespace) checkAccess() error {
+	for i, r := range ns.access {
+		if i > 0 && compareAccess(ns.access[i-1], r) >= 0 {
+			return fmt.Errorf("the access rule %s comes after %s", r, ns.access[i-1])
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -489,7 +490,7 @@ func (c *clocked) wantLockLost(err error) {
 
 func (c *clocked) equal(got, want any) {
 	c.Helper()
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		c.Fatalf("got %v; want %v", got, want)
 	}
 }

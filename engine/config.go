@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 	"math"
+	"reflect"
+	"slices"
 	"time"
 )
 
@@ -56,6 +58,7 @@ type Config struct {
 	ForwardTo                           string // path in this namespace; empty: none
 	ForwardDeadLetteredMessagesTo       string // path in this namespace; empty: none
 	UserMetadata                        string
+	AuthorizationRules                  []AccessRule // of a queue or topic, as they were given; not to be changed in place
 }
 
 // LockFor is how long a message is locked for its receiver.
@@ -79,4 +82,23 @@ func (c Config) Kept() Config {
 		c.DefaultMessageTimeToLive, c.AutoDeleteOnIdle = 0, 0
 	}
 	return c
+}
+
+// withoutKeys is a description as it is told to whom it may concern: without
+// its rules' keys.
+func (c Config) withoutKeys() Config {
+	c.AuthorizationRules = slices.Clone(c.AuthorizationRules)
+	for i := range c.AuthorizationRules {
+		c.AuthorizationRules[i].PrimaryKey, c.AuthorizationRules[i].SecondaryKey = "", ""
+	}
+	return c
+}
+
+// Equal tells whether two descriptions say the same.
+func (c Config) Equal(o Config) bool {
+	if !slices.Equal(c.AuthorizationRules, o.AuthorizationRules) {
+		return false
+	}
+	c.AuthorizationRules, o.AuthorizationRules = nil, nil
+	return reflect.DeepEqual(c, o)
 }

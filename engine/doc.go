@@ -76,6 +76,9 @@
 // counted at the root entity, those with credit or that wait for a session at their
 // entity and its topic.
 //
+// INVARIANT: the namespace's access rules are in the order of their names, no two
+// of them the same.
+//
 // INVARIANT: a place with a ready message and a link with credit is hungry.
 //
 // INVARIANT: a link has the session that has it; one that waits for a session

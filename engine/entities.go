@@ -78,6 +78,9 @@ func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *enti
 	if err := ns.checkForward(p, c); err != nil {
 		return nil, err
 	}
+	if err := ns.limits.checkAccess(kind, nil, c.AuthorizationRules); err != nil {
+		return nil, err
+	}
 	if kind != Subscription {
 		if int64(ns.topLevel) >= ns.limits.Entities {
 			return nil, refuseCode(ErrQuota, 40300, "This namespace has %d queues and topics, which is the most it may have.", ns.topLevel)
@@ -262,6 +265,9 @@ func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity
 	if err := ns.checkForward(e.Path, c); err != nil {
 		return Entity{}, err
 	}
+	if err := ns.limits.checkAccess(e.Kind, e.Config.AuthorizationRules, c.AuthorizationRules); err != nil {
+		return Entity{}, err
+	}
 	next := e.Entity
 	what := changed(e.Kind, e.Config, c)
 	next.Config, next.UpdatedAt = c, max(now, e.UpdatedAt)
@@ -288,6 +294,9 @@ func changed(kind EntityKind, was, is Config) string {
 		default:
 			all = append(all, p.Name)
 		}
+	}
+	if !slices.Equal(was.AuthorizationRules, is.AuthorizationRules) {
+		all = append(all, AuthorizationRules)
 	}
 	return strings.Join(all, ", ")
 }
@@ -344,7 +353,7 @@ func (ns *Namespace) remove(now Instant, e *entity, kind EventKind, actor string
 	for _, g := range gone {
 		ev.Rules = append(ev.Rules, g.rules...)
 		if g != e {
-			ev.Subs = append(ev.Subs, g.Entity)
+			ev.Subs = append(ev.Subs, g.Entity) // which have no keys
 		}
 	}
 	for _, g := range gone {
@@ -375,6 +384,9 @@ func (ns *Namespace) remove(now Instant, e *entity, kind EventKind, actor string
 // entityEvent notes what happened to e, with its description as it is now.
 func (ns *Namespace) entityEvent(kind EventKind, now Instant, e *entity, actor string) *Event {
 	d := e.Entity
+	if kind != EventEntityDeleted && kind != EventEntityAutoDeleted { // from which it can be restored
+		d.Config = d.Config.withoutKeys()
+	}
 	ns.events = append(ns.events, Event{Kind: kind, At: now, Holder: e.ID, Path: e.Path, Actor: actor, Entity: &d})
 	return &ns.events[len(ns.events)-1]
 }

@@ -57,6 +57,7 @@ const (
 	EventTransferFailed // sent by way of Path to To, which does not take it; it is in Path's transfer dead-letter queue
 	EventRuleReplaced   // it has another filter or action
 	EventSessionRenewed // the lock of the session Session starts anew, and with it those of its messages (SES-5)
+	EventAccessChanged  // the namespace's access rules, which have no Path; Reason says how, without keys
 )
 
 var eventNames = [...]string{
@@ -72,7 +73,7 @@ var eventNames = [...]string{
 	EventForwarded: "forwarded", EventDuplicate: "duplicate", EventUnmatched: "unmatched", EventSessionTaken: "session-taken",
 	EventSessionClosed: "session-closed", EventSessionLost: "session-lost", EventSessionState: "session-state",
 	EventTransferFailed: "transfer-failed", EventRuleReplaced: "rule-replaced",
-	EventSessionRenewed: "session-renewed",
+	EventSessionRenewed: "session-renewed", EventAccessChanged: "access-changed",
 }
 
 // String is the name of k; a number for a kind that a later version made.

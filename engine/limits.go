@@ -37,6 +37,7 @@ type Limits struct {
 	NameLength                 int64         // of a queue or topic
 	SubscriptionNameLength     int64         // of a subscription or rule
 	UserMetadata               int64         //
+	AccessRules                int64         // of one entity, and of the namespace
 	MaxDeliveries              int64         // MaxDeliveryCount
 	MinMegabytes, MaxMegabytes int64         // MaxSizeInMegabytes, a multiple of the first
 	MinKilobytes, MaxKilobytes int64         // MaxMessageSizeInKilobytes; MaxKilobytes zero: it cannot be set
@@ -72,7 +73,7 @@ func DefaultLimits() Limits {
 		SessionStates: 1_000_000, SessionStateSize: 256 << 10, SessionLocks: 5_000, DuplicateIDs: 10_000_000,
 		ForwardHops: 4, TransactionMessages: 100, TransactionTime: 2 * time.Minute,
 		Receives: 5_000, AttachedReceivers: 20_000, PeekCount: 250, BatchDelete: 500,
-		NameLength: 260, SubscriptionNameLength: 50, UserMetadata: 1024,
+		NameLength: 260, SubscriptionNameLength: 50, UserMetadata: 1024, AccessRules: 12,
 		MinLock: 5 * time.Second, MaxLock: 5 * time.Minute,
 		MinTTL: time.Second, MinAutoDelete: 5 * time.Minute,
 		MinDuplicateWindow: 20 * time.Second, MaxDuplicateWindow: 7 * 24 * time.Hour,
@@ -90,7 +91,7 @@ func (l *Limits) numbers() map[string]*int64 {
 		"session-state-size": &l.SessionStateSize, "session-locks": &l.SessionLocks, "duplicate-ids": &l.DuplicateIDs, "forward-hops": &l.ForwardHops,
 		"transaction-messages": &l.TransactionMessages, "filter-length": &l.FilterLength, "receives": &l.Receives, "attached-receivers": &l.AttachedReceivers,
 		"peek-count": &l.PeekCount, "batch-delete": &l.BatchDelete, "name-length": &l.NameLength,
-		"subscription-name-length": &l.SubscriptionNameLength, "user-metadata": &l.UserMetadata,
+		"subscription-name-length": &l.SubscriptionNameLength, "user-metadata": &l.UserMetadata, "access-rules": &l.AccessRules,
 		"min-megabytes": &l.MinMegabytes, "max-megabytes": &l.MaxMegabytes, "min-kilobytes": &l.MinKilobytes, "max-kilobytes": &l.MaxKilobytes,
 	}
 }

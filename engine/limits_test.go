@@ -2,11 +2,14 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mayfly/engine"
 	"mayfly/engine/value"
@@ -65,6 +68,7 @@ func boundaries() map[string]boundary {
 		"transaction-messages":     {"3", nil, transacting(3, 0), transacting(4, 0), quota, 40300},
 		"transaction-time":         {"10s", nil, transacting(1, 10*second-1*ms), transacting(1, 10*second), engine.ErrTransaction, 0},
 		"forward-hops":             {"2", nil, forwarding("a1", "a2", "a3"), forwarding("b1", "b2", "b3", "b4"), engine.ErrMessageNotFound, 0},
+		"access-rules":             {"2", nil, describing(engine.Config{AuthorizationRules: rulesOf(2)}), describing(engine.Config{AuthorizationRules: rulesOf(3)}), badArgument, 40000},
 		"without":                  {"auto-delete-on-idle", nil, describing(engine.Config{RequiresSession: true}), describing(engine.Config{AutoDeleteOnIdle: 1e12}), badArgument, 40000},
 	}
 }
@@ -393,12 +397,12 @@ func TestLimitSet(t *testing.T) {
 		{"without", "topics,dreams"}, {"without", "Topics"},
 	} {
 		l := engine.DefaultLimits()
-		if err := l.Set(tc.name, tc.text); !errors.Is(err, engine.ErrArgument) || l != engine.DefaultLimits() {
+		if err := l.Set(tc.name, tc.text); !errors.Is(err, engine.ErrArgument) || !cmp.Equal(l, engine.DefaultLimits()) {
 			t.Errorf("%s=%s: %v", tc.name, tc.text, err)
 		}
 	}
 	l := engine.DefaultLimits()
-	if err := l.Set("colour", "red"); err == nil || !strings.Contains(err.Error(), `no limit called "colour"; there are action-expressions, attached-receivers, batch-delete, `) {
+	if err := l.Set("colour", "red"); err == nil || !strings.Contains(err.Error(), `no limit called "colour"; there are access-rules, action-expressions, attached-receivers, batch-delete, `) {
 		t.Errorf("an unknown limit: %v", err)
 	}
 	if err := l.Set("without", "dreams"); err == nil || !strings.Contains(err.Error(), `no feature called "dreams"; there are topics, sessions, `) {
@@ -424,7 +428,7 @@ func TestLimitNames(t *testing.T) {
 	if len(names) != quotas {
 		t.Errorf("there are %d names for %d limits", len(names), quotas)
 	}
-	seen := map[engine.Limits]string{}
+	seen := map[string]string{}
 	for _, name := range names {
 		l, text := engine.Limits{}, "7"
 		if err := l.Set(name, text); err != nil {
@@ -436,10 +440,11 @@ func TestLimitNames(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if other := seen[l]; other != "" || l == (engine.Limits{}) {
+		is := fmt.Sprintf("%+v", l)
+		if other := seen[is]; other != "" || cmp.Equal(l, engine.Limits{}) {
 			t.Errorf("%s changes nothing, or the same as %s", name, other)
 		}
-		seen[l] = name
+		seen[is] = name
 	}
 }
 

@@ -61,6 +61,7 @@ type Namespace struct {
 	inOrder  []*entity  // by folded path, not to be changed; nil after one came or went
 
 	transactions transactions
+	access       []AccessRule // of the namespace, by folded name; never changed in place
 
 	changes changes
 	events  []Event

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -96,9 +97,14 @@ func unlessZero[T comparable](was, def T) (zero T) {
 	return def
 }
 
-// stored has zero for never, which it always is where messages are forwarded.
+// stored has zero for never, which it always is where messages are forwarded,
+// and rules of its own.
 func (c Config) stored() Config {
 	c = c.Kept()
+	c.AuthorizationRules = slices.Clone(c.AuthorizationRules)
+	if len(c.AuthorizationRules) == 0 {
+		c.AuthorizationRules = nil // as it is stored
+	}
 	for _, d := range []*time.Duration{&c.DefaultMessageTimeToLive, &c.AutoDeleteOnIdle} {
 		if *d == Endless {
 			*d = 0

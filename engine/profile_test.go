@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mayfly/engine"
 )
 
@@ -55,11 +57,11 @@ func TestProfiles(t *testing.T) {
 			}
 		}
 	}
-	if l := profile(t, engine.Profiles()[0]); l != engine.DefaultLimits() || l.Defaults != (engine.Config{}) || l.Without != 0 {
+	if l := profile(t, engine.Profiles()[0]); !cmp.Equal(l, engine.DefaultLimits()) || !l.Defaults.Equal(engine.Config{}) || l.Without != 0 {
 		t.Errorf("the first profile is not the default: %+v", l)
 	}
 	for _, name := range []string{"", "Standard", "gold"} {
-		if l, err := engine.Profile(name); !errors.Is(err, engine.ErrArgument) || l != (engine.Limits{}) ||
+		if l, err := engine.Profile(name); !errors.Is(err, engine.ErrArgument) || !cmp.Equal(l, engine.Limits{}) ||
 			!strings.Contains(err.Error(), `"`+name+`"; there are standard, premium, basic, emulator`) {
 			t.Errorf("the profile %q: %v", name, err)
 		}

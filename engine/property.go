@@ -76,7 +76,7 @@ func (p Property) has(c Config, kind EntityKind, text string) bool {
 		MaxDeliveries: math.MaxInt32, MinMegabytes: 1, MaxMegabytes: math.MaxInt64, MaxKilobytes: math.MaxInt64,
 		NameLength: math.MaxInt64, UserMetadata: math.MaxInt64,
 	}
-	return p.Text(c) != p.Default && p.set(&next, unbound, kind, text) == nil && next == c
+	return p.Text(c) != p.Default && p.set(&next, unbound, kind, text) == nil && next.Equal(c)
 }
 
 // Text is the property's value in c, as Set would read it back.

@@ -161,7 +161,7 @@ func TestPropertySet(t *testing.T) {
 				if !ok || !errors.Is(err, tc.err) || wrong.Property != tc.name || !strings.Contains(err.Error(), tc.text) {
 					t.Fatalf("got %v", err)
 				}
-				if c != (engine.Config{}) {
+				if !c.Equal(engine.Config{}) {
 					t.Fatalf("refused, it is %+v", c)
 				}
 				return
@@ -170,7 +170,7 @@ func TestPropertySet(t *testing.T) {
 				t.Fatalf("got %q, %v", p.Text(c), err)
 			}
 			var again engine.Config
-			if err := p.Set(&again, engine.DefaultLimits(), tc.kind, p.Text(c)); err != nil || again != c {
+			if err := p.Set(&again, engine.DefaultLimits(), tc.kind, p.Text(c)); err != nil || !again.Equal(c) {
 				t.Errorf("read back it is %+v, %v", again, err)
 			}
 		})
@@ -225,16 +225,16 @@ func TestPropertySetKeeps(t *testing.T) {
 	} {
 		p, _ := engine.LookupProperty(engine.Queue, name)
 		c := has
-		if err := p.Set(&c, l, engine.Queue, p.Text(has)); err != nil || c != has {
+		if err := p.Set(&c, l, engine.Queue, p.Text(has)); err != nil || !c.Equal(has) {
 			t.Errorf("%s again: %v", name, err)
 		}
-		if err := p.Set(&c, l, engine.Queue, others); !errors.Is(err, engine.ErrOutOfRange) || c != has {
+		if err := p.Set(&c, l, engine.Queue, others); !errors.Is(err, engine.ErrOutOfRange) || !c.Equal(has) {
 			t.Errorf("%s else: %v", name, err)
 		}
 		if err := p.Set(&engine.Config{}, l, engine.Queue, p.Text(has)); !errors.Is(err, engine.ErrOutOfRange) {
 			t.Errorf("%s of another: %v", name, err)
 		}
-		if err := p.Set(&c, l, engine.Queue, "nonsense of this length"); err == nil || c != has {
+		if err := p.Set(&c, l, engine.Queue, "nonsense of this length"); err == nil || !c.Equal(has) {
 			t.Errorf("%s nonsense: %v", name, err)
 		}
 	}
@@ -259,7 +259,7 @@ func FuzzPropertySet(f *testing.F) {
 					}
 				}
 				if err := p.Set(&c, engine.DefaultLimits(), kind, s); err != nil {
-					if _, ok := errors.AsType[*engine.PropertyError](err); !ok || c != again {
+					if _, ok := errors.AsType[*engine.PropertyError](err); !ok || !c.Equal(again) {
 						t.Fatalf("%s %q: %+v, %v", p.Name, s, c, err)
 					}
 					continue

@@ -22,6 +22,7 @@ type remembered struct {
 	contents map[engine.Key]engine.Packed
 	bodies   map[engine.Key][]byte
 	seen     []engine.Seen
+	access   *engine.Access
 }
 
 func newRemembered() remembered {
@@ -47,6 +48,9 @@ func (r *remembered) commit(b *engine.Batch) error {
 	var errs []error
 	if b.Hard {
 		r.clock = b.Now
+	}
+	if b.Access != nil {
+		r.access = b.Access
 	}
 	for _, e := range b.Entities {
 		errs = append(errs, once(e.ID))
@@ -125,6 +129,9 @@ func (r *remembered) commit(b *engine.Batch) error {
 
 func (r *remembered) load() []engine.Record {
 	records := []engine.Record{engine.Clock{Now: r.clock}}
+	if r.access != nil {
+		records = append(records, *r.access)
+	}
 	for _, e := range sorted(r.entities, func(e engine.Entity) uint64 { return uint64(e.ID) }) {
 		records = append(records, e)
 	}

@@ -11,6 +11,9 @@ import (
 func (ns *Namespace) Restore(r Record) error {
 	switch r := r.(type) {
 	case Clock: // the broker's concern
+	case Access:
+		ns.access = slices.CompactFunc(slices.SortedFunc(slices.Values(r.Rules), compareAccess),
+			func(a, b AccessRule) bool { return compareAccess(a, b) == 0 })
 	case Entity:
 		if r.Kind == Unfinished {
 			return ErrUnfinished

@@ -27,7 +27,7 @@ var ErrUnreachable = errors.New("the store cannot be reached")
 // clock. Commits do not overlap: there is one writer; Stage and Body may be
 // called at any time, by many.
 type Store interface {
-	// Load yields everything remembered: the Clock, entities, rules and meters
+	// Load yields everything remembered: the Clock, Access, entities, rules and meters
 	// first, then sessions and what was seen in the order of its numbers, then
 	// contents, then messages. What belongs to a holder that no entity claims is
 	// skipped, and contents that no message refers to may be.
@@ -75,7 +75,7 @@ type Owner struct {
 }
 
 // A Record is one thing that Load yields: Clock, Entity, Rule, Meter, Session,
-// Seen, StoredContent or Message.
+// Seen, Access, StoredContent or Message.
 type Record interface{ record() }
 
 func (Clock) record()         {}
@@ -84,11 +84,16 @@ func (Rule) record()          {}
 func (Meter) record()         {}
 func (Session) record()       {}
 func (Seen) record()          {}
+func (Access) record()        {}
 func (StoredContent) record() {}
 func (Message) record()       {}
 
 // A Clock is the latest instant that a hard batch was decided at.
 type Clock struct{ Now Instant }
+
+// Access is the namespace's own access rules, all of them. A namespace that was
+// never given any has no such record.
+type Access struct{ Rules []AccessRule }
 
 // StoredContent is a Content as stores keep it.
 type StoredContent struct {
@@ -119,6 +124,7 @@ type Batch struct {
 	Written  []Packed // of Messages, one by one: what the sender wrote, for stores that show it beside them
 	Contents []StoredContent
 	Bodies   []Body
+	Access   *Access // nil: it stays as it is
 
 	DropHolders  []HolderID // entities and dead-letter queues
 	DropRules    []RuleID
@@ -184,5 +190,5 @@ type DroppedContent struct {
 // Empty tells whether there is nothing to remember.
 func (b *Batch) Empty() bool {
 	return len(b.Entities)+len(b.Rules)+len(b.Meters)+len(b.Sessions)+len(b.Seen)+len(b.DropSessions)+len(b.DropSeen)+len(b.Messages)+len(b.Contents)+len(b.Bodies)+
-		len(b.DropHolders)+len(b.DropRules)+len(b.DropMessages)+len(b.DropContents)+len(b.Audit) == 0
+		len(b.DropHolders)+len(b.DropRules)+len(b.DropMessages)+len(b.DropContents)+len(b.Audit) == 0 && b.Access == nil
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mayfly/engine"
 	"mayfly/web/api"
 )
@@ -41,7 +43,7 @@ func TestParseLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := emulator
 			tc.want(&want)
-			if got, err := parseLimits("emulator", tc.given); err != nil || got != want {
+			if got, err := parseLimits("emulator", tc.given); err != nil || !cmp.Equal(got, want) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})

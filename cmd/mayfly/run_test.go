@@ -405,7 +405,7 @@ func FuzzLimits(f *testing.F) {
 		if name = strings.TrimSpace(name); !strings.Contains(fmt.Sprint(engine.LimitNames()), name) {
 			t.Errorf("%q set something", s)
 		}
-		if again, err := parseLimits("emulator", []string{s, s}); err != nil || again != l {
+		if again, err := parseLimits("emulator", []string{s, s}); err != nil || !cmp.Equal(again, l) {
 			t.Errorf("twice it is %v, %v", again, err)
 		}
 	})

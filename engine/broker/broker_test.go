@@ -172,7 +172,7 @@ func TestAtOnce(t *testing.T) {
 			}
 			if err := w.Read(t.Context(), func(r broker.Reader) error {
 				s, err := r.State("q")
-				if s.Config != configs[0] && s.Config != configs[1] {
+				if !s.Config.Equal(configs[0]) && !s.Config.Equal(configs[1]) {
 					t.Errorf("it is %+v", s.Config)
 				}
 				return err

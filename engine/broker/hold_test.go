@@ -129,7 +129,7 @@ func restoresDescriptions(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if s.Config != want || s.Counts != (engine.Counts{}) || len(s.Rules) != map[engine.Path]int{sub: 2}[p] {
+				if !s.Config.Equal(want) || s.Counts != (engine.Counts{}) || len(s.Rules) != map[engine.Path]int{sub: 2}[p] {
 					t.Errorf("restored, %s is %+v with %d rules and %+v", p, s.Config, len(s.Rules), s.Counts)
 				}
 			}

@@ -192,7 +192,7 @@ func (p *plan) create(i int) {
 	}
 	p.creates = append(p.creates, step)
 	p.done[i] = finished
-	if c != e.Config {
+	if !c.Equal(e.Config) {
 		p.updates = append(p.updates, Step{Do: Update, At: e.At, Kind: e.Kind, Path: e.Path, Config: e.Config})
 	}
 }

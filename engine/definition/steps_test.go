@@ -129,7 +129,7 @@ func TestStepsUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (engine.Config{LockDuration: 30 * time.Second, RequiresSession: true}); s.Config != want {
+	if want := (engine.Config{LockDuration: 30 * time.Second, RequiresSession: true}); !s.Config.Equal(want) {
 		t.Errorf("its description is %+v", s.Config)
 	}
 	if _, err := ns.State("other"); err != nil {

@@ -162,7 +162,7 @@ func (w *model) differs(e *entity, s engine.EntityState, restored bool) error {
 	}{
 		{"path", string(s.Path), e.path},
 		{"kind", s.Kind, kind},
-		{"description", s.Config, described(e.cfg)},
+		{"description", fmt.Sprintf("%+v", s.Config), fmt.Sprintf("%+v", described(e.cfg))},
 		{"created", int64(s.CreatedAt), e.created},
 		{"updated", int64(s.UpdatedAt), e.updated},
 		{"pinned", ms(s.Unpinned), e.pinned},

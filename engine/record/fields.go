@@ -15,7 +15,7 @@ func entity(c *coder, v *engine.Entity) {
 	number(c, 2, &v.DeadLetterID)
 	number(c, 3, &v.Kind)
 	text(c, 4, &v.Path)
-	if f, ok := c.open(5, v.Config != engine.Config{}); ok {
+	if f, ok := c.open(5, !v.Config.Equal(engine.Config{})); ok {
 		config(c, &v.Config)
 		c.close(f)
 	}
@@ -44,6 +44,20 @@ func config(c *coder, v *engine.Config) {
 	text(c, 16, &v.ForwardTo)
 	text(c, 17, &v.ForwardDeadLetteredMessagesTo)
 	text(c, 18, &v.UserMetadata)
+	list(c, 19, &v.AuthorizationRules, accessRule)
+}
+
+func accessRule(c *coder, v *engine.AccessRule) {
+	text(c, 1, &v.Name)
+	number(c, 2, &v.Rights)
+	text(c, 3, &v.PrimaryKey)
+	text(c, 4, &v.SecondaryKey)
+	number(c, 5, &v.CreatedAt)
+	number(c, 6, &v.UpdatedAt)
+}
+
+func access(c *coder, v *engine.Access) {
+	list(c, 1, &v.Rules, accessRule)
 }
 
 func rule(c *coder, v *engine.Rule) {
@@ -162,6 +176,10 @@ func batch(c *coder, v *engine.Batch) {
 	list(c, 15, &v.Seen, seen)
 	list(c, 16, &v.DropSessions, sessionID)
 	list(c, 17, &v.DropSeen, seenThrough)
+	if f, ok := c.open(18, v.Access != nil); ok {
+		access(c, there(&v.Access))
+		c.close(f)
+	}
 }
 
 func event(c *coder, v *engine.Event) {

@@ -35,6 +35,7 @@ const (
 	kindMessage
 	kindSession
 	kindSeen
+	kindAccess
 )
 
 // Append adds the bytes of a record to dst.
@@ -59,6 +60,9 @@ func Append(dst []byte, r engine.Record) []byte {
 	case engine.Seen:
 		c.kind(kindSeen)
 		seen(&c, &r)
+	case engine.Access:
+		c.kind(kindAccess)
+		access(&c, &r)
 	case engine.StoredContent:
 		c.kind(kindContent)
 		content(&c, &r)
@@ -91,6 +95,8 @@ func Parse(b []byte) (engine.Record, error) {
 		return parsed(&c, session)
 	case kindSeen:
 		return parsed(&c, seen)
+	case kindAccess:
+		return parsed(&c, access)
 	case kindMessage:
 		return parseMessage(b)
 	default:

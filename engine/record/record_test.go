@@ -65,7 +65,7 @@ func TestRecords(t *testing.T) {
 	for range 300 {
 		for _, v := range []engine.Record{
 			new(engine.Clock), new(engine.Entity), new(engine.Rule), new(engine.Meter), new(engine.Session), new(engine.Seen),
-			new(engine.StoredContent), new(engine.Message),
+			new(engine.Access), new(engine.StoredContent), new(engine.Message),
 		} {
 			if seen, ok := v.(*engine.Seen); ok {
 				*seen = drawSeen(d)
@@ -174,7 +174,7 @@ func TestFieldsToCome(t *testing.T) {
 func TestCorrupt(t *testing.T) {
 	for name, b := range map[string]string{
 		"nothing":                        "",
-		"no such kind":                   "\x09",
+		"no such kind":                   "\x0a",
 		"half a digest":                  "\x08\x09\x08abcdefgh",
 		"a digest and a half":            "\x08\x09\x18" + strings.Repeat("a", 24),
 		"digests that are not there":     "\x08\x09\x20" + strings.Repeat("a", 16),

@@ -189,6 +189,8 @@ func (r *restoring) record(rec engine.Record) error {
 		return nil
 	}
 	switch rec := r.move.record(rec).(type) {
+	case engine.Access:
+		r.b.Access = &rec
 	case engine.Entity:
 		r.b.Entities = append(r.b.Entities, rec)
 	case engine.Rule:

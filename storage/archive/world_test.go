@@ -200,7 +200,8 @@ func random(t *testing.T, d enginetest.Drawer, n int) *memory.Store {
 	var places []engine.HolderID
 	for range 3 {
 		m.s, m.n = m.s.Reopen(), 0
-		b := &engine.Batch{Hard: true, Now: m.at}
+		b := &engine.Batch{Hard: true, Now: m.at, Access: &engine.Access{}}
+		m.Fill(b.Access)
 		for range 5 {
 			var e engine.Entity
 			m.Fill(&e)

@@ -38,6 +38,7 @@ type Counts struct {
 	Topics        int64 `json:"topics"`
 	Subscriptions int64 `json:"subscriptions"`
 	Rules         int64 `json:"rules"`
+	AccessRules   int64 `json:"accessRules"` // of the namespace
 	Meters        int64 `json:"meters"`
 	Sessions      int64 `json:"sessions"` // that have state
 	Seen          int64 `json:"seen"`     // MessageIds that are remembered
@@ -60,6 +61,8 @@ func (c *Counts) Count(r engine.Record) {
 		case engine.Subscription:
 			c.Subscriptions++
 		}
+	case engine.Access:
+		c.AccessRules += int64(len(r.Rules))
 	case engine.Rule:
 		c.Rules++
 	case engine.Meter:
@@ -93,7 +96,7 @@ func rank(r engine.Record) int {
 	switch r.(type) {
 	case engine.Clock:
 		return 0
-	case engine.Entity:
+	case engine.Access, engine.Entity:
 		return 1
 	case engine.Rule, engine.Meter:
 		return 2

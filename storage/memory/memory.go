@@ -34,6 +34,7 @@ type Store struct {
 
 type records struct {
 	now      engine.Instant
+	access   *engine.Access // nil: there was never any
 	entities map[engine.HolderID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule
 	meters   map[engine.HolderID]engine.Meter
@@ -131,6 +132,9 @@ func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
 	if h.now != 0 {
 		all = append(all, engine.Clock{Now: h.now})
 	}
+	if h.access != nil {
+		all = append(all, *h.access)
+	}
 	claimed := map[engine.HolderID]bool{}
 	for _, id := range slices.Sorted(maps.Keys(h.entities)) {
 		e := h.entities[id]
@@ -203,6 +207,9 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 
 func (h *records) apply(b *engine.Batch) {
 	h.now = b.Now
+	if b.Access != nil {
+		h.access = &engine.Access{Rules: slices.Clone(b.Access.Rules)}
+	}
 	for _, e := range b.Entities {
 		set(&h.entities, e.ID, e)
 	}

@@ -191,6 +191,9 @@ func (s *Store) put(ctx context.Context, in collection, changes []change) error 
 
 func (s *Store) applyRare(ctx context.Context, w *window) error {
 	var docs [4][]change
+	if c := w.access; c != nil {
+		docs[0] = append(docs[0], s.changeOf(s.names.holder(noHolder), c.at, false, w.now, func() any { return s.accessDoc(*c) }))
+	}
 	for id, c := range w.entities {
 		docs[0] = append(docs[0], s.changeOf(s.names.holder(id), c.at, c.gone, w.now, func() any { return s.entityDoc(c) }))
 	}

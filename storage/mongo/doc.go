@@ -46,7 +46,7 @@
 //	owners    ns/EPOCH                who had each epoch, its addresses, lease and beat
 //	journal   ns/EPOCH/NUMBER         a commit (batch, token, number of parts), or a fence
 //	parts     ns/EPOCH/NUMBER/ATTEMPT/PART  what of a commit was beyond 8 MiB
-//	entities  ns/HOLDER               queues, topics, subscriptions
+//	entities  ns/HOLDER               queues, topics, subscriptions; 0: who may do what, with keys
 //	rules     ns/HOLDER/name          of a subscription
 //	meters    ns/HOLDER               next sequence number, last use, duplicates
 //	sessions  ns/HOLDER/session       the state of one, up to 15 MiB

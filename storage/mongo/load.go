@@ -151,11 +151,16 @@ func each(ctx context.Context, s server, in collection, r span, do func(d docHea
 }
 
 // entities come in the order of their ids, as they were made: a topic before
-// its subscriptions.
+// its subscriptions. Who may do what in the namespace stands among them.
 func (l *loader) entities() error {
 	var all []engine.Entity
+	var access *engine.Access
 	var gone []engine.HolderID // a dead-letter queue can go alone
 	if err := l.from.each(entities, func(d docHead, r engine.Record) error {
+		if a, ok := r.(engine.Access); ok {
+			access = &a
+			return nil
+		}
 		e, ok := r.(engine.Entity)
 		if !ok {
 			h, err := numberIn(d.id, 0)
@@ -167,6 +172,9 @@ func (l *loader) entities() error {
 		}
 		return nil
 	}); err != nil {
+		return err
+	}
+	if err := l.access(access); err != nil {
 		return err
 	}
 	for id, c := range l.w.entities {

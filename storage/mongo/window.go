@@ -16,6 +16,7 @@ type window struct {
 	commits int
 	bytes   int64 // of the journal
 
+	access   *accessChange // nil: there is none
 	entities map[engine.HolderID]entityChange
 	rules    map[engine.RuleID]ruleChange
 	meters   map[engine.HolderID]meterChange
@@ -121,6 +122,9 @@ func (w *window) add(at version, b *engine.Batch, held holding) {
 
 // addRare is add for what a busy broker seldom changes.
 func (w *window) addRare(at version, b *engine.Batch) {
+	if b.Access != nil {
+		w.access = &accessChange{at: at, a: *b.Access}
+	}
 	for _, e := range b.Entities {
 		w.entities[e.ID] = entityChange{at: at, e: e}
 	}
@@ -201,6 +205,9 @@ func (w *window) over(later *window) *window {
 		}
 		if from.upTo >= out.upTo {
 			out.upTo, out.now = from.upTo, from.now
+		}
+		if from.access != nil {
+			out.access = from.access
 		}
 		maps.Copy(out.entities, from.entities)
 		maps.Copy(out.rules, from.rules)

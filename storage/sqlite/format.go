@@ -26,6 +26,8 @@ var (
 	toFormat3 string
 	//go:embed format-4.sql
 	toFormat4 string
+	//go:embed format-5.sql
+	toFormat5 string
 )
 
 // A format is a version of the file's layout. A change that an older broker
@@ -40,7 +42,7 @@ type format struct {
 }
 
 func current() *format {
-	return &format{version: 4, schema: schemaSQL + historySQL, steps: map[int64]string{1: toFormat2, 2: toFormat3, 3: toFormat4}, views: viewsSQL}
+	return &format{version: 5, schema: schemaSQL + historySQL, steps: map[int64]string{1: toFormat2, 2: toFormat3, 3: toFormat4, 4: toFormat5}, views: viewsSQL}
 }
 
 // prepare makes c's file one of this format: a new one is given the schema, an

@@ -98,6 +98,22 @@ func formatFour() []engine.Record {
 		Extra: &engine.Extra{DeadLettered: true, Reason: "ForwardingFailed", To: "elsewhere"}})
 }
 
+// formatFive is what testdata/format-5.gz holds: formatFour, and who may do what.
+func formatFive() []engine.Record {
+	all := formatFour()
+	rules := []engine.AccessRule{
+		{Name: "ci", Rights: engine.SendRight, PrimaryKey: "one", SecondaryKey: "zwei ä", CreatedAt: 1784000000014, UpdatedAt: 1784000000015},
+		{Name: "all", Rights: engine.ManageRight, PrimaryKey: "three"},
+	}
+	for i, r := range all {
+		if e, ok := r.(engine.Entity); ok {
+			e.Config.AuthorizationRules = rules
+			all[i] = e
+		}
+	}
+	return slices.Insert(all, 1, engine.Record(engine.Access{Rules: rules[:1]}))
+}
+
 // formatTwo is the history in testdata/format-2.gz, newest first.
 func formatTwo() []engine.PastEvent {
 	records := formatOne()
@@ -120,6 +136,8 @@ func batchFrom(records []engine.Record) *engine.Batch {
 		switch r := r.(type) {
 		case engine.Clock:
 			b.Now = r.Now
+		case engine.Access:
+			b.Access = &r
 		case engine.Entity:
 			b.Entities = append(b.Entities, r)
 		case engine.Rule:
@@ -146,7 +164,7 @@ func TestFormats(t *testing.T) {
 	for version, holds := range map[int64]struct {
 		records []engine.Record
 		history []engine.PastEvent
-	}{1: {formatOne(), nil}, 2: {formatOne(), formatTwo()}, 3: {formatThree(), formatTwo()}, 4: {formatFour(), formatTwo()}} {
+	}{1: {formatOne(), nil}, 2: {formatOne(), formatTwo()}, 3: {formatThree(), formatTwo()}, 4: {formatFour(), formatTwo()}, 5: {formatFive(), formatTwo()}} {
 		t.Run(fmt.Sprint(version), func(t *testing.T) { testFormat(t, version, holds.records, holds.history) })
 	}
 }
@@ -229,7 +247,7 @@ func writeFormat(t *testing.T, file string) {
 	if err := s.Stage(t.Context(), 1<<40|7, bytes.NewReader(largeBodyOfFormatOne)); err != nil {
 		t.Fatal(err)
 	}
-	b := batchFrom(formatFour())
+	b := batchFrom(formatFive())
 	b.Bodies = []engine.Body{{Key: 1<<40 | 6, Bytes: []byte("hello")}}
 	history := formatTwo()
 	b.Audit = []engine.Event{history[2].Event, history[0].Event}
@@ -299,7 +317,7 @@ func TestForeignAndNewerFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ sql, want string }{
-		"newer":          {"PRAGMA user_version=5", "was written by a newer Mayfly: it has format 5, and this version knows formats up to 4"},
+		"newer":          {"PRAGMA user_version=6", "was written by a newer Mayfly: it has format 6, and this version knows formats up to 5"},
 		"somebody's":     {"PRAGMA application_id=0; CREATE TABLE theirs(x)", "is not a Mayfly store: it is the SQLite file of another program"},
 		"somebody's own": {"PRAGMA application_id=77", "is not a Mayfly store: it is the SQLite file of another program"},
 	} {

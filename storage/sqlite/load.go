@@ -63,8 +63,14 @@ func (l *loader) all() error {
 		{"SELECT last_used FROM meter WHERE holder = 0", func(r *row) (engine.Record, error) {
 			return engine.Clock{Now: engine.Instant(r.int())}, nil
 		}},
+		{getAccess, func(r *row) (engine.Record, error) {
+			return engine.Access{Rules: r.access()}, r.err
+		}},
 		{getEntities(), func(r *row) (engine.Record, error) {
 			e := r.entity()
+			if r.err != nil {
+				return nil, fmt.Errorf("entity %q: %w", e.Path, r.err)
+			}
 			for _, place := range []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID} {
 				l.claimed[place] = place != 0 && !gone[place]
 			}

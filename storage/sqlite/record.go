@@ -71,6 +71,7 @@ func entityFields(e *engine.Entity) []field {
 		{"forward_dead_lettered_to", &c.ForwardDeadLetteredMessagesTo},
 		{"user_metadata", &c.UserMetadata},
 		{"transfer_id", &e.TransferID},
+		{"authorization_rules", &c.AuthorizationRules},
 	}
 }
 
@@ -189,6 +190,8 @@ func (r *row) putField(at any) {
 		r.putSome(flag(*v))
 	case *string:
 		r.putText(*v)
+	case *[]engine.AccessRule:
+		r.putAccess(*v)
 	case *engine.Path:
 		r.n++
 		if err := r.st.BindText(r.n, string(*v)); err != nil && r.err == nil {
@@ -219,6 +222,8 @@ func (r *row) field(at any) {
 		*v = r.int() != 0
 	case *string:
 		*v = r.text()
+	case *[]engine.AccessRule:
+		*v = r.access()
 	case *engine.Path:
 		*v = engine.Path(r.text())
 	default:

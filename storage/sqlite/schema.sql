@@ -41,7 +41,14 @@ CREATE TABLE entity (
 	forward_to                       TEXT,
 	forward_dead_lettered_to         TEXT,
 	user_metadata                    TEXT,
-	transfer_id                      INTEGER  -- holder of what could not be sent on from here
+	transfer_id                      INTEGER, -- holder of what could not be sent on from here
+	authorization_rules              BLOB     -- who may do what there, with keys
+);
+
+-- Who may do what anywhere: one row, with keys; none before the first rule.
+CREATE TABLE access (
+	id    INTEGER PRIMARY KEY CHECK (id = 1),
+	rules BLOB NOT NULL
 );
 
 CREATE TABLE rule (

@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"mayfly/engine"
+	"mayfly/engine/record"
 )
 
 // A writer is the one connection that changes the file, with its statements.
@@ -25,7 +26,7 @@ type writer struct {
 
 	putEntity, putRule, putMeter, putPlain, putExtra, putContent *sqlite3.Stmt
 	putBody, putLarge, putChunk, putLoose, putDropped            *sqlite3.Stmt
-	putSession, putSeen, putOutdated                             *sqlite3.Stmt
+	putSession, putSeen, putOutdated, putAccess                  *sqlite3.Stmt
 
 	dropEntity, dropRule, dropMeter, dropSession         *sqlite3.Stmt
 	dropSeen, isOutdated, dropOutdated                   *sqlite3.Stmt
@@ -63,6 +64,7 @@ func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 		{&w.putLoose, "INSERT OR REPLACE INTO loose (key) VALUES (?)"},
 		{&w.putDropped, "INSERT OR REPLACE INTO dropped (holder) VALUES (?)"},
 		{&w.putSession, putSession},
+		{&w.putAccess, putAccess},
 		{&w.putSeen, putSeen},
 		{&w.putOutdated, putOutdated},
 		{&w.dropEntity, "DELETE FROM entity WHERE id = ?"},
@@ -259,6 +261,11 @@ func (w *writer) applyRare(b *engine.Batch) error {
 				return err
 			}
 		}
+	}
+	if b.Access != nil {
+		r := into(w.putAccess)
+		r.putBytes(record.Append(nil, *b.Access))
+		return r.run()
 	}
 	return nil
 }

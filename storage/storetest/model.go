@@ -20,6 +20,7 @@ import (
 // A state is everything a store remembers, by identity.
 type state struct {
 	Clock    engine.Instant
+	Access   *engine.Access // nil: there was never any
 	Entities map[engine.HolderID]engine.Entity
 	Rules    map[engine.RuleID]engine.Rule
 	Meters   map[engine.HolderID]engine.Meter
@@ -67,6 +68,9 @@ func (s *state) lastSeen(h engine.HolderID) (n uint64) {
 func (s *state) apply(b *engine.Batch) {
 	if s.soft = b.Now; b.Hard {
 		s.Clock = b.Now
+	}
+	if b.Access != nil {
+		s.Access = b.Access
 	}
 	for _, e := range b.Entities {
 		s.Entities[e.ID] = e
@@ -156,6 +160,9 @@ func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
 		case engine.Clock:
 			twice = s.Clock != 0
 			s.Clock = r.Now
+		case engine.Access:
+			twice = s.Access != nil
+			s.Access = &r
 		case engine.Entity:
 			at = 1
 			if r.ID <= last {

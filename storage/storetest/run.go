@@ -144,7 +144,8 @@ func testFields(t *testing.T, o Open, batches int) {
 
 // records is a batch of n of everything, each new.
 func records(d enginetest.Drawer, n int) *engine.Batch {
-	b := &engine.Batch{Hard: true, Now: engine.Instant(d.Number() | 1)}
+	b := &engine.Batch{Hard: true, Now: engine.Instant(d.Number() | 1), Access: &engine.Access{}}
+	d.Fill(b.Access)
 	for range n {
 		var (
 			e engine.Entity

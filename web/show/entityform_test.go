@@ -29,7 +29,7 @@ func TestFormSentBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, wrong := show.ReadConfig(kind, is, false, l, form); got != is || len(wrong) > 0 {
+			if got, wrong := show.ReadConfig(kind, is, false, l, form); !got.Equal(is) || len(wrong) > 0 {
 				t.Errorf("%s: %+v is read as %+v, %v", name, is, got, wrong)
 			}
 			if _, wrong := show.ReadConfig(kind, engine.Config{}, true, l, url.Values{"DefaultMessageTimeToLive": {"never"}}); (len(wrong) > 0) != (l.MaxTTL > 0) {

@@ -19,7 +19,7 @@ func TestCreateAndEdit(t *testing.T) {
 		want := engine.Config{DefaultMessageTimeToLive: 90 * time.Minute, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second, MaxDeliveryCount: 5, UserMetadata: "mine"}
 		got := w.state("a/b").Config
 		got.MaxSizeInMegabytes, got.DuplicateDetectionHistoryTimeWindow = 0, 0
-		if got != want {
+		if !got.Equal(want) {
 			t.Errorf("created %+v", got)
 		}
 		w.see(at+"?tab=settings").wants(200, "1h 30m")
@@ -121,7 +121,7 @@ func TestBadEntityForms(t *testing.T) {
 		if a := w.get("/n/default/q/new"); a.status != 404 || len(names) != 2 {
 			t.Errorf("something was created")
 		}
-		if c := w.state("orders").Config; c != (engine.Config{MaxDeliveryCount: 3}) {
+		if c := w.state("orders").Config; !c.Equal(engine.Config{MaxDeliveryCount: 3}) {
 			t.Errorf("something was changed: %+v", c)
 		}
 		if a := w.post("/n/default/t/prices/new", "name", "a/b"); a.status != 422 {

@@ -53,7 +53,7 @@ func TestStatusSwitch(t *testing.T) {
 			if now.Status != tc.to {
 				t.Errorf("%s is %v, not %v", tc.url, now.Status, tc.to)
 			}
-			if now.Status = was.Status; now != was {
+			if now.Status = was.Status; !now.Equal(was) {
 				t.Errorf("%s changed: %+v, was %+v", tc.url, now, was)
 			}
 		}

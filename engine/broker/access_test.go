@@ -1,0 +1,66 @@
+package broker_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// A namespace gets its root rule once, with keys of its own.
+func TestFurnishAccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		root := func() engine.AccessRule {
+			t.Helper()
+			if err := w.FurnishAccess(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			rules, err := w.AccessRules(t.Context())
+			if err != nil || len(rules) != 1 || rules[0].Name != engine.RootAccessRule || rules[0].Rights.String() != "Listen,Send,Manage" {
+				t.Fatalf("there are %v, %v", rules, err)
+			}
+			return rules[0]
+		}
+		first := root()
+		if len(first.PrimaryKey) != 44 || len(first.SecondaryKey) != 44 || first.PrimaryKey == first.SecondaryKey || first.CreatedAt == 0 {
+			t.Errorf("the keys are %q and %q, made at %v", first.PrimaryKey, first.SecondaryKey, first.CreatedAt)
+		}
+		if root() != first {
+			t.Error("it was made again")
+		}
+	})
+}
+
+func TestAccessKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		must := func(r engine.AccessRule, err error) engine.AccessRule {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		made := must(w.SetAccessRule(t.Context(), engine.AccessRule{Name: "ci", Rights: engine.SendRight, PrimaryKey: "mine"}, "me"))
+		if made.PrimaryKey != "mine" || len(made.SecondaryKey) != 44 {
+			t.Errorf("keys are %q, %q", made.PrimaryKey, made.SecondaryKey)
+		}
+		if changed := must(w.SetAccessRule(t.Context(), engine.AccessRule{Name: "ci", Rights: engine.ListenRight}, "me")); changed.PrimaryKey != "mine" || changed.SecondaryKey != made.SecondaryKey {
+			t.Error("other rights brought other keys")
+		}
+		if r := must(w.RenewAccessKey(t.Context(), "ci", engine.PrimaryKey, "me")); len(r.PrimaryKey) != 44 || r.SecondaryKey != made.SecondaryKey {
+			t.Errorf("after the first was renewed, keys are %q, %q", r.PrimaryKey, r.SecondaryKey)
+		}
+		if r := must(w.RenewAccessKey(t.Context(), "ci", engine.SecondaryKey, "me")); len(r.SecondaryKey) != 44 || r.SecondaryKey == made.SecondaryKey {
+			t.Errorf("after the second was renewed, it is %q", r.SecondaryKey)
+		}
+		if err := w.RemoveAccessRule(t.Context(), "ci", "me"); err != nil {
+			t.Fatal(err)
+		}
+		if rules, err := w.AccessRules(t.Context()); err != nil || len(rules) != 0 {
+			t.Errorf("left are %v, %v", rules, err)
+		}
+	})
+}
