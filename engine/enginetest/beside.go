@@ -8,13 +8,17 @@ import (
 )
 
 // A Door is how clients come to a broker: an Executor for what clients do. What
-// its protocol does not tell is an ErrUntold; what it has no words for is
-// ErrCannot.
+// its protocol has no words for is ErrCannot.
 type Door interface{ Executor }
 
-// ErrUntold is returned by a Door that did a command and cannot say what it
-// shows: numbers of what was sent, where its protocol does not tell them.
-var ErrUntold = errors.New("this door does not tell")
+// ErrUntold is returned by a Door that did a command and is not told what it
+// shows: the numbers of what was sent, in most protocols. A refusal it would have
+// been told.
+var ErrUntold = errors.New("this door does not tell what came of it")
+
+// ErrSilent is returned by a Door that did a command in a way that has no answer,
+// not even a refusal.
+var ErrSilent = errors.New("this door does not tell anything")
 
 // Beside is an Executor that runs every command twice: at an Engine, and through
 // a door or, if it is no client's, at the house. It ends the scenario where the
@@ -52,26 +56,32 @@ func (x *Beside) Do(c Command) ([]string, error) {
 		return nil, refusal
 	}
 	got, err := x.through(c)
-	if errors.Is(err, ErrUntold) {
+	if errors.Is(err, ErrSilent) || errors.Is(err, ErrUntold) && refusal == nil {
 		return want, refusal
 	}
 	_, refused := errors.AsType[Refused](err)
 	switch {
+	case errors.Is(err, ErrUntold):
+		return nil, fmt.Errorf("the door took what the engine refuses: %w", refusal)
 	case err != nil && !refused:
 		return nil, err
 	case fmt.Sprint(refusal) != fmt.Sprint(err):
 		return nil, fmt.Errorf("the door says %v, the engine %v", answered(got, err), answered(want, refusal))
 	}
-	plain := slices.Clone(want)
-	for i := range plain {
-		if x.Plain != nil {
-			plain[i] = x.Plain(c, plain[i])
-		}
-	}
-	if !slices.Equal(plain, got) {
+	if plain := x.plain(c, want); refusal == nil && !slices.Equal(plain, x.plain(c, got)) {
 		return nil, fmt.Errorf("the door says %v, the engine %v", answered(got, nil), answered(plain, nil))
 	}
 	return want, refusal
+}
+
+func (x *Beside) plain(c Command, lines []string) (out []string) {
+	for _, line := range lines {
+		if x.Plain != nil {
+			line = x.Plain(c, line)
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 func answered(lines []string, err error) string {
@@ -89,7 +99,7 @@ func (x *Beside) through(c Command) ([]string, error) {
 	}
 	lines, err := x.Door.Do(c)
 	switch {
-	case errors.Is(err, ErrUntold):
+	case errors.Is(err, ErrUntold), errors.Is(err, ErrSilent):
 		x.Counts.Untold++
 	case !errors.Is(err, ErrCannot):
 		x.Counts.Told++

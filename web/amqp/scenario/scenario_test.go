@@ -1,0 +1,148 @@
+// Package scenario tells the scenarios of engine/testdata to a server over AMQP,
+// step by step beside the engine, in bubbles where weeks pass at once.
+package scenario
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/enginetest"
+	"mayfly/storage/memory"
+)
+
+// manners are the ways in which every scenario is told.
+var manners = []manner{
+	{name: "links"},
+	{name: "management", manage: true, annotate: true, together: true, frame: 512},
+	{name: "silent", silent: true, frame: 600},
+	{name: "unswept", together: true, lazy: true},
+}
+
+// floor is how many steps are taken over AMQP in each manner at the least.
+const floor = 380
+
+// elsewhere names the commands that AMQP has no words for, and what does them.
+var elsewhere = map[string]string{
+	"limit":    "the server's flags",
+	"create":   "entities are made over HTTP",
+	"update":   "entities are described over HTTP",
+	"delete":   "entities are removed over HTTP",
+	"counts":   "told over HTTP",
+	"entities": "told over HTTP",
+	"events":   "told over HTTP",
+	"operate":  "an operator's, who comes over HTTP",
+	"purge":    "an operator's, who comes over HTTP",
+}
+
+// lacking names the scenarios that cannot be told to their end, and why.
+var lacking = map[string]string{
+	"duplicates":   "there are no transactions yet",
+	"transactions": "there are no transactions yet",
+	"fwd-14":       "there is no sending by way of another entity yet",
+}
+
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("../../../engine/testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no scenarios: %v", err)
+	}
+	used := map[string]int{}
+	for _, m := range manners {
+		t.Run(m.name, func(t *testing.T) {
+			var all enginetest.Steps
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := strings.TrimSuffix(filepath.Base(file), ".txt")
+				story, err := enginetest.Parse(name, string(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.lazy && story.Needs("sweeper") {
+					continue
+				}
+				t.Run(name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { all.Add(tell(t, m, story, used)) })
+				})
+			}
+			through := all.Told + all.Untold
+			t.Logf("%d steps over AMQP, of which %d did not tell what they show; %d elsewhere; %d times time passed", through, all.Untold, all.House, all.Passed)
+			if through < floor {
+				t.Errorf("only %d steps were taken over AMQP; there were %d", through, floor)
+			}
+		})
+	}
+	for name, why := range elsewhere {
+		if used[name] == 0 {
+			t.Errorf("no scenario has %q done elsewhere: %s", name, why)
+		}
+	}
+	t.Logf("elsewhere: %v", used)
+}
+
+// tell tells one story in one manner.
+func tell(t *testing.T, m manner, story *enginetest.Scenario, used map[string]int) enginetest.Steps {
+	house := enginetest.NewHouse(func(l engine.Limits) (*broker.Broker, error) {
+		return broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Limits: &l, Unswept: m.lazy})
+	})
+	d := &door{
+		manner: m, t: t, broker: house.Broker, senders: map[string]*end{}, named: map[string]*receiver{},
+		delivered: map[string]*parcel{}, begun: map[string][]byte{},
+	}
+	x := &enginetest.Beside{
+		Engine: enginetest.NewEngine(), Door: d, Pass: d.pass, Plain: plain,
+		House: func(c enginetest.Command) ([]string, error) {
+			if elsewhere[c.Name] == "" {
+				return nil, enginetest.ErrCannot
+			}
+			used[c.Name]++
+			return house.Do(t.Context(), c)
+		},
+	}
+	x.Engine.Lazily = m.lazy
+	_, err := story.Run(x, m.lazy)
+	switch why := lacking[story.Name]; {
+	case why != "" && err == nil:
+		t.Errorf("it is told to its end: is it so that %s?", why)
+	case why == "" && err != nil:
+		t.Error(err)
+	}
+	for _, c := range d.callers {
+		if err := c.goodbye(); err != nil && !t.Failed() {
+			t.Error(err)
+		}
+	}
+	b, err := house.Broker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.server != nil {
+		d.server.Close(t.Context())
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	return x.Counts
+}
+
+// sized is what the engine counts of a message, which over AMQP is more than its
+// body: a message-id, at least.
+var sized = regexp.MustCompile(`this one has \d+`)
+
+// plain is what clients are told of a line: of peeked messages not whether they
+// are locked.
+func plain(c enginetest.Command, line string) string {
+	if c.Name == "peek" {
+		line = strings.Replace(strings.Replace(line, "; locked", "", 1), "deferred locked", "deferred", 1)
+	}
+	return sized.ReplaceAllString(line, "this one has so many")
+}
