@@ -150,6 +150,23 @@ func (l *Link) Detach(ctx context.Context, how engine.Closed) error {
 	return l.detach(ctx, how, func() { delete(l.b.links, l.id) })
 }
 
+// SubmitDetach is Detach whose answer is a call of done. It does not try again
+// when nothing can be written: engine.ErrBusy says that the link is still there.
+func (l *Link) SubmitDetach(ctx context.Context, how engine.Closed, done func(error)) error {
+	return l.b.submit(context.WithoutCancel(ctx), &op{
+		step: func(ns *engine.Namespace, now engine.Instant) error {
+			ns.Detach(now, l.id, how)
+			return nil
+		},
+		done: func(err error) {
+			if err == nil {
+				delete(l.b.links, l.id)
+			}
+			done(err)
+		},
+	})
+}
+
 func (l *Link) detach(ctx context.Context, how engine.Closed, then func()) error {
 	leave := func(how engine.Closed) error {
 		return l.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {

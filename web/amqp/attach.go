@@ -12,7 +12,7 @@ import (
 // attach answers an attach, at once or when the broker has.
 func (s *session) attach(a *wire.Attach) error {
 	switch {
-	case s.links[a.Handle] != nil:
+	case s.links[a.Handle].link != nil:
 		return &wire.ProtocolError{Condition: wire.CondHandleInUse, Text: fmt.Sprintf("Handle %d is in use.", a.Handle)}
 	case s.c.links >= s.c.s.limits.Links:
 		s.refuse(a, &wire.Error{
@@ -43,10 +43,29 @@ func (s *session) attach(a *wire.Attach) error {
 	return nil
 }
 
-// join has a link be one of the session's.
-func (s *session) join(handle uint32, l link) {
-	s.links[handle] = l
+// join has a link be one of the session's. One of the same name and direction
+// that is there is ended: the client has taken it up again (AMQP 1.0, part 2,
+// 2.6.1).
+func (s *session) join(a *wire.Attach, l link) {
+	name := linkName{a.Name, a.Role}
+	if old, ok := s.names[name]; ok {
+		s.detach(old, &wire.Error{Condition: wire.CondStolen, Description: "The link was attached again."})
+	}
+	if s.names == nil {
+		s.names = map[linkName]uint32{}
+	}
+	s.names[name] = a.Handle
+	s.links[a.Handle] = attached{l, name}
 	s.c.links++
+}
+
+// leave takes a link out of the session.
+func (s *session) leave(handle uint32) {
+	if l, ok := s.links[handle]; ok {
+		delete(s.links, handle)
+		delete(s.names, l.name)
+		s.c.links--
+	}
 }
 
 // address is what a link of the client is to: the target of a sender, the source

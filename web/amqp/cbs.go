@@ -16,7 +16,7 @@ func (s *session) attachCBS(a *wire.Attach) {
 	}
 	for _, other := range s.c.sessions {
 		for _, l := range other.links {
-			if r, ok := l.(*requests); ok && r.node == cbs {
+			if r, ok := l.link.(*requests); ok && r.node == cbs {
 				s.refuse(a, &wire.Error{Condition: wire.CondNotAllowed, Description: "The connection has a link to $cbs already."})
 				return
 			}
@@ -54,7 +54,7 @@ const mostRequest = 101 << 20
 
 func (s *session) attachRequests(a *wire.Attach, node string, serve func(*requests, *request)) *requests {
 	r := &requests{s: s, handle: a.Handle, node: node, serve: serve, credit: requestCredit}
-	s.join(a.Handle, r)
+	s.join(a, r)
 	s.send(s.answer(a))
 	r.top()
 	return r

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
@@ -46,13 +47,18 @@ type conn struct {
 	mu       sync.Mutex
 	sessions map[uint16]*session // by channel, which is the same both ways
 	links    int
-	feeding  []*outlet    // that the writer is to look at
+	attaches uint64       // that there were
+	feeding  []feeder     // that the writer is to look at, in this order
+	spare    []feeder     // room for the next round of them
 	settling []settling   // what the client has settled since the reader last let go
 	out      []byte       // frames to be written, before any transfer that is not made yet
 	todo     []func()     // for the reader to do once it has let go of mu
 	later    []func()     // for the writer
 	farewell *wire.Error  // of the close that is to be sent
 	state    closingState // how far the end has come
+	heard    time.Time    // a while before it was heard last; of the reader
+
+	dispositions uint64 // that came
 }
 
 // closingState is how far the end of a connection has come.
@@ -80,22 +86,26 @@ func (c *conn) run() {
 		defer close(written)
 		c.write()
 	}()
-	err := c.read()
-	c.mu.Lock()
-	if err != nil && c.state == running { // the client is to hear why
-		c.close(asError(err))
+	cut := context.AfterFunc(c.ctx, func() { _ = c.nc.Close() }) // whoever uses it hears of it
+	defer cut()
+	switch over, err := c.read(); {
+	case over: // the writer says goodbye
+	case err == nil:
+		c.stop() // the network is gone
+	default:
+		c.leave(asError(err))
+		c.ignore()
 	}
-	c.mu.Unlock()
-	if err == nil || !isProtocolError(err) {
-		c.stop() // nobody reads any more
-	}
-	c.mail.ring()
 	<-written
 	c.stop()
 	_ = c.nc.Close()
 	c.abandon()
-	c.work.Wait()
-	c.discard()
+}
+
+// ignore reads what a client still sends that is not listened to any more, until
+// it has heard why: were the connection closed before, it might never.
+func (c *conn) ignore() {
+	_, _ = io.Copy(io.Discard, c.nc) //nolint:errcheck // whatever ends it, it is over
 }
 
 func isProtocolError(err error) bool {
@@ -119,15 +129,15 @@ func (c *conn) close(why *wire.Error) {
 	}
 }
 
-// read serves what the client sends until its end, which is nil for one in good
-// order.
-func (c *conn) read() error {
+// read serves what the client sends until it has closed, which is over, or is
+// heard no more, for which there is an error if the client is to be told.
+func (c *conn) read() (over bool, err error) {
 	defer c.mail.ring()
 	for {
-		_ = c.nc.SetReadDeadline(time.Now().Add(2 * c.s.idle)) //nolint:errcheck // the read says it
+		c.listen()
 		f, err := c.r.Frame()
 		if err != nil {
-			return c.broken(err)
+			return false, c.broken(err)
 		}
 		c.mu.Lock()
 		over, err := false, error(nil)
@@ -152,10 +162,23 @@ func (c *conn) read() error {
 			c.mail.ring()
 		}
 		if over || err != nil {
-			return err
+			return over, err
 		}
 	}
 }
+
+// listen says how long the client may be silent. After a close the writer does.
+func (c *conn) listen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); c.state == running && now.Sub(c.heard) > c.s.idle/8 {
+		c.heard = now
+		_ = c.nc.SetReadDeadline(now.Add(2 * c.s.idle)) //nolint:errcheck // the read says it
+	}
+}
+
+// note has the reader do something once it has let go of mu.
+func (c *conn) note(do func()) { c.todo = append(c.todo, do) }
 
 // mostTodo is how much is noted for the broker before it is handed over.
 const mostTodo = 64
@@ -192,8 +215,7 @@ func (c *conn) handle(f wire.Frame) (over bool, err error) {
 	}
 	switch code {
 	case wire.CodeClose:
-		c.close(nil)
-		c.state = closedBoth
+		c.closed()
 		return true, nil
 	case wire.CodeBegin:
 		return false, c.begin(f)
@@ -215,25 +237,62 @@ func (c *conn) client() string {
 	return c.peer.container
 }
 
-// abandon ends everything that the client had, as lost.
-func (c *conn) abandon() {
-	c.mu.Lock()
-	var ends []func()
-	for _, s := range c.sessions {
-		ends = append(ends, s.abandon()...)
+// closed answers the client's close, once nothing of its links is left: the
+// sessions that they held are free then (SES-7).
+func (c *conn) closed() {
+	if c.state != running { // it answers ours
+		c.state = closedBoth
+		return
 	}
-	clear(c.sessions)
-	c.mu.Unlock()
-	for _, end := range ends {
-		end()
-	}
+	c.partAll(engine.ByClient, func() {
+		c.close(nil)
+		c.state = closedBoth
+	})
 }
 
-// discard lets go of deliveries that came too late.
-func (c *conn) discard() {
-	for _, m := range c.mail.take(nil) {
-		if m.kind == mailDelivered {
-			c.b.Taken(*m.delivery)
+// partAll ends all links of all sessions, and has then called when that is done,
+// with the mutex held.
+func (c *conn) partAll(how engine.Closed, then func()) {
+	left := len(c.sessions) + 1
+	one := func() {
+		if left--; left == 0 {
+			then()
 		}
+	}
+	for _, s := range c.sessions {
+		s.ending = true
+		s.partAll(how, one)
+	}
+	one()
+}
+
+// abandon ends everything that the client had, as lost, and waits until nothing
+// of the connection is under way. Reader and writer have ended.
+func (c *conn) abandon() {
+	c.mu.Lock()
+	c.state = closedBoth
+	c.partAll(engine.Lost, func() {})
+	c.flushSettlements()
+	c.mu.Unlock()
+	for {
+		c.mu.Lock()
+		todo := append(c.todo, c.later...)
+		c.todo, c.later = nil, nil
+		c.mu.Unlock()
+		for _, do := range todo {
+			do()
+		}
+		c.work.Wait()
+		list := c.mail.take(nil)
+		if len(list) == 0 && len(todo) == 0 {
+			return
+		}
+		var asks []func()
+		c.mu.Lock()
+		for _, m := range list {
+			asks = c.open(m, asks)
+		}
+		c.later = append(c.later, asks...)
+		c.mu.Unlock()
 	}
 }

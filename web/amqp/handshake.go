@@ -21,7 +21,7 @@ func mechanisms() []string { return []string{"MSSBCBS", "PLAIN", "ANONYMOUS", "E
 // serve is the life of a connection.
 func (s *Server) serve(nc net.Conn) {
 	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(handshakePatience)) //nolint:errcheck // the read says it
+	_ = nc.SetDeadline(time.Now().Add(handshakePatience))                                //nolint:errcheck // the read says it
 	closing := context.AfterFunc(s.open, func() { _ = nc.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // likewise
 	c := newConn(s, nc)
 	err := c.handshake()

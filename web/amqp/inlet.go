@@ -42,7 +42,7 @@ type incoming struct {
 
 func (s *session) attachInlet(a *wire.Attach, path engine.Path) {
 	in := &inlet{s: s, handle: a.Handle, path: path, actor: s.c.client(), credit: inletCredit}
-	s.join(a.Handle, in)
+	s.join(a, in)
 	s.c.work.Go(func() {
 		var most int64
 		err := s.c.b.Read(s.c.ctx, func(r broker.Reader) (err error) {
@@ -50,12 +50,11 @@ func (s *session) attachInlet(a *wire.Attach, path engine.Path) {
 			return err
 		})
 		s.c.mail.do(func() {
-			if s.links[a.Handle] != link(in) {
+			if s.links[a.Handle].link != link(in) {
 				return // it has gone meanwhile
 			}
 			if err != nil {
-				delete(s.links, a.Handle)
-				s.c.links--
+				s.leave(a.Handle)
 				s.refuse(a, asError(err))
 				return
 			}
@@ -174,7 +173,7 @@ func (in *inlet) complete(last []byte) {
 
 // answer tells the client what became of a delivery.
 func (in *inlet) answer(id uint32, settled bool, state wire.State) {
-	if in.s.c.sessions[in.s.channel] != in.s || in.s.links[in.handle] != link(in) {
+	if !in.s.live() || in.s.links[in.handle].link != link(in) {
 		return // nobody is there to hear it
 	}
 	if !settled {

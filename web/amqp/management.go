@@ -140,9 +140,12 @@ func (r *requests) agree(m *request, out done) {
 
 func (r *requests) refuse(m *request, err error) {
 	e, status := carry.Told(err)
+	if carry.Internal(err) {
+		r.s.c.log.Error("a request to $management failed", "container", r.s.c.peer.container, "path", r.path, "err", err)
+	}
 	r.answer(m, value.Properties{
 		{Name: "statusCode", Value: value.OfInt(status)},
-		{Name: "statusDescription", Value: value.OfString(e.Description)},
+		{Name: "statusDescription", Value: value.OfString(r.s.c.tracking(e.Condition, e.Description))},
 		{Name: "errorCondition", Value: value.OfSymbol(string(e.Condition))},
 	}, nil)
 }
@@ -188,7 +191,7 @@ func (c *call) holder() (*broker.Link, error) {
 	defer c.c.mu.Unlock()
 	for _, s := range c.c.sessions {
 		for _, l := range s.links {
-			if o, ok := l.(*outlet); ok && o.broker != nil && o.session.LockedUntil != 0 && o.session.ID == id && o.path.Fold() == c.path.Fold() {
+			if o, ok := l.link.(*outlet); ok && o.broker != nil && o.session.LockedUntil != 0 && o.session.ID == id && o.path.Fold() == c.path.Fold() {
 				return o.broker, nil
 			}
 		}

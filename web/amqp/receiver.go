@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"math"
 	"time"
 
 	"mayfly/engine"
@@ -33,12 +34,12 @@ func (s *session) attachOutlet(a *wire.Attach, path engine.Path) {
 	if a.SenderSettleMode.Or(wire.SenderMixed) == wire.SenderSettled {
 		o.mode = engine.ReceiveAndDelete
 	}
-	s.join(a.Handle, o)
+	s.join(a, o)
 	c := s.c
 	patience := acceptPatience
 	if v, ok := a.Properties.Lookup(sessionTimeout); ok {
-		if ms, ok := v.Uint64(); ok {
-			patience = time.Duration(min(ms, 1<<32)) * time.Millisecond
+		if ms, ok := whole(v); ok {
+			patience = time.Duration(min(max(ms, 0), math.MaxUint32)) * time.Millisecond
 		}
 	}
 	c.work.Go(func() {
@@ -69,7 +70,7 @@ func (o *outlet) attached(l *broker.Link, err error, patience time.Duration) {
 	c := o.s.c
 	if o.over { // the client has gone meanwhile
 		if err == nil {
-			c.work.Go(func() { _ = l.Detach(c.s.ctx, engine.ByClient) }) //nolint:errcheck // its session's lock runs out
+			c.later = append(c.later, func() { c.detachLink(l, engine.ByClient, nil, func() {}) })
 		}
 		return
 	}
@@ -79,14 +80,10 @@ func (o *outlet) attached(l *broker.Link, err error, patience time.Duration) {
 	}
 	o.broker = l
 	switch {
-	case o.want.Want != engine.NextSession:
-		if o.want.Want == engine.NoSession || o.session.ID != "" || o.session.LockedUntil != 0 {
-			o.agree()
-		}
-	case o.answer != nil && o.session.LockedUntil != 0:
+	case o.want.Want == engine.NoSession || o.session.LockedUntil != 0:
 		o.agree()
-	default:
-		o.timeout = time.AfterFunc(patience, func() { c.mail.do(o.giveUp) })
+	case o.want.Want == engine.NextSession:
+		o.timer = time.AfterFunc(patience, func() { c.mail.do(o.giveUp) })
 	}
 }
 
@@ -103,9 +100,7 @@ func (o *outlet) agree() {
 	if o.answer == nil {
 		return
 	}
-	if o.timeout != nil {
-		o.timeout.Stop()
-	}
+	o.stopTimer()
 	answer := o.s.answer(o.answer)
 	if o.want.Want != engine.NoSession {
 		src := *answer.Source
@@ -115,6 +110,9 @@ func (o *outlet) agree() {
 	}
 	o.answer = nil
 	o.s.send(answer)
+	if o.want.Want != engine.NoSession {
+		o.s.c.s.lost.found(o)
+	}
 	if ask := o.balance(); ask != nil {
 		o.s.c.later = append(o.s.c.later, ask)
 	}
@@ -138,9 +136,10 @@ func (o *outlet) giveUp() {
 
 // refuse answers the attach with why there is no link.
 func (o *outlet) refuse(why error) {
-	delete(o.s.links, o.handle)
-	o.s.c.links--
-	o.over = true
+	o.s.leave(o.handle)
+	if do := o.end(engine.Lost); do != nil {
+		o.s.c.later = append(o.s.c.later, do)
+	}
 	o.s.refuse(o.answer, asError(why))
 	o.answer = nil
 }
@@ -150,8 +149,14 @@ func (o *outlet) ended(why error) {
 	if o.over {
 		return
 	}
+	o.broker = nil
 	if o.answer != nil {
 		o.refuse(why)
+		return
+	}
+	if o.lapsed(why) {
+		o.s.c.s.lost.add(o)
+		o.s.c.line(o) // a drain is to be answered
 		return
 	}
 	e := asError(why)
@@ -167,9 +172,6 @@ func (o *outlet) fail(why *wire.Error) {
 		return
 	}
 	o.s.detach(o.handle, why)
-	if do := o.end(engine.Lost); do != nil {
-		o.s.c.later = append(o.s.c.later, do)
-	}
 }
 
 // wantedSession is what the source's filter asks for.

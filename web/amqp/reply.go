@@ -9,108 +9,152 @@ import (
 // A responder is a link that a client hears answers on: of $cbs, of $management.
 // They are written settled, when it has credit for them.
 type responder struct {
+	at     place
 	s      *session
 	handle uint32
 	name   string
 	target string // its address, where the client wants answers to go to
 	node   string // whose answers, in lower case
+	order  uint64 // of the attaches of the connection
 
-	count, limit uint32
-	queue        [][]byte // encoded messages
+	count, credit uint32
+	drain         bool     // the client wants its credit used up
+	bytes         int      // in queue
+	queue         [][]byte // encoded messages; of the first, split is under way if it has begun
+	split         *wire.Splitter
 }
 
-// mostReplies is how many answers wait for credit before the oldest goes.
-const mostReplies = 1_000
+// What waits for credit at the most before the oldest goes.
+const (
+	mostReplies    = 1_000
+	mostReplyBytes = 16 << 20 // unless it is one answer
+)
 
 func (s *session) attachResponder(a *wire.Attach, node string) {
-	r := &responder{s: s, handle: a.Handle, name: a.Name, node: node}
+	s.c.attaches++
+	r := &responder{s: s, handle: a.Handle, name: a.Name, node: node, order: s.c.attaches}
 	if a.Target != nil {
 		r.target = a.Target.Address.Or("")
 	}
-	s.join(a.Handle, r)
+	s.join(a, r)
 	s.send(s.answer(a))
 }
 
+func (r *responder) place() *place { return &r.at }
+
 func (r *responder) flow(f *wire.Flow) {
-	r.limit = f.DeliveryCount.Or(0) + f.LinkCredit.Or(0)
-	r.write()
-	if f.Drain {
-		r.count = r.limit
-		r.s.sendFlow(&wire.Flow{Handle: wire.Some(r.handle), DeliveryCount: wire.Some(r.count), LinkCredit: wire.Some[uint32](0), Drain: true})
-	} else if f.Echo {
-		r.s.sendFlow(&wire.Flow{Handle: wire.Some(r.handle), DeliveryCount: wire.Some(r.count), LinkCredit: wire.Some(r.limit - r.count)})
+	if credit, ok := f.LinkCredit.Get(); ok {
+		r.credit = creditLeft(credit, r.count-f.DeliveryCount.Or(0))
 	}
+	r.drain = f.Drain
+	if f.Echo && !f.Drain {
+		r.tell()
+	}
+	r.s.c.line(r)
 }
 
-func (r *responder) transfer(*wire.Transfer) error {
-	return &wire.ProtocolError{Condition: wire.CondNotAllowed, Text: "A transfer came on a link that the client receives on."}
+func (r *responder) tell() {
+	r.s.sendFlow(&wire.Flow{Handle: wire.Some(r.handle), DeliveryCount: wire.Some(r.count), LinkCredit: wire.Some(r.credit), Drain: r.drain})
 }
 
-func (r *responder) end(engine.Closed) func() { return nil }
+func (r *responder) transfer(*wire.Transfer) error { return errTransferToReceiver() }
+
+func (r *responder) end(engine.Closed) func() {
+	r.queue, r.split, r.drain = nil, nil, false
+	r.bytes = 0
+	return nil
+}
 
 // send has an answer be written.
 func (r *responder) send(message []byte) {
-	if len(r.queue) >= mostReplies {
-		r.queue[0], r.queue = nil, r.queue[1:]
-	}
 	r.queue = append(r.queue, message)
-	r.write()
+	r.bytes += len(message)
+	for len(r.queue) > mostReplies || r.bytes > mostReplyBytes && len(r.queue) > 1 {
+		r.next()
+	}
+	r.s.c.line(r)
 }
 
-// write makes transfers of what there is credit for. Answers are small, but for
-// peeked messages; those that do not fit the session's window wait for a flow.
-func (r *responder) write() {
+// next takes the first answer.
+func (r *responder) next() []byte {
+	m := r.queue[0]
+	r.queue[0], r.queue = nil, r.queue[1:]
+	r.bytes -= len(m)
+	return m
+}
+
+// write appends the next transfer of an answer.
+func (r *responder) write(buf []byte) (_ []byte, wrote bool) {
 	s := r.s
-	for len(r.queue) > 0 && int32(r.limit-r.count) > 0 {
-		m := r.queue[0]
-		if uint64(s.outgoing)*uint64(s.c.peer.maxFrame/2) < uint64(len(m)) {
-			return
-		}
-		r.queue[0], r.queue = nil, r.queue[1:]
+	if r.split == nil && (len(r.queue) == 0 || r.credit == 0) {
+		return buf, false
+	}
+	if s.outgoing == 0 {
+		s.sticks(r)
+		return buf, false
+	}
+	if r.split == nil {
 		id := s.nextID
 		s.nextID++
 		r.count++
-		split := wire.Splitter{
+		r.credit--
+		r.split = &wire.Splitter{
 			Transfer: wire.Transfer{
 				Handle: r.handle, DeliveryID: wire.Some(id), DeliveryTag: []byte{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)},
 				MessageFormat: wire.Some[uint32](0), Settled: wire.Some(true),
 			},
-			Channel: s.channel, MaxFrame: s.c.peer.maxFrame, Body: m,
-		}
-		for !split.Done() {
-			var err error
-			if s.c.out, err = split.Next(s.c.out); err != nil {
-				return
-			}
-			s.outgoing--
-			s.nextOutgoing++
+			Channel: s.channel, MaxFrame: s.c.peer.maxFrame, Body: r.next(),
 		}
 	}
+	next, err := r.split.Next(buf)
+	if err != nil { // no frame of the client's holds a transfer
+		s.c.close(asError(err))
+		r.queue, r.split = nil, nil
+		return buf, false
+	}
+	s.outgoing--
+	s.nextOutgoing++
+	if r.split.Done() {
+		r.split = nil
+	}
+	return next, true
+}
+
+// rest ends a drain when all that there is was written.
+func (r *responder) rest() func() {
+	if r.drain && r.split == nil && (r.credit == 0 || len(r.queue) == 0) {
+		r.count += r.credit
+		r.credit = 0
+		r.tell()
+		r.drain = false
+	}
+	return nil
 }
 
 // responderFor is where the answer to a request goes: the client's link in the
-// same session whose target is replyTo, or whose name is, or else the latest of
-// the node (§4.1).
+// same session whose target is replyTo, or whose name is, or else any of the
+// node; of several the latest.
 func (s *session) responderFor(node, replyTo string) *responder {
-	var named, latest *responder
+	var best *responder
+	fit := 0
 	for _, l := range s.links {
-		r, ok := l.(*responder)
+		r, ok := l.link.(*responder)
 		if !ok || r.node != node {
 			continue
 		}
+		n := 1
 		switch {
-		case replyTo != "" && r.target == replyTo:
-			return r
-		case replyTo != "" && r.name == replyTo:
-			named = r
-		case latest == nil || r.handle > latest.handle:
-			latest = r
+		case replyTo == "":
+		case r.target == replyTo:
+			n = 3
+		case r.name == replyTo:
+			n = 2
+		}
+		if best == nil || n > fit || n == fit && r.order > best.order {
+			best, fit = r, n
 		}
 	}
-	if named != nil {
-		return named
-	}
-	return latest
+	return best
 }
 
 // A reply is an answer to a request.

@@ -60,6 +60,7 @@ type Server struct {
 	b     *broker.Broker // nil while it stands by
 	why   string         // it does
 	conns map[*conn]struct{}
+	lost  lostSessions
 	over  bool
 }
 

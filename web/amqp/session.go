@@ -1,7 +1,9 @@
 package amqp
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"mayfly/engine"
 	"mayfly/web/amqp/wire"
@@ -23,9 +25,25 @@ type session struct {
 	nextOutgoing uint32 // id of our next transfer
 	outgoing     uint32 // how many more it takes
 
-	links      map[uint32]link // by handle, which is the same both ways
-	deliveries map[uint32]held // ours, by id, that the client has not settled
-	nextID     uint32          // of our next delivery
+	links      map[uint32]attached // by handle, which is the same both ways
+	names      map[linkName]uint32 // their handles
+	deliveries map[uint32]*held    // ours, by id, that the client has not settled
+	nextID     uint32              // of our next delivery
+	stuck      []feeder            // that wait for room in the window
+	ending     bool                // the client has ended it, and is not answered yet
+}
+
+// attached is a link of a session and what it is called.
+type attached struct {
+	link
+	name linkName
+}
+
+// linkName is what names a link in a session: one name may stand for one link in
+// each direction.
+type linkName struct {
+	name string
+	role wire.Role // of the client
 }
 
 // A link is one end of ours, by the kind of what is there. Its methods are called
@@ -39,13 +57,6 @@ type link interface {
 	// to be done about it without the mutex; nil: nothing. lost tells that the
 	// client did not say goodbye.
 	end(how engine.Closed) func()
-}
-
-// held is a delivery that its client has not settled.
-type held struct {
-	to    *outlet
-	token engine.LockToken
-	asked bool // its settlement is on the way
 }
 
 // begin answers a begin.
@@ -62,7 +73,7 @@ func (c *conn) begin(f wire.Frame) error {
 	}
 	s := &session{
 		c: c, channel: f.Channel, nextIncoming: p.NextOutgoingID, incoming: incomingWindow, outgoing: p.IncomingWindow,
-		links: map[uint32]link{}, deliveries: map[uint32]held{},
+		links: map[uint32]attached{},
 	}
 	c.sessions[f.Channel] = s
 	s.send(&wire.Begin{
@@ -73,10 +84,26 @@ func (c *conn) begin(f wire.Frame) error {
 }
 
 // send has a frame be written.
-func (s *session) send(p wire.Performative) { s.c.out = wire.AppendFrame(s.c.out, s.channel, p) }
+func (s *session) send(p wire.Performative) {
+	s.c.track(p)
+	s.c.out = wire.AppendFrame(s.c.out, s.channel, p)
+}
 
-// handle serves a frame of the session. An error ends the connection.
-func (s *session) handle(code wire.Code, body []byte) (err error) {
+// handle serves a frame of the session. An error ends the connection, but for one
+// with a condition of sessions, which ends the session.
+func (s *session) handle(code wire.Code, body []byte) error {
+	if s.ending {
+		return nil // nothing is to be said on it any more (rule 17)
+	}
+	err := s.take(code, body)
+	if p, ok := errors.AsType[*wire.ProtocolError](err); ok && strings.HasPrefix(string(p.Condition), "amqp:session:") {
+		s.fail(p.AMQP())
+		return nil
+	}
+	return err
+}
+
+func (s *session) take(code wire.Code, body []byte) (err error) {
 	switch code {
 	case wire.CodeTransfer:
 		t := &s.c.transfer
@@ -86,7 +113,7 @@ func (s *session) handle(code wire.Code, body []byte) (err error) {
 	case wire.CodeDisposition:
 		d := &s.c.disposition
 		if err = d.Decode(body); err == nil {
-			s.disposed(d)
+			err = s.disposed(d)
 		}
 	case wire.CodeFlow:
 		f := &s.c.flow
@@ -121,7 +148,7 @@ func (s *session) transferred(t *wire.Transfer) error {
 	}
 	s.incoming--
 	s.nextIncoming++
-	if l := s.links[t.Handle]; l != nil {
+	if l := s.links[t.Handle]; l.link != nil {
 		if err := l.transfer(t); err != nil {
 			return err
 		}
@@ -146,19 +173,14 @@ func (s *session) sendFlow(f *wire.Flow) {
 
 // flowed takes a flow of the client.
 func (s *session) flowed(f *wire.Flow) {
-	// What was on its way when the client wrote this is in its window already.
-	from := f.NextIncomingID.Or(0)
-	s.outgoing = from + f.IncomingWindow - s.nextOutgoing
-	if int32(s.outgoing) < 0 {
-		s.outgoing = 0
-	}
-	for _, l := range s.links {
-		if o, ok := l.(*outlet); ok && (o.current != nil || len(o.queue) > 0) {
-			s.c.line(o) // it may have waited for this
-		}
+	// What was on its way when the client wrote this is in its window already. One
+	// that has not seen our begin counts from its number, which is 0.
+	s.outgoing = creditLeft(f.IncomingWindow, s.nextOutgoing-f.NextIncomingID.Or(0))
+	if s.outgoing > 0 {
+		s.unstick()
 	}
 	h, ok := f.Handle.Get()
-	if l := s.links[h]; ok && l != nil {
+	if l := s.links[h]; ok && l.link != nil {
 		l.flow(f)
 	} else if !ok && f.Echo {
 		s.sendFlow(nil)
@@ -166,49 +188,85 @@ func (s *session) flowed(f *wire.Flow) {
 	s.c.mail.ring() // there may be something to send now
 }
 
-// detached answers a detach.
+// detached answers a detach, once nothing of the link is left: what it held is
+// free for the next one then (SES-7).
 func (s *session) detached(d *wire.Detach) {
-	l := s.links[d.Handle]
+	l := s.links[d.Handle].link
 	if l == nil {
 		return // it crossed ours
 	}
-	s.drop(d.Handle, l, engine.ByClient)
-	s.send(&wire.Detach{Handle: d.Handle, Closed: d.Closed})
+	s.leave(d.Handle)
+	handle, closed := d.Handle, d.Closed
+	s.part(l, engine.ByClient, func() {
+		if s.live() {
+			s.send(&wire.Detach{Handle: handle, Closed: closed})
+		}
+	})
 }
 
-// drop takes a link away. What is to be done about that is noted for the reader.
-func (s *session) drop(handle uint32, l link, how engine.Closed) {
-	delete(s.links, handle)
-	s.c.links--
-	if do := l.end(how); do != nil {
-		s.c.todo = append(s.c.todo, do)
+// live tells whether something can be said on the session's channel.
+func (s *session) live() bool { return s.c.sessions[s.channel] == s && !s.ending }
+
+// part ends a link that is not in its session any more, and has then called when
+// that is done, with the mutex held.
+func (s *session) part(l link, how engine.Closed, then func()) {
+	if o, ok := l.(*outlet); ok {
+		if leave := o.part(how); leave != nil {
+			s.c.flushSettlements() // what it settled before comes before
+			s.c.note(func() { leave(then) })
+			return
+		}
+	} else if do := l.end(how); do != nil {
+		s.c.note(do)
 	}
+	then()
 }
 
-// detach ends a link for a reason of ours. Called by the writer, which returns
-// what is to be done without the mutex.
-func (s *session) detach(handle uint32, why *wire.Error) {
-	delete(s.links, handle)
-	s.c.links--
-	s.send(&wire.Detach{Handle: handle, Closed: true, Error: why})
-}
-
-// ended answers an end.
-func (s *session) ended() {
-	for h, l := range s.links {
-		s.drop(h, l, engine.ByClient)
-	}
-	delete(s.c.sessions, s.channel)
-	s.send(&wire.End{})
-}
-
-// abandon ends the links of a client that has gone.
-func (s *session) abandon() (ends []func()) {
-	for _, l := range s.links {
-		if do := l.end(engine.Lost); do != nil {
-			ends = append(ends, do)
+// partAll ends all links, and has then called when that is done, with the mutex
+// held.
+func (s *session) partAll(how engine.Closed, then func()) {
+	left := len(s.links) + 1
+	one := func() {
+		if left--; left == 0 {
+			then()
 		}
 	}
-	clear(s.links)
-	return ends
+	for h, l := range s.links {
+		s.leave(h)
+		s.part(l.link, how, one)
+	}
+	one()
+}
+
+// detach ends a link for a reason of ours.
+func (s *session) detach(handle uint32, why *wire.Error) {
+	l := s.links[handle].link
+	if l == nil {
+		return
+	}
+	s.leave(handle)
+	s.send(&wire.Detach{Handle: handle, Closed: true, Error: why})
+	if do := l.end(engine.Lost); do != nil {
+		s.c.later = append(s.c.later, do) // the writer has something to write anyway
+	}
+}
+
+// ended answers an end, once nothing of the session is left.
+func (s *session) ended() {
+	s.ending = true
+	s.partAll(engine.ByClient, func() {
+		if s.c.sessions[s.channel] == s {
+			delete(s.c.sessions, s.channel)
+			s.c.out = wire.AppendFrame(s.c.out, s.channel, &wire.End{})
+		}
+	})
+}
+
+// fail ends the session for a reason of ours. What the client still says on it
+// is not heard.
+func (s *session) fail(why *wire.Error) {
+	s.send(&wire.End{Error: why})
+	s.ending = true
+	delete(s.c.sessions, s.channel)
+	s.partAll(engine.Lost, func() {})
 }

@@ -1,6 +1,10 @@
 package amqp
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	"mayfly/engine"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
@@ -9,7 +13,8 @@ import (
 // settling is a delivery that its client settles.
 type settling struct {
 	s       *session
-	id      uint32
+	h       *held
+	of      uint64     // the disposition, of those of the connection
 	state   wire.State // as the client asked for it, and is answered
 	silent  bool       // the client has settled, and hears no answer
 	outcome engine.Settlement
@@ -18,40 +23,54 @@ type settling struct {
 // disposed takes a disposition of the client for deliveries of ours (§6). One for
 // deliveries that are not its own any more is dropped: their link is detached, or
 // they were settled before.
-func (s *session) disposed(d *wire.Disposition) {
+func (s *session) disposed(d *wire.Disposition) error {
 	if d.Role != wire.RoleReceiver {
-		return // of its own, which we have settled
+		return nil // of its own, which we have settled
 	}
-	last := d.Last.Or(d.First)
-	for id := d.First; ; id++ {
-		if h, ok := s.deliveries[id]; ok && !h.asked {
-			s.settle(id, h, d)
-		}
-		if id == last || id-d.First > uint32(s.c.s.limits.Unsettled)+s.nextID {
-			return
+	span := d.Last.Or(d.First) - d.First // numbers wrap
+	if int32(span) < 0 {
+		return &wire.ProtocolError{Condition: wire.CondInvalidField, Text: fmt.Sprintf("A disposition from delivery %d to %d is backwards.", d.First, d.Last.Or(0))}
+	}
+	s.c.dispositions++
+	for _, h := range s.within(d.First, span) {
+		if !h.asked {
+			s.settle(h, d)
 		}
 	}
+	return nil
 }
 
-func (s *session) settle(id uint32, h held, d *wire.Disposition) {
+// within are the deliveries that the client has not settled from first to span
+// after it, in order. It costs as much as there are of them, whatever the range.
+func (s *session) within(first, span uint32) (all []*held) {
+	if uint64(span) < uint64(len(s.deliveries)) {
+		for n := uint32(0); n <= span; n++ {
+			if h := s.deliveries[first+n]; h != nil {
+				all = append(all, h)
+			}
+		}
+		return all
+	}
+	for id, h := range s.deliveries {
+		if id-first <= span {
+			all = append(all, h)
+		}
+	}
+	slices.SortFunc(all, func(a, b *held) int { return cmp.Compare(a.id-first, b.id-first) })
+	return all
+}
+
+func (s *session) settle(h *held, d *wire.Disposition) {
 	out, ok := outcome(d.State)
 	if !ok {
 		if d.Settled { // it forgets it; its lock runs out
-			s.forget(id, h)
+			h.forget()
 		}
 		return
 	}
 	h.asked = true
-	s.deliveries[id] = h
 	out.Token, out.Path, out.Client = h.token, h.to.path, s.c.client()
-	s.c.settling = append(s.c.settling, settling{s: s, id: id, state: d.State, silent: d.Settled, outcome: out})
-}
-
-// forget ends what is known of a delivery.
-func (s *session) forget(id uint32, h held) {
-	delete(s.deliveries, id)
-	h.to.unsettled--
-	s.c.line(h.to)
+	s.c.settling = append(s.c.settling, settling{s: s, h: h, of: s.c.dispositions, state: d.State, silent: d.Settled, outcome: out})
 }
 
 // outcome is what a state asks for; not ok if nothing.
@@ -114,13 +133,7 @@ func (c *conn) flushSettlements() {
 	}
 	done := func(each []error, err error) {
 		c.mail.do(func() {
-			for i := range list {
-				why := err
-				if why == nil {
-					why = each[i]
-				}
-				list[i].answer(why)
-			}
+			answerAll(list, each, err)
 		})
 	}
 	c.todo = append(c.todo, func() {
@@ -130,15 +143,41 @@ func (c *conn) flushSettlements() {
 	})
 }
 
-// answer tells the client what became of a settlement, in the form that it asked
-// for it; a dead letter's error stays away, for it would mean a failure.
-func (t *settling) answer(err error) {
-	s := t.s
-	h, ok := s.deliveries[t.id]
-	if !ok {
+// answerAll tells the client what became of settlements: of each, or with err of
+// all. What it asked for in one range is answered in ranges as far as it was done;
+// each that was not has an answer of its own.
+func answerAll(list []settling, each []error, err error) {
+	for len(list) > 0 {
+		n, why := 1, err
+		if why == nil {
+			why = each[0]
+			for why == nil && n < len(list) && each[n] == nil && list[n].follows(&list[n-1]) {
+				n++
+			}
+			each = each[n:]
+		}
+		answer(list[:n], why)
+		list = list[n:]
+	}
+}
+
+// follows tells whether t is of the same disposition as b and the next delivery.
+// Neither's link is gone.
+func (t *settling) follows(b *settling) bool {
+	return t.of == b.of && t.h.id == b.h.id+1 && !t.h.to.over && !b.h.to.over
+}
+
+// answer tells the client what became of deliveries that follow each other, in
+// the form that it asked for it; a dead letter's error stays away, for it would
+// mean a failure.
+func answer(list []settling, err error) {
+	t, last := &list[0], &list[len(list)-1]
+	if t.h.to.over {
 		return // its link was detached meanwhile
 	}
-	s.forget(t.id, h)
+	for i := range list {
+		list[i].h.forget()
+	}
 	if t.silent {
 		return
 	}
@@ -149,5 +188,5 @@ func (t *settling) answer(err error) {
 	if err != nil {
 		state = rejected(err)
 	}
-	s.send(&wire.Disposition{Role: wire.RoleSender, First: t.id, Last: wire.Some(t.id), Settled: true, State: state})
+	t.s.send(&wire.Disposition{Role: wire.RoleSender, First: t.h.id, Last: wire.Some(last.h.id), Settled: true, State: state})
 }
