@@ -4,7 +4,7 @@ package engine
 // slices; a session that comes or goes meanwhile may be in it or not.
 type SessionList struct {
 	Path         Path
-	ChangedSince Instant // those whose state was set later; zero: those with messages to be received or under way
+	ChangedSince Instant // those whose state was set later; zero: those with messages to be received or under way, or a state (sdk-demands 12)
 	Skip         int     // how many of them to leave out at the beginning; counted down
 	Top          int     // how many to list at most; more than 1,000 are not listed, whatever it says
 
@@ -41,7 +41,7 @@ func (ns *Namespace) ListSessions(now Instant, l *SessionList, limit int) error 
 			break
 		}
 		switch {
-		case l.ChangedSince == 0 && s.order.ready()+s.locked() == 0:
+		case l.ChangedSince == 0 && s.order.ready()+s.locked() == 0 && s.state == nil:
 		case l.ChangedSince != 0 && (s.state == nil || s.state.at <= l.ChangedSince):
 		case l.Skip > 0:
 			l.Skip--

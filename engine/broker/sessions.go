@@ -7,7 +7,7 @@ import (
 )
 
 // Sessions lists ids as clients do (SES-12); changedSince zero means those with
-// messages. It looks at them in slices, so that others go on meanwhile.
+// messages or state. It looks at them in slices, so that others go on meanwhile.
 func (b *Broker) Sessions(ctx context.Context, p engine.Path, changedSince engine.Instant, skip, top int) ([]string, error) {
 	list := engine.SessionList{Path: p, ChangedSince: changedSince, Skip: skip, Top: top}
 	for !list.Done {
