@@ -76,6 +76,9 @@ func Begin(s *wire.Scanner, body io.Reader) (broker.Outgoing, error) {
 		if err := x.foot(m.Footer); err != nil {
 			return err
 		}
+		if err := x.deliver(m.DeliveryAnnotations); err != nil { // they may stand behind the body
+			return err
+		}
 		from := int64(0)
 		for _, end := range s.Ends() {
 			x.sections, from = append(x.sections, end-from), end
@@ -104,12 +107,8 @@ func begun(m *wire.Message, x *extras) (out broker.Outgoing, err error) {
 	if err := annotate(c, x, m.MessageAnnotations); err != nil {
 		return out, err
 	}
-	ofDelivery, err := chosen(m.DeliveryAnnotations, func(key string, _ value.Value) bool { return key != keyLockToken })
-	if err != nil {
+	if err := x.deliver(m.DeliveryAnnotations); err != nil {
 		return out, err
-	}
-	if ofDelivery != nil {
-		x.delivery = wire.AppendFields(nil, ofDelivery)
 	}
 	if m.ApplicationProperties != nil {
 		if c.Properties, err = wire.ParseMap(m.ApplicationProperties); err != nil {
@@ -256,6 +255,15 @@ func chosen(section []byte, keep func(key string, v value.Value) bool) (value.Pr
 		return value.Properties{}, nil
 	}
 	return slices.DeleteFunc(all, func(p value.Property) bool { return !keep(p.Name, p.Value) }), nil
+}
+
+// deliver takes over the annotations of the delivery.
+func (x *extras) deliver(section []byte) error {
+	all, err := chosen(section, func(key string, _ value.Value) bool { return key != keyLockToken })
+	if all != nil {
+		x.delivery = wire.AppendFields(nil, all)
+	}
+	return err
 }
 
 // foot takes over the footer.

@@ -33,6 +33,8 @@ func messages() map[string][]byte {
 		"footer":                   join(of(0x75, bin8("body")), of(0x78, map8(sym8("sum"), x("52 07")))),
 		"delivery annotations 1st": join(of(0x71, map8(sym8("x-opt-lock-token"), id)), of(0x70, list8(no, x("50 04"), x("70 00000064"))), of(0x75, bin8("b"))),
 		"Python":                   join(of(0x70, list32(x("56 00"), x("50 04"), null, null, null)), of(0x71, map32()), of(0x72, map32()), of(0x73, list32(str8("id"), null, null, null, null, null, null, null, null, null, null, null, null)), of(0x74, map32(str8("n"), x("71 00000001"))), of(0x75, join(x("b0"), long(4), []byte("body"))), of(0x78, map32())),
+		"Python's annotations":     join(of(0x75, bin8("body")), of(0x78, map8(sym8("sum"), x("52 07"))), of(0x71, map8(sym8("d"), zero))),
+		"annotations, footer":      join(of(0x75, bin8("bo")), of(0x75, bin8("dy")), of(0x71, map8(sym8("d"), zero)), of(0x78, map8(sym8("sum"), x("52 07")))),
 		"symbolic":                 join(x("00"), sym8("amqp:message-annotations:map"), map8(sym8("a"), null), x("00"), sym8("amqp:data:binary"), bin8("b")),
 		"by ulongs":                join(x("00 80 0000000000000073"), list8(id), x("00 80 0000000000000077"), null),
 		"null annotations":         join(of(0x71, null), of(0x72, null), of(0x74, null), of(0x70, null), of(0x73, null)),
@@ -101,6 +103,9 @@ func TestMessagesRefused(t *testing.T) {
 	header, data, footer := of(0x70, x("45")), of(0x75, bin8("a")), of(0x78, map8())
 	for name, in := range map[string][]byte{
 		"not described":              null,
+		"body around annotations":    join(data, of(0x71, map8()), data),
+		"annotations without end":    join(data, of(0x71, map8()), of(0x72, map8())),
+		"annotations before, after":  join(of(0x71, map8()), data, of(0x71, map8())),
 		"a performative":             of(0x14, x("45")),
 		"a section too many":         of(0x79, x("45")),
 		"a section too few":          of(0x6f, x("45")),

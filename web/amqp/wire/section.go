@@ -160,9 +160,11 @@ func valueExtent(b []byte, depth int) (length uint64, need int, ok bool) {
 // sequence keeps the order of sections: those in front of the body come in any
 // order and at most once, as senders differ about the header and the delivery
 // annotations; the body is of one kind, and only a value is but one section; the
-// footer is last.
+// footer is last, but for delivery annotations, which Python's SDK writes at the
+// very end: behind the body only the footer may follow them.
 type sequence struct {
-	seen uint16 // a bit for each section
+	seen  uint16 // a bit for each section
+	ended bool   // the body has: delivery annotations have followed it
 }
 
 const bodies = 1<<(SectionData-SectionHeader) | 1<<(SectionSequence-SectionHeader) | 1<<(SectionValue-SectionHeader)
@@ -176,6 +178,12 @@ func (q *sequence) admit(s Section) *ProtocolError {
 	switch footer := uint16(1) << (SectionFooter - SectionHeader); {
 	case q.seen&bit != 0 && s != SectionData && s != SectionSequence:
 		text = "a message has only one %v"
+	case s == SectionDeliveryAnnotations:
+		q.seen |= bit
+		q.ended = q.bodied()
+		return nil
+	case q.ended && s != SectionFooter:
+		text = "%v stands behind the end of the body"
 	case q.seen&footer != 0:
 		text = "%v stands behind the footer"
 	case s.body() && q.seen&bodies&^bit != 0:
