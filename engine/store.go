@@ -54,6 +54,15 @@ type Store interface {
 	Close() error
 }
 
+// SmallBodies is what a Store may have that reads several bodies for less than
+// one after another costs.
+type SmallBodies interface {
+	// SmallBodies gives found the bodies of keys, in any order; found keeps their
+	// bytes. One that is not there is left out; one that was staged, or has more
+	// than 64 KiB, may be.
+	SmallBodies(ctx context.Context, keys []Key, found func(k Key, bytes []byte)) error
+}
+
 // An OwnedError says that a server owns the namespace and may be alive. Nothing
 // was taken from it.
 type OwnedError struct{ Owner Owner }

@@ -87,6 +87,52 @@ func (b *Broker) openBody(ctx context.Context, k engine.Key, size int64) (io.Rea
 	return b.store.Load().Body(ctx, k)
 }
 
+// Bounds of what is read at once for deliveries whose bodies are not in memory.
+const (
+	mostTogether      = 64
+	mostBytesTogether = 1 << 20
+)
+
+// ReadBodies gives the first of some deliveries their bodies, as many as it pays
+// to read together: those in memory, and small ones of a store that reads several
+// at once. DeliveryBody opens the others, and says what is wrong where this
+// leaves one out. Call it before the deliveries are Taken.
+func (b *Broker) ReadBodies(ctx context.Context, all []engine.Delivery) {
+	store, ok := b.store.Load().Store.(engine.SmallBodies)
+	if !ok {
+		return
+	}
+	var keys []engine.Key
+	wanted := map[engine.Key][]*engine.Delivery{} // several, where a topic has copied one
+	for size := int64(0); len(all) > 0 && len(keys) < mostTogether && size < mostBytesTogether; all = all[1:] {
+		d := &all[0]
+		n, k := d.Content.BodySize(), d.Message.Content
+		if d.Body != nil || n == 0 || n > stageOver {
+			continue
+		}
+		if have, ok := b.bodies.body(k); ok {
+			d.Body = have
+			continue
+		}
+		if wanted[k] == nil {
+			keys = append(keys, k)
+			size += n
+		}
+		wanted[k] = append(wanted[k], d)
+	}
+	if len(keys) < 2 {
+		return
+	}
+	err := store.SmallBodies(context.WithoutCancel(ctx), keys, func(k engine.Key, bytes []byte) {
+		for _, d := range wanted[k] {
+			d.Body = bytes
+		}
+	})
+	if err != nil {
+		b.log.Debug("bodies cannot be read together", "err", err)
+	}
+}
+
 // unread is what whoever reads from the store past the owner is told of an
 // error: it is the store's affair unless it says what is not there, or the
 // reader has left. The store may have ended the reading itself, so that a

@@ -125,7 +125,11 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *receiver, wait 
 func (b *Broker) withBodies(ctx context.Context, got []engine.Delivery) ([]Received, error) {
 	out := make([]Received, 0, len(got))
 	var failed error
-	for _, d := range got {
+	for i := range got {
+		if got[i].Body == nil {
+			b.ReadBodies(ctx, got[i:])
+		}
+		d := got[i]
 		body, err := b.bodyOf(ctx, d)
 		b.taken.add(d.Pin)
 		if err != nil {

@@ -131,6 +131,34 @@ func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 	return b, nil
 }
 
+// SmallBodies reads bodies of a single row in one transaction.
+func (s *Store) SmallBodies(ctx context.Context, keys []engine.Key, found func(engine.Key, []byte)) error {
+	if err := s.smallBodies(ctx, keys, found); err != nil {
+		return fmt.Errorf("%d bodies: %w", len(keys), err)
+	}
+	return nil
+}
+
+func (s *Store) smallBodies(ctx context.Context, keys []engine.Key, found func(engine.Key, []byte)) (err error) {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	r, err := s.readers.get(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.readers.put(r)
+	tx := r.c.Begin() // otherwise each of them takes and gives back the locks of a reader
+	defer tx.End(&err)
+	for _, k := range keys {
+		if _, err := one(r.body, func(st *sqlite3.Stmt) { found(k, bytes.Clone(st.ColumnRawBlob(0))) }, int64(k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *Store) openBody(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"testing"
 	"testing/iotest"
 
@@ -47,6 +49,9 @@ func testBodies(t *testing.T, o Open) {
 			if err := r.Close(); err != nil {
 				t.Errorf("close body %d: %v", k, err)
 			}
+		}
+		if together, ok := s.(engine.SmallBodies); ok {
+			readTogether(t, together, want)
 		}
 		s = reopen(t, o, s)
 	}
@@ -127,5 +132,25 @@ func testBodyDropped(t *testing.T, o Open) {
 		if _, err := s.Body(t.Context(), k); !errors.Is(err, engine.ErrMessageNotFound) {
 			t.Errorf("Body after it was dropped: %v; want ErrMessageNotFound", err)
 		}
+	}
+}
+
+// readTogether reads all bodies at once, and one that is not there. Those that
+// were sent and are small must come, the others may.
+func readTogether(t *testing.T, s engine.SmallBodies, want map[engine.Key][]byte) {
+	t.Helper()
+	keys := append(slices.Collect(maps.Keys(want)), 999)
+	got := map[engine.Key][]byte{}
+	if err := s.SmallBodies(t.Context(), keys, func(k engine.Key, b []byte) { got[k] = b }); err != nil {
+		t.Fatal(err)
+	}
+	for k, body := range want {
+		b, ok := got[k]
+		if k >= 200 && !ok && len(body) > 0 && len(body) <= 64<<10 || ok && !bytes.Equal(b, body) {
+			t.Errorf("together, body %d of %d bytes: got %d bytes, %t", k, len(body), len(b), ok)
+		}
+	}
+	if _, ok := got[999]; ok {
+		t.Error("a body came that is not there")
 	}
 }

@@ -140,12 +140,10 @@ func (o *outlet) prepare(d *engine.Delivery) bool {
 		return false
 	}
 	if d.Body == nil && d.Content.BodySize() > 0 {
-		s.c.mu.Unlock()
-		body, err := s.c.b.DeliveryBody(s.c.ctx, *d)
-		s.c.mu.Lock()
+		body, err := o.fetch(d)
 		switch {
 		case o.over:
-			if err == nil {
+			if body != nil {
 				body.Close()
 			}
 			s.c.mail.put(mail{kind: mailDelivered, out: o, delivery: d}) // to be given back
@@ -158,8 +156,11 @@ func (o *outlet) prepare(d *engine.Delivery) bool {
 			s.c.b.Taken(*d)
 			return false
 		}
-		cur.body, cur.split.Stream, cur.split.StreamSize = body, cur.envelope.Stream(body), cur.envelope.BodySize()
-	} else {
+		if body != nil {
+			cur.body, cur.split.Stream, cur.split.StreamSize = body, cur.envelope.Stream(body), cur.envelope.BodySize()
+		}
+	}
+	if cur.body == nil {
 		cur.split.Body = cur.envelope.Body(d.Body)
 	}
 	cur.split.Head, cur.split.Tail = cur.envelope.Head, cur.envelope.Tail
@@ -179,6 +180,36 @@ func (o *outlet) prepare(d *engine.Delivery) bool {
 	o.count++
 	o.credit -= min(o.credit, 1) // which the client may have taken back meanwhile
 	return true
+}
+
+// readTogether is for how many messages that wait bodies are read at once.
+const readTogether = 64
+
+// fetch gives d its body, or opens it if it is large, and reads those of what
+// waits behind it together. It lets go of the mutex meanwhile.
+func (o *outlet) fetch(d *engine.Delivery) (io.ReadCloser, error) {
+	c := o.s.c
+	all := []engine.Delivery{*d} // copies: what waits may be given back meanwhile
+	for _, q := range o.queue[:min(len(o.queue), readTogether)] {
+		all = append(all, *q)
+	}
+	c.mu.Unlock()
+	c.b.ReadBodies(c.ctx, all)
+	var body io.ReadCloser
+	var err error
+	if all[0].Body == nil {
+		if opened, failed := c.b.DeliveryBody(c.ctx, *d); failed == nil {
+			body = opened
+		} else {
+			err = failed
+		}
+	}
+	c.mu.Lock()
+	d.Body = all[0].Body
+	for i, q := range o.queue[:min(len(o.queue), len(all)-1)] { // it has grown at its end only, or is over
+		q.Body = all[i+1].Body
+	}
+	return body, err //nolint:wrapcheck // it says what it is about
 }
 
 // end forgets what the client has, and has what it has not seen whole given back

@@ -1,0 +1,74 @@
+package broker_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+)
+
+// A counted store counts how its bodies are read.
+type counted struct {
+	*memory.Store
+	single, together int
+}
+
+func (c *counted) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	c.single++
+	return c.Store.Body(ctx, k)
+}
+
+func (c *counted) SmallBodies(ctx context.Context, keys []engine.Key, found func(engine.Key, []byte)) error {
+	c.together++
+	return c.Store.SmallBodies(ctx, keys, func(k engine.Key, b []byte) {
+		if string(b) != "gone" { // as if it could not be read
+			found(k, b)
+		}
+	})
+}
+
+// Bodies that are not in memory are read many at a time; one that does not come
+// so is opened by itself, as are large ones.
+func TestBodiesTogether(t *testing.T) {
+	store := &counted{Store: new(memory.Store)}
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{CacheBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close() //nolint:errcheck // not what this is about
+	if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	const n = 150
+	var out []broker.Outgoing
+	for i := range n {
+		body := fmt.Appendf(nil, "%d", i)
+		switch i {
+		case 10:
+			body = []byte("gone")
+		case 20:
+			body = make([]byte, 100<<10)
+		}
+		out = append(out, broker.Outgoing{Body: body})
+	}
+	if _, err := b.Send(t.Context(), "q", out, ""); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Receive(t.Context(), broker.Receive{Path: "q", Max: n})
+	if err != nil || len(got) != n {
+		t.Fatalf("got %d messages, %v", len(got), err)
+	}
+	for i, m := range got {
+		body, err := io.ReadAll(m.Body)
+		if err != nil || string(body) != string(out[i].Body) {
+			t.Errorf("message %d has a body of %d bytes: %v", i, len(body), err)
+		}
+	}
+	if store.single != 2 || store.together != 3 {
+		t.Errorf("%d bodies were opened by themselves, want 2; %d times many were read, want 3: from 0, 10 and 20", store.single, store.together)
+	}
+}
