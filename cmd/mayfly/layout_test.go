@@ -44,6 +44,7 @@ var imports = []rule{
 	{"views/...", []string{"views/...", "static/..."}, "a template shows what it is given: view models, never engine types"},
 
 	{"web/access/...", []string{"engine/..."}, "who may do what, the same at every door"},
+	{"web/authority", nil, "certificates are files and names; who shows them is nothing to it"},
 	{"web/past/...", []string{"engine/..."}, "what may be asked of the history, the same at every door"},
 	{"web/show/...", []string{"engine/...", "views/...", "web/past/..."}, "turns engine state into view models for page and push alike"},
 	{"web/amqp/carry/...", []string{"engine/...", "web/amqp/wire/..."}, "between bytes and messages; of connections it knows nothing"},
