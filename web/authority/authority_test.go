@@ -397,9 +397,14 @@ func TestRefusals(t *testing.T) {
 		"no certificate at all":       {func(w *world) { w.given("x"); w.put("tls.crt", []byte("hello")) }, nil, []string{"tls.crt and tls.key"}},
 		"one for another name":        {func(w *world) { w.given("x.example") }, []string{"y.example"}, []string{"tls.crt is not for y.example"}},
 		"a damaged issuer":            {func(w *world) { w.put("issuer.pem", []byte("-----BEGIN")) }, nil, []string{"issuer.pem is damaged", "new CA"}},
-		"an issuer of others":         {func(w *world) { c := w.given("x"); w.put("issuer.pem", append(c, w.read("tls.key")...)); os.Remove(w.path("tls.crt")); os.Remove(w.path("tls.key")) }, nil, []string{"issuer.pem is damaged"}},
-		"a file for a folder":         {func(w *world) { w.dir = filepath.Join(w.TempDir(), "f"); os.WriteFile(w.dir, nil, 0o600) }, nil, []string{"cannot be made", "not a directory"}},
-		"no name":                     {func(*world) {}, []string{"http://x"}, []string{`"http://x"`, "DNS name"}},
+		"an issuer of others": {func(w *world) {
+			c := w.given("x")
+			w.put("issuer.pem", append(c, w.read("tls.key")...))
+			os.Remove(w.path("tls.crt"))
+			os.Remove(w.path("tls.key"))
+		}, nil, []string{"issuer.pem is damaged"}},
+		"a file for a folder": {func(w *world) { w.dir = filepath.Join(w.TempDir(), "f"); os.WriteFile(w.dir, nil, 0o600) }, nil, []string{"cannot be made", "not a directory"}},
+		"no name":             {func(*world) {}, []string{"http://x"}, []string{`"http://x"`, "DNS name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
