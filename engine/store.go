@@ -79,6 +79,7 @@ func (e *OwnedError) Error() string {
 type Owner struct {
 	Dashboard string // URL, for people; empty: not told
 	Admin     string // URL of Service Bus REST; empty: not told
+	AMQP      string // host and port; empty: not told
 	Host      string // name of its machine
 	Epoch     uint64
 }

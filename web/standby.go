@@ -42,16 +42,25 @@ func (w Standby) namespace() string { return cmp.Or(w.Namespace, "default") }
 func (w Standby) Reason() string {
 	switch {
 	case w.owned():
-		at := w.Owner.Dashboard
-		if at == "" {
-			at = "an unknown address"
-		}
-		return fmt.Sprintf("Standing by: the server at %s owns the namespace %s.", at, w.namespace())
+		return w.ownedAt(w.Owner.Dashboard)
 	case w.Why != "":
 		return fmt.Sprintf("Standing by: %s", w.Why)
 	default:
 		return fmt.Sprintf("Standing by: this server is about to own the namespace %s, or to learn who does.", w.namespace())
 	}
+}
+
+// ReasonAMQP is Reason for those who speak AMQP: the owner is where that is
+// spoken, if it has told.
+func (w Standby) ReasonAMQP() string {
+	if w.owned() {
+		return w.ownedAt(cmp.Or(w.Owner.AMQP, w.Owner.Dashboard))
+	}
+	return w.Reason()
+}
+
+func (w Standby) ownedAt(address string) string {
+	return fmt.Sprintf("Standing by: the server at %s owns the namespace %s.", cmp.Or(address, w.Owner.Host, "an unknown address"), w.namespace())
 }
 
 // A standbyError is reason as an error that every door knows how to present.

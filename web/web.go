@@ -112,7 +112,11 @@ func (s *Server) server(ctx context.Context, port func(*handlers) http.Handler) 
 		MaxHeaderBytes: int(min(64<<10+4*s.o.HeaderSize, 16<<20)),
 		ErrorLog:       slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(l net.Listener) context.Context {
-			return context.WithValue(ctx, hostsKey{}, access.Hosts{Listener: l.Addr(), Allowed: s.o.Hosts})
+			hosts := access.Hosts{Listener: l.Addr(), Allowed: s.o.Hosts}
+			if secure, ok := l.(Secure); ok {
+				hosts.Certified = secure.Names
+			}
+			return context.WithValue(ctx, hostsKey{}, hosts)
 		},
 	}
 }
@@ -123,11 +127,18 @@ func (s *Server) Dashboard() http.Handler { return s.dashboard.Handler }
 // Admin is the handler of the admin port.
 func (s *Server) Admin() http.Handler { return s.admin.Handler }
 
-// Serve accepts connections until Shutdown, and returns nil then. It owns the
-// listeners.
-func (s *Server) Serve(dashboard, admin net.Listener) error {
-	ended := make(chan error, 2)
-	var both sync.WaitGroup
+// A Secure listener has connections with TLS, under names that it shows a
+// certificate for: requests may call the server by them.
+type Secure struct {
+	net.Listener
+	Names func() []string // safe for concurrent use
+}
+
+// Serve accepts connections until Shutdown, and returns nil then. What the admin
+// port answers may be reached at several listeners. It owns all of them.
+func (s *Server) Serve(dashboard net.Listener, admin ...net.Listener) error {
+	ended := make(chan error, 1+len(admin))
+	var all sync.WaitGroup
 	serve := func(srv *http.Server, l net.Listener) {
 		err := srv.Serve(l)
 		if !errors.Is(err, http.ErrServerClosed) {
@@ -136,14 +147,20 @@ func (s *Server) Serve(dashboard, admin net.Listener) error {
 		}
 		ended <- nil
 	}
-	both.Go(func() { serve(s.dashboard, dashboard) })
-	both.Go(func() { serve(s.admin, admin) })
+	all.Go(func() { serve(s.dashboard, dashboard) })
+	for _, l := range admin {
+		all.Go(func() { serve(s.admin, l) })
+	}
 	err := <-ended
-	if err != nil { // the other one goes too
+	if err != nil { // the others go too
 		err = errors.Join(err, s.dashboard.Close(), s.admin.Close())
 	}
-	both.Wait()
-	return errors.Join(err, <-ended)
+	all.Wait()
+	close(ended)
+	for e := range ended {
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
 // Shutdown stops accepting, ends what waits for messages, lets running requests

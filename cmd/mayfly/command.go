@@ -62,7 +62,7 @@ func execute(ctx context.Context, args, environ []string, s streams) (code int) 
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
 		kong.Vars{
-			"version": version(), "data": tilde(defaultData()), "profiles": strings.Join(engine.Profiles(), ", "),
+			"version": version(), "data": tilde(defaultData()), "tls": tilde(defaultTLS()), "profiles": strings.Join(engine.Profiles(), ", "),
 			"limits": strings.Join(engine.LimitNames(), ", "), "features": strings.ReplaceAll(engine.Features(math.MaxUint8).String(), ",", ", "),
 		})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/storage"
+	"mayfly/web/authority"
 )
 
 // Config is what a server is started with. The zero value is the command line
@@ -22,7 +23,11 @@ import (
 type Config struct {
 	HTTP         string         // zero: 127.0.0.1:8080
 	Admin        string         // zero: 127.0.0.1:5300
-	AMQP         string         // zero: 127.0.0.1:5672
+	AMQP         string         // zero: 127.0.0.1:5672; none: nobody listens
+	AMQPS        string         // zero: none
+	HTTPS        string         // zero: none
+	TLSDir       string         // folder of certificates; zero: one in the user's data folder
+	TLSNames     []string       // names that the certificate is for beside the usual ones
 	Store        string         // URL; zero: sqlite: and the user's data folder
 	Wait         time.Duration  // how long to try to reach the store at the start; zero: one try
 	Lease        time.Duration  // how long others wait for this server's silence; zero: 5 s
@@ -81,10 +86,40 @@ func (c *Config) complete() error {
 	if err := c.checkSharing(); err != nil {
 		return err
 	}
-	for _, a := range []struct{ flag, address string }{{"--http", c.HTTP}, {"--admin", c.Admin}, {"--amqp", c.AMQP}} {
+	if err := c.checkTLS(); err != nil {
+		return err
+	}
+	for _, a := range []struct{ flag, address string }{
+		{"--http", c.HTTP}, {"--admin", c.Admin}, {"--amqp", c.AMQP}, {"--amqps", c.AMQPS}, {"--https", c.HTTPS},
+	} {
+		if a.address == "" || a.address == noPort && a.flag == "--amqp" {
+			continue
+		}
 		if err := checkAddress(a.flag, a.address, c.Insecure); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// noPort stands where an address could for nobody to listen.
+const noPort = "none"
+
+// checkTLS checks what is for the ports with TLS, and finds the folder for it.
+func (c *Config) checkTLS() error {
+	if c.AMQPS == "" && c.HTTPS == "" {
+		if c.TLSDir != "" || len(c.TLSNames) > 0 {
+			return errors.New("--tls-dir and --tls-name are for the ports with TLS, and there are none: add --amqps ADDRESS, --https ADDRESS or both")
+		}
+		return nil
+	}
+	for _, n := range c.TLSNames {
+		if _, err := authority.CheckName(n); err != nil {
+			return fmt.Errorf("--tls-name: %w", err)
+		}
+	}
+	if c.TLSDir = cmp.Or(c.TLSDir, defaultTLS()); c.TLSDir == "" {
+		return errors.New("there is no home folder to keep certificates in: say where with --tls-dir DIR")
 	}
 	return nil
 }

@@ -39,6 +39,16 @@ func defaultData() string {
 	return filepath.Join(dir, "mayfly", "mayfly.db")
 }
 
+// defaultTLS is the folder that certificates are kept in unless --tls-dir says
+// otherwise; empty if the user has none for it.
+func defaultTLS() string {
+	data := defaultData()
+	if data == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(data), "tls")
+}
+
 // tilde shortens a path for people.
 func tilde(path string) string {
 	if home := os.Getenv("HOME"); home != "" && strings.HasPrefix(path, home+string(filepath.Separator)) {

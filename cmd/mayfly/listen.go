@@ -2,10 +2,15 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"syscall"
+
+	"mayfly/web"
+	"mayfly/web/authority"
 )
 
 // listen takes a port.
@@ -16,13 +21,85 @@ func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener
 		if e, ok := errors.AsType[*net.OpError](err); ok {
 			err = e.Err
 		}
-		return nil, fmt.Errorf("nothing can listen on %s %s: %w", flag, text, err)
+		err = fmt.Errorf("nothing can listen on %s %s: %w", flag, text, err)
+		if flag == "--amqp" && errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w; if that is another broker or the Service Bus emulator, choose another address with --amqp, or none", err)
+		}
+		return nil, err
 	}
 	// localhost is what the system's hosts file says.
 	if at, ok := l.Addr().(*net.TCPAddr); !insecure && (!ok || !at.IP.IsLoopback()) {
 		return nil, errors.Join(fmt.Errorf("%s %s is %s here, which other machines may reach; add --insecure if that is what you want", flag, text, l.Addr()), l.Close())
 	}
 	return l, nil
+}
+
+// ports are where a server listens.
+type ports struct {
+	dashboard, admin   net.Listener
+	amqp, amqps, https net.Listener         // nil: there is none
+	authority          *authority.Authority // nil: nothing speaks TLS
+}
+
+// openPorts takes all ports, or none.
+func openPorts(ctx context.Context, c Config) (p ports, err error) {
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if c.AMQPS != "" || c.HTTPS != "" {
+		p.authority, err = authority.Open(authority.Options{Dir: c.TLSDir, Names: c.TLSNames, Logger: c.Logger})
+		if err != nil {
+			return p, fmt.Errorf("--tls-dir: %w", err)
+		}
+	}
+	for _, o := range []struct {
+		flag, address string
+		at            *net.Listener
+	}{
+		{"--http", c.HTTP, &p.dashboard}, {"--admin", c.Admin, &p.admin}, {"--amqp", c.AMQP, &p.amqp},
+		{"--amqps", c.AMQPS, &p.amqps}, {"--https", c.HTTPS, &p.https},
+	} {
+		if o.address == "" || o.address == noPort {
+			continue
+		}
+		l, err := listen(ctx, o.flag, o.address, c.Insecure)
+		if err != nil {
+			return p, err
+		}
+		*o.at = l
+	}
+	return p, nil
+}
+
+// close lets all ports go. Those that were served are closed already.
+func (p ports) close() {
+	for _, l := range []net.Listener{p.dashboard, p.admin, p.amqp, p.amqps, p.https} {
+		if l != nil {
+			_ = l.Close() //nolint:errcheck // as said
+		}
+	}
+}
+
+// forAdmin are the listeners that the admin port's answers are to be had at.
+func (p ports) forAdmin() []net.Listener {
+	all := []net.Listener{p.admin}
+	if p.https != nil {
+		all = append(all, web.Secure{Listener: tls.NewListener(p.https, p.authority.Config("http/1.1")), Names: p.authority.Names})
+	}
+	return all
+}
+
+// forAMQP are the listeners that AMQP is spoken at.
+func (p ports) forAMQP() (all []net.Listener) {
+	if p.amqp != nil {
+		all = append(all, p.amqp)
+	}
+	if p.amqps != nil {
+		all = append(all, tls.NewListener(p.amqps, p.authority.Config()))
+	}
+	return all
 }
 
 // address is a listener's URL as somebody on this machine would open it.

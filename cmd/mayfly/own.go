@@ -100,22 +100,31 @@ func (p *program) try(ctx context.Context) (*broker.Broker, error) {
 // opener opens the store. Only the first time may take as long as another server
 // owns the namespace: a broker that has lost it is to end, and to say so.
 func (p *program) opener(standby func(engine.Owner)) func(context.Context) (engine.Store, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "" // others are told the address
-	}
 	o := storage.Options{
 		Logger: p.c.Logger, Namespace: p.c.Namespace, Lease: p.c.Lease, Process: p.process, Standby: standby,
 		HistoryFor: max(0, p.c.HistoryFor),
-		Owner: engine.Owner{
-			Dashboard: cmp.Or(p.c.Advertise, addressAbroad(p.dashboard.Addr())), Admin: addressAbroad(p.admin.Addr()), Host: host,
-		},
+		Owner:      p.advertised(),
 	}
 	return func(ctx context.Context) (engine.Store, error) {
 		s, err := p.c.open(ctx, p.c.Store, o)
 		o.Standby = nil
 		return s, err
 	}
+}
+
+// advertised is what others are told while the namespace is this server's.
+func (p *program) advertised() engine.Owner {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "" // others are told the addresses
+	}
+	o := engine.Owner{
+		Dashboard: cmp.Or(p.c.Advertise, addressAbroad(p.ports.dashboard.Addr())), Admin: addressAbroad(p.ports.admin.Addr()), Host: host,
+	}
+	if at := cmp.Or(p.ports.amqp, p.ports.amqps); at != nil {
+		o.AMQP = strings.TrimPrefix(addressAbroad(at.Addr()), "http://")
+	}
+	return o
 }
 
 // standBy has all ports say that another server owns the namespace, or why
@@ -127,7 +136,7 @@ func (p *program) standBy(owner engine.Owner, why string) {
 	}
 	w.Owner, w.Why = owner, why
 	p.server.StandBy(*w)
-	p.wire.StandBy(w.Reason())
+	p.wire.StandBy(w.ReasonAMQP())
 	p.start()
 	if owner == (engine.Owner{}) {
 		return

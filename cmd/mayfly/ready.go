@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"slices"
+	"strconv"
+	"strings"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -20,23 +23,65 @@ const (
 
 // Ready says where a server is that has started, and what it is.
 type Ready struct {
-	State     string `json:"state"`     // ready or standby
-	Dashboard string `json:"dashboard"` // URL without a slash at the end; the JSON API is at /api/v1 below it
-	Admin     string `json:"admin"`     // URL of Service Bus REST and /health
-	AMQP      string `json:"amqp"`      // host and port of AMQP
-	Curl      string `json:"curl"`      // a line for a shell that sends a message, now; empty while it stands by
-	Data      string `json:"data"`      // where messages are kept: a file, a database, or that they are not
-	Namespace string `json:"namespace"`
-	Epoch     uint64 `json:"epoch"`           // how many times the namespace has been opened, so far, by whoever owns it
-	Owner     string `json:"owner,omitempty"` // while it stands by: where the server is that owns the namespace
+	State     string `json:"state"`           // ready or standby
+	Dashboard string `json:"dashboard"`       // URL without a slash at the end; the JSON API is at /api/v1 below it
+	Admin     string `json:"admin"`           // URL of Service Bus REST and /health
+	AMQP      string `json:"amqp,omitempty"`  // host and port of AMQP
+	AMQPS     string `json:"amqps,omitempty"` // host and port of AMQP with TLS
+	HTTPS     string `json:"https,omitempty"` // URL of what Admin is, with TLS
+	CA        string `json:"ca,omitempty"`    // path of what clients are to trust for TLS; empty where the operator's own certificate is served
+	// What SDKs are given, on this machine: for messages, if AMQP is to be had
+	// without TLS, and for entities.
+	ConnectionString      string `json:"connectionString,omitempty"`
+	AdminConnectionString string `json:"adminConnectionString"`
+	Curl                  string `json:"curl"` // a line for a shell that sends a message, now; empty while it stands by
+	Data                  string `json:"data"` // where messages are kept: a file, a database, or that they are not
+	Namespace             string `json:"namespace"`
+	Epoch                 uint64 `json:"epoch"`           // how many times the namespace has been opened, so far, by whoever owns it
+	Owner                 string `json:"owner,omitempty"` // while it stands by: where the server is that owns the namespace
 }
 
 // ready is what there is to tell whatever the namespace holds.
 func (p *program) ready(state string) Ready {
-	return Ready{
-		State: state, Dashboard: address(p.dashboard.Addr()), Admin: address(p.admin.Addr()), AMQP: p.amqp.Addr().String(),
-		Data: data(p.c.Store), Namespace: p.c.Namespace,
+	r := Ready{
+		State: state, Dashboard: address(p.ports.dashboard.Addr()), Admin: address(p.ports.admin.Addr()),
+		AdminConnectionString: connectionString(p.ports.admin.Addr(), 0), Data: data(p.c.Store), Namespace: p.c.Namespace,
 	}
+	if at := p.ports.amqp; at != nil {
+		r.AMQP, r.ConnectionString = at.Addr().String(), connectionString(at.Addr(), portAMQP)
+	}
+	if at := p.ports.amqps; at != nil {
+		r.AMQPS = at.Addr().String()
+	}
+	if at := p.ports.https; at != nil {
+		r.HTTPS = "https" + strings.TrimPrefix(address(at.Addr()), "http")
+	}
+	if p.ports.authority != nil {
+		r.CA = p.ports.authority.CA()
+	}
+	return r
+}
+
+// portAMQP is where SDKs look for AMQP if a connection string says nothing else.
+const portAMQP = 5672
+
+// connectionString is what an SDK on this machine is given for a listener. The
+// port is left out where it is the usual one.
+func connectionString(a net.Addr, usual int) string {
+	host, port := "localhost", 0
+	if at, ok := a.(*net.TCPAddr); ok {
+		port = at.Port
+		if !at.IP.IsUnspecified() && !at.IP.IsLoopback() {
+			host = at.IP.String()
+		}
+	}
+	switch {
+	case port != usual:
+		host = net.JoinHostPort(host, strconv.Itoa(port))
+	case strings.Contains(host, ":"):
+		host = "[" + host + "]"
+	}
+	return "Endpoint=sb://" + host + ";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
 }
 
 func (r Ready) print(w io.Writer, asJSON bool) error {
@@ -49,8 +94,18 @@ func (r Ready) print(w io.Writer, asJSON bool) error {
 		_, err := fmt.Fprintf(w, "Standing by: the server at %s owns namespace %s. This one, at %s, takes over when that one ends.\n", r.Owner, r.Namespace, r.Dashboard)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "Mayfly is running. Ctrl-C stops it.\n\n  Dashboard    %s\n  Service Bus  %s\n  AMQP         %s\n  Send         %s\n  Data         %s\n\n",
-		r.Dashboard, r.Admin, r.AMQP, r.Curl, tilde(r.Data))
+	var b strings.Builder
+	b.WriteString("Mayfly is running. Ctrl-C stops it.\n\n")
+	for _, line := range [][2]string{
+		{"Dashboard", r.Dashboard}, {"Service Bus", r.Admin}, {"AMQP", r.AMQP}, {"with TLS", strings.TrimSpace(r.AMQPS + "  " + r.HTTPS)}, {"Trust", tilde(r.CA)},
+		{"SDKs", r.ConnectionString}, {"Send", r.Curl}, {"Data", tilde(r.Data)},
+	} {
+		if line[1] != "" {
+			fmt.Fprintf(&b, "  %-11s  %s\n", line[0], line[1])
+		}
+	}
+	b.WriteByte('\n')
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"time"
 
@@ -26,20 +25,19 @@ const stopPatience = 10 * time.Second
 // soon as there is something to say: that another server owns the namespace, or
 // the namespace itself, each as often as that changes.
 type program struct {
-	c                Config
-	want             definition.Topology
-	process          string // tells stores this process from all others
-	stdout           io.Writer
-	dashboard, admin net.Listener
-	amqp             net.Listener
-	server           *web.Server
-	wire             *amqp.Server
-	served           chan error // how serving ended, then closed; nil before it has begun
-	waiting          web.Standby
-	told             bool           // that the present standing by has begun
-	shared           bool           // another server may take the namespace over
-	lasting          bool           // it goes on trying to own the namespace, for as long as it takes
-	leaving          sync.WaitGroup // pages of brokers that have ended
+	c       Config
+	want    definition.Topology
+	process string // tells stores this process from all others
+	stdout  io.Writer
+	ports   ports
+	server  *web.Server
+	wire    *amqp.Server
+	served  chan error // how serving ended, then closed; nil before it has begun
+	waiting web.Standby
+	told    bool           // that the present standing by has begun
+	shared  bool           // another server may take the namespace over
+	lasting bool           // it goes on trying to own the namespace, for as long as it takes
+	leaving sync.WaitGroup // pages of brokers that have ended
 }
 
 // run serves until ctx ends, and returns nil then. If anything keeps it from
@@ -56,25 +54,15 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	}
 	c.Namespace = cmp.Or(c.Namespace, want.Namespace, "default")
 	c.Limits.Namespace = c.Namespace
-	dashboard, err := listen(ctx, "--http", c.HTTP, c.Insecure)
+	at, err := openPorts(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer dashboard.Close() //nolint:errcheck // for the ways out before it is served; otherwise a second close
-	admin, err := listen(ctx, "--admin", c.Admin, c.Insecure)
-	if err != nil {
-		return err
-	}
-	defer admin.Close() //nolint:errcheck // likewise
-	amqpPort, err := listen(ctx, "--amqp", c.AMQP, c.Insecure)
-	if err != nil {
-		return err
-	}
-	defer amqpPort.Close() //nolint:errcheck // likewise
+	defer at.close() // for the ways out before they are served
 
 	wire := amqp.New(amqp.Options{Logger: c.Logger})
 	p := &program{
-		c: c, want: want, process: rand.Text(), stdout: stdout, dashboard: dashboard, admin: admin, amqp: amqpPort, shared: storage.Shared(c.Store),
+		c: c, want: want, process: rand.Text(), stdout: stdout, ports: at, shared: storage.Shared(c.Store),
 		server: web.New(web.Options{Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn}), //nolint:contextcheck // requests end with Shutdown, gracefully
 		wire:   wire,
 	}
@@ -167,10 +155,13 @@ func (p *program) start() {
 	if p.served != nil {
 		return
 	}
-	p.served = make(chan error, 2)
+	wires := p.ports.forAMQP()
+	p.served = make(chan error, 1+len(wires))
 	var all sync.WaitGroup // waited for by shut
-	all.Go(func() { p.served <- p.server.Serve(p.dashboard, p.admin) })
-	all.Go(func() { p.served <- p.wire.Serve(p.amqp) })
+	all.Go(func() { p.served <- p.server.Serve(p.ports.dashboard, p.ports.forAdmin()...) })
+	for _, l := range wires {
+		all.Go(func() { p.served <- p.wire.Serve(l) })
+	}
 	go func() { all.Wait(); close(p.served) }()
 }
 

@@ -97,7 +97,7 @@ func TestPrintedLineSendsAMessage(t *testing.T) {
 	store := "sqlite:" + filepath.Join(t.TempDir(), "new", "mayfly.db")
 	for round := range 2 {
 		s := serving(t, Config{Store: store})
-		if !strings.Contains(s.out.String(), s.Curl) || !strings.Contains(s.out.String(), s.Dashboard) || strings.Count(s.out.String(), "\n") > 8 {
+		if !strings.Contains(s.out.String(), s.Curl) || !strings.Contains(s.out.String(), s.Dashboard) || strings.Count(s.out.String(), "\n") > 9 {
 			t.Errorf("printed is %q", s.out)
 		}
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", s.Curl+" -sS --fail-with-body")
@@ -236,27 +236,34 @@ func TestStartIsRefused(t *testing.T) {
 		config Config
 		want   []string
 	}{
-		"a taken port":         {Config{HTTP: taken.Addr().String()}, []string{"--http " + taken.Addr().String(), "in use"}},
-		"a taken admin port":   {Config{Admin: taken.Addr().String()}, []string{"--admin " + taken.Addr().String(), "in use"}},
-		"a taken AMQP port":    {Config{AMQP: taken.Addr().String()}, []string{"--amqp " + taken.Addr().String(), "in use"}},
-		"the same data twice":  {Config{Store: "sqlite:" + held}, []string{held, "in use by this process"}},
-		"no database":          {Config{Store: "sqlite:" + noStore}, []string{noStore, "not a Mayfly store"}},
-		"a file for a folder":  {Config{Store: "sqlite:" + inTheWay}, []string{inTheWay, "cannot be opened"}},
-		"an unreadable folder": {Config{Store: "sqlite:" + filepath.Join(locked, "mayfly.db")}, []string{locked, private}},
-		"a store of no kind":   {Config{Store: "ftp:x"}, []string{`unknown scheme "ftp"`}},
-		"an absent database":   {Config{Store: "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100"}, []string{"no MongoDB at 127.0.0.1:1: nobody listens there"}},
-		"no address":           {Config{HTTP: "8080"}, []string{`--http is an address such as 127.0.0.1:8080, not "8080"`}},
-		"no port":              {Config{HTTP: "127.0.0.1:web-page"}, []string{`"web-page" is not a port`}},
-		"beyond loopback":      {Config{HTTP: "0.0.0.0:0"}, []string{"--http 0.0.0.0:0", "no authentication", "--insecure"}},
-		"every address":        {Config{Admin: ":0"}, []string{"--admin :0", "--insecure"}},
-		"IPv6's every address": {Config{Admin: "[::]:0"}, []string{"--insecure"}},
-		"a name of elsewhere":  {Config{HTTP: "example.com:0"}, []string{"--insecure"}},
-		"AMQP beyond loopback": {Config{AMQP: "0.0.0.0:5672"}, []string{"--amqp", "--insecure"}},
-		"a bad AMQP port":      {Config{AMQP: "amqp"}, []string{"--amqp is an address"}},
-		"a bad namespace":      {Config{Namespace: "a/b"}, []string{`"a/b"`, "1 to 50 letters"}},
-		"a bad host":           {Config{AllowHosts: []string{"http://x"}}, []string{"--allow-host", `"http://x"`}},
-		"no definition":        {Config{Definition: filepath.Join(dir, "absent.json")}, []string{"absent.json cannot be read: "}},
-		"a folder of one":      {Config{Definition: dir}, []string{dir}},
+		"a taken port":            {Config{HTTP: taken.Addr().String()}, []string{"--http " + taken.Addr().String(), "in use"}},
+		"a taken admin port":      {Config{Admin: taken.Addr().String()}, []string{"--admin " + taken.Addr().String(), "in use"}},
+		"a taken AMQP port":       {Config{AMQP: taken.Addr().String()}, []string{"--amqp " + taken.Addr().String(), "in use", "Service Bus emulator", "or none"}},
+		"a taken TLS port":        {Config{AMQPS: taken.Addr().String(), TLSDir: filepath.Join(dir, "tls")}, []string{"--amqps " + taken.Addr().String(), "in use"}},
+		"a taken HTTPS port":      {Config{HTTPS: taken.Addr().String(), TLSDir: filepath.Join(dir, "tls")}, []string{"--https " + taken.Addr().String(), "in use"}},
+		"TLS beyond loopback":     {Config{HTTPS: "0.0.0.0:0", TLSDir: filepath.Join(dir, "tls")}, []string{"--https 0.0.0.0:0", "--insecure"}},
+		"certificates for nobody": {Config{TLSDir: dir}, []string{"--tls-dir", "--amqps ADDRESS"}},
+		"names for nobody":        {Config{TLSNames: []string{"x"}}, []string{"--tls-name", "--https"}},
+		"a bad TLS name":          {Config{HTTPS: "127.0.0.1:0", TLSDir: filepath.Join(dir, "tls"), TLSNames: []string{"a b"}}, []string{`--tls-name: `, `"a b"`}},
+		"a bad TLS folder":        {Config{HTTPS: "127.0.0.1:0", TLSDir: filepath.Join(dir, "file")}, []string{"--tls-dir: ", "cannot be made"}},
+		"the same data twice":     {Config{Store: "sqlite:" + held}, []string{held, "in use by this process"}},
+		"no database":             {Config{Store: "sqlite:" + noStore}, []string{noStore, "not a Mayfly store"}},
+		"a file for a folder":     {Config{Store: "sqlite:" + inTheWay}, []string{inTheWay, "cannot be opened"}},
+		"an unreadable folder":    {Config{Store: "sqlite:" + filepath.Join(locked, "mayfly.db")}, []string{locked, private}},
+		"a store of no kind":      {Config{Store: "ftp:x"}, []string{`unknown scheme "ftp"`}},
+		"an absent database":      {Config{Store: "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100"}, []string{"no MongoDB at 127.0.0.1:1: nobody listens there"}},
+		"no address":              {Config{HTTP: "8080"}, []string{`--http is an address such as 127.0.0.1:8080, not "8080"`}},
+		"no port":                 {Config{HTTP: "127.0.0.1:web-page"}, []string{`"web-page" is not a port`}},
+		"beyond loopback":         {Config{HTTP: "0.0.0.0:0"}, []string{"--http 0.0.0.0:0", "no authentication", "--insecure"}},
+		"every address":           {Config{Admin: ":0"}, []string{"--admin :0", "--insecure"}},
+		"IPv6's every address":    {Config{Admin: "[::]:0"}, []string{"--insecure"}},
+		"a name of elsewhere":     {Config{HTTP: "example.com:0"}, []string{"--insecure"}},
+		"AMQP beyond loopback":    {Config{AMQP: "0.0.0.0:5672"}, []string{"--amqp", "--insecure"}},
+		"a bad AMQP port":         {Config{AMQP: "amqp"}, []string{"--amqp is an address"}},
+		"a bad namespace":         {Config{Namespace: "a/b"}, []string{`"a/b"`, "1 to 50 letters"}},
+		"a bad host":              {Config{AllowHosts: []string{"http://x"}}, []string{"--allow-host", `"http://x"`}},
+		"no definition":           {Config{Definition: filepath.Join(dir, "absent.json")}, []string{"absent.json cannot be read: "}},
+		"a folder of one":         {Config{Definition: dir}, []string{dir}},
 		"a wrong definition": {Config{Definition: write("wrong.json", wrong, 0o600)}, []string{
 			"wrong.json is not as it should be, and nothing was started", "Queues[0].Properties.LockDuration: ", "Queues[1].Name: ",
 		}},

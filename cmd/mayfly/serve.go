@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,13 +12,17 @@ import (
 
 // serveCommand is the flags of the server.
 type serveCommand struct {
-	HTTP      string `name:"http" placeholder:"ADDRESS" default:"127.0.0.1:8080" env:"MAYFLY_HTTP" help:"Dashboard and JSON API. Port 0 picks a free one."`
-	Admin     string `placeholder:"ADDRESS" default:"127.0.0.1:5300" env:"MAYFLY_ADMIN" help:"Service Bus REST and /health."`
-	AMQP      string `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"AMQP, for the SDKs of Service Bus."`
-	Store     string `placeholder:"URL" env:"MAYFLY_STORE" help:"Where messages are kept: sqlite:PATH, mongodb://HOST/DATABASE, or memory: for a broker that forgets. Default: sqlite:${data}."`
-	Wait      string `placeholder:"DURATION" env:"MAYFLY_WAIT" help:"How long to try to reach the store at the start, such as 30s. Default: one try."`
-	Lease     string `placeholder:"DURATION" default:"5s" env:"MAYFLY_LEASE" help:"On a store that servers share: for how long of its silence the others leave the namespace to this one. At least 300ms."`
-	Advertise string `placeholder:"URL" env:"MAYFLY_ADVERTISE" help:"On a store that servers share: where the others tell people that this dashboard is. Default: its address."`
+	HTTP      string   `name:"http" placeholder:"ADDRESS" default:"127.0.0.1:8080" env:"MAYFLY_HTTP" help:"Dashboard and JSON API. Port 0 picks a free one."`
+	Admin     string   `placeholder:"ADDRESS" default:"127.0.0.1:5300" env:"MAYFLY_ADMIN" help:"Service Bus REST, /health, and AMQP in WebSockets."`
+	AMQP      string   `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"AMQP, for the SDKs of Service Bus; none: no such port."`
+	AMQPS     string   `name:"amqps" placeholder:"ADDRESS" env:"MAYFLY_AMQPS" help:"AMQP with TLS, such as 127.0.0.1:5671."`
+	HTTPS     string   `name:"https" placeholder:"ADDRESS" env:"MAYFLY_HTTPS" help:"What --admin serves, with TLS, such as 127.0.0.1:443."`
+	TLSDir    string   `name:"tls-dir" placeholder:"DIR" type:"path" env:"MAYFLY_TLS_DIR" help:"Where the certificate is: tls.crt and tls.key if they are there; else ca.pem, of a local CA that is made at the first start. Default: ${tls}."`
+	TLSName   []string `name:"tls-name" placeholder:"NAME" env:"MAYFLY_TLS_NAME" help:"A name or address that the certificate is for, beside localhost, 127.0.0.1, ::1 and *.servicebus.windows.net; may be repeated."`
+	Store     string   `placeholder:"URL" env:"MAYFLY_STORE" help:"Where messages are kept: sqlite:PATH, mongodb://HOST/DATABASE, or memory: for a broker that forgets. Default: sqlite:${data}."`
+	Wait      string   `placeholder:"DURATION" env:"MAYFLY_WAIT" help:"How long to try to reach the store at the start, such as 30s. Default: one try."`
+	Lease     string   `placeholder:"DURATION" default:"5s" env:"MAYFLY_LEASE" help:"On a store that servers share: for how long of its silence the others leave the namespace to this one. At least 300ms."`
+	Advertise string   `placeholder:"URL" env:"MAYFLY_ADVERTISE" help:"On a store that servers share: where the others tell people that this dashboard is. Default: its address."`
 	History   struct {
 		For   string `placeholder:"DURATION" default:"168h" env:"MAYFLY_HISTORY_FOR" help:"How long history is kept; never: until there is too much of it."`
 		Bytes string `placeholder:"SIZE" default:"256MiB" env:"MAYFLY_HISTORY_BYTES" help:"How much history is kept; 0: no matter how much."`
@@ -43,7 +48,8 @@ func (c *serveCommand) Run(ctx context.Context, s streams) error {
 		panic(err) // the flag's enum has let it through
 	}
 	config := Config{
-		HTTP: c.HTTP, Admin: c.Admin, AMQP: c.AMQP, Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits,
+		HTTP: c.HTTP, Admin: c.Admin, AMQP: cmp.Or(c.AMQP, noPort), AMQPS: c.AMQPS, HTTPS: c.HTTPS, TLSDir: c.TLSDir, TLSNames: c.TLSName,
+		Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits,
 		Advertise: c.Advertise, Insecure: c.Insecure, AllowHosts: c.AllowHost, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),
 	}

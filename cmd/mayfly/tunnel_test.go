@@ -33,7 +33,12 @@ func messaging(t *testing.T, address string, o azservicebus.ClientOptions) *azse
 // dialled opens AMQP in a WebSocket at the server of a URL.
 func dialled(t *testing.T, at string, d websocket.Dialer) (net.Conn, error) {
 	t.Helper()
-	ws, answer, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(at, "http")+tunnel.Path, nil)
+	return upgraded(t, "ws"+strings.TrimPrefix(at, "http")+tunnel.Path, d)
+}
+
+func upgraded(t *testing.T, url string, d websocket.Dialer) (net.Conn, error) {
+	t.Helper()
+	ws, answer, err := d.DialContext(t.Context(), url, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type ownerDoc struct {
 	Lease     int64     `bson:"leaseMs"` // silence after which it may be succeeded
 	Dashboard string    `bson:"dashboard,omitempty"`
 	Admin     string    `bson:"admin,omitempty"`
+	AMQP      string    `bson:"amqp,omitempty"`
 	Host      string    `bson:"host,omitempty"`
 	Beat      time.Time `bson:"beat"`              // by its own clock: for people
 	Readers   []string  `bson:"readers,omitempty"` // who looks at the namespace and is heeded
@@ -28,7 +29,7 @@ type ownerDoc struct {
 }
 
 func (d *ownerDoc) owner(epoch uint64) engine.Owner {
-	return engine.Owner{Dashboard: d.Dashboard, Admin: d.Admin, Host: d.Host, Epoch: epoch}
+	return engine.Owner{Dashboard: d.Dashboard, Admin: d.Admin, AMQP: d.AMQP, Host: d.Host, Epoch: epoch}
 }
 
 // A lease is the time for which an owner may act without asking. Its clock
@@ -137,7 +138,7 @@ func (s *Store) claim(ctx context.Context, epoch uint64) (bool, error) {
 	s.own = ownerDoc{
 		ID: s.names.owner(epoch), V: 1, Namespace: string(s.names), Token: s.token, Process: s.o.Process,
 		Lease:     s.lease.length.Milliseconds(),
-		Dashboard: s.o.Owner.Dashboard, Admin: s.o.Owner.Admin, Host: s.o.Owner.Host, Beat: wall(),
+		Dashboard: s.o.Owner.Dashboard, Admin: s.o.Owner.Admin, AMQP: s.o.Owner.AMQP, Host: s.o.Owner.Host, Beat: wall(),
 	}
 	doc, err := bson.Marshal(s.own)
 	if err != nil {

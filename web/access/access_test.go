@@ -178,3 +178,20 @@ func TestLongNoticeIsCut(t *testing.T) {
 		t.Errorf("got %.20q…, %t", n.Text, ok)
 	}
 }
+
+// TestCertifiedNames: the names of a listener's certificate are its own, as the
+// certificate means them.
+func TestCertifiedNames(t *testing.T) {
+	h := access.Hosts{Certified: func() []string { return []string{"*.servicebus.windows.net", "Broker", "10.0.0.1"} }}
+	for host, want := range map[string]bool{
+		"shop.servicebus.windows.net": true, "SHOP.ServiceBus.Windows.net:443": true, "broker": true, "10.0.0.1:443": true, "localhost": true,
+		"servicebus.windows.net": false, "a.shop.servicebus.windows.net": false, "evil.example": false, "xbroker": false, "": false, ".servicebus.windows.net": false,
+	} {
+		if err := h.Check(&http.Request{Host: host}); (err == nil) != want {
+			t.Errorf("%q: got %v", host, err)
+		}
+		if (access.Hosts{}).Check(&http.Request{Host: host}) == nil && host != "localhost" {
+			t.Errorf("%q is allowed without a certificate", host)
+		}
+	}
+}

@@ -18,6 +18,10 @@ type Hosts struct {
 	Listener net.Addr
 	// Allowed are further names, without a port, in any case.
 	Allowed []string
+	// Certified are the names that the listener shows a certificate for, as that
+	// has them: *.a.example is any one name below a.example. Nil: it shows none. A
+	// browser that has been rebound finds no certificate for the name of its page.
+	Certified func() []string
 }
 
 // Check returns nil if the request names one of ours, whatever its port: ports
@@ -35,10 +39,26 @@ func (h Hosts) Check(r *http.Request) error {
 			return nil
 		}
 	}
+	if h.certified(name) {
+		return nil
+	}
 	if ip, err := netip.ParseAddr(name); err == nil && h.address(ip.Unmap().WithZone("")) {
 		return nil
 	}
 	return &HostError{Host: r.Host}
+}
+
+func (h Hosts) certified(name string) bool {
+	if h.Certified == nil {
+		return false
+	}
+	label, parent, _ := strings.Cut(name, ".")
+	for _, c := range h.Certified() {
+		if below, any := strings.CutPrefix(c, "*."); any && label != "" && strings.EqualFold(below, parent) || strings.EqualFold(c, name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (h Hosts) address(ip netip.Addr) bool {

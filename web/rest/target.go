@@ -58,5 +58,9 @@ func location(r *http.Request, p engine.Path, m engine.Message) string {
 	for i, s := range parts {
 		parts[i] = url.PathEscape(s)
 	}
-	return "http://" + r.Host + "/" + strings.Join(parts, "/") + "/messages/" + decimal(m.Seq) + "/" + m.Token().String()
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	return scheme + r.Host + "/" + strings.Join(parts, "/") + "/messages/" + decimal(m.Seq) + "/" + m.Token().String()
 }
