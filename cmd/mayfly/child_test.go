@@ -19,10 +19,21 @@ import (
 const (
 	childStore = "MAYFLY_CHILD_STORE"
 	childLease = "MAYFLY_CHILD_LEASE"
+	childArgs  = "MAYFLY_CHILD_ARGS" // a command line, as a JSON list, instead of these two
 )
 
 // TestChild is the program under test when this binary runs itself.
 func TestChild(t *testing.T) {
+	if line := os.Getenv(childArgs); line != "" {
+		var args []string
+		if err := json.Unmarshal([]byte(line), &args); err != nil {
+			t.Fatal(err)
+		}
+		if code := execute(t.Context(), args, nil, streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}); code != exitOK {
+			t.Fatalf("exit code %d", code)
+		}
+		return
+	}
 	store := os.Getenv(childStore)
 	if store == "" {
 		return // it is not a test of its own
@@ -55,8 +66,24 @@ type child struct {
 // of the test kills it.
 func spawn(t *testing.T, store string, lease time.Duration) *child {
 	t.Helper()
+	return spawned(t, childStore+"="+store, childLease+"="+lease.String())
+}
+
+// spawnWith starts the program with a command line, which has to say --ready-json.
+// The end of the test kills it.
+func spawnWith(t *testing.T, args []string) *child {
+	t.Helper()
+	line, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spawned(t, childArgs+"="+string(line))
+}
+
+func spawned(t *testing.T, env ...string) *child {
+	t.Helper()
 	p := &child{cmd: exec.Command(os.Args[0], "-test.run=^TestChild$"), news: make(chan Ready, 256), done: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), childStore+"="+store, childLease+"="+lease.String())
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = &p.said
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -193,6 +194,9 @@ func annotate(c *engine.Content, x *extras, section []byte) error {
 	var refused error
 	text := func(to *string, key string, v value.Value, empty mark) {
 		s, ok := v.Str()
+		if b, held := v.Bytes(); held && v.Kind() == value.Binary { // so Python's SDK sends on what it has received
+			s, ok = string(b), utf8.Valid(b)
+		}
 		if !ok || v.Kind() == value.URI {
 			refused = argument("The message annotation '%s' is a string, not of type %v.", key, v.Kind())
 		}

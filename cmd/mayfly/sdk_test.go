@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The official SDKs of Service Bus run against servers as processes. Each SDK has
+// one program, in testdata/sdk, that runs all its cases against two servers and
+// tells of each:
+//
+//	PASS name 12ms
+//	FAIL name
+//	| why, in lines
+//	RESTART          the standard server is to be killed and started again, on its
+//	                 ports; "ready" on the program's input says that it was
+//	DONE 41          how many cases there were; nothing follows
+//
+// testdata/sdk/install puts the SDKs into a folder: MAYFLY_SDK_DIR, else mayfly/sdk
+// in the user's cache. What is not there is skipped, unless MAYFLY_SDKS=require.
+
+// An sdk is an official SDK.
+type sdk struct {
+	name  string
+	least int // cases
+	// command is its program as a command that is run in dir, an empty folder.
+	command func(t *testing.T, dir string) *exec.Cmd
+}
+
+var sdks = []sdk{
+	{"python", 53, pythonSuite},
+}
+
+// sdkPatience is how long all the cases of an SDK may take, on a machine that
+// has a lot to do.
+const sdkPatience = 8 * time.Minute
+
+func TestSDKs(t *testing.T) {
+	for _, k := range sdks {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			installed(t, k.name)
+			dir := t.TempDir()
+			standard := start(t, "--store", "sqlite:"+filepath.Join(dir, "standard.db"),
+				"--limit", "min-lock=100ms", "--limit", "min-ttl=1ms", "--limit", "min-auto-delete=1s", "--limit", "min-duplicate-window=1s")
+			premium := start(t, "--store", "sqlite:"+filepath.Join(dir, "premium.db"), "--profile", "premium", "--limit", "min-megabytes=1")
+			cmd := k.command(t, filepath.Join(dir, "suite"))
+			cmd.Env = append(cmd.Environ(), append(standard.environ("SB"), premium.environ("SB_PREMIUM")...)...)
+			converse(t, k, cmd, standard)
+		})
+	}
+}
+
+// converse runs an SDK's program, whose cases become tests.
+func converse(t *testing.T, k sdk, cmd *exec.Cmd, standard *served) {
+	ctx, cancel := context.WithTimeout(t.Context(), sdkPatience)
+	defer cancel()
+	var said output
+	cmd.Stderr = &said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })()
+	var passed int
+	var failed *failure
+	total := -1
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if why, ok := strings.CutPrefix(line, "| "); ok && failed != nil {
+			failed.why = append(failed.why, why)
+			continue
+		}
+		failed.tell(t)
+		failed = nil
+		switch verb, rest, _ := strings.Cut(line, " "); verb {
+		case "PASS":
+			passed++
+			name, took, _ := strings.Cut(rest, " ")
+			t.Run(name, func(t *testing.T) { t.Log(took) })
+		case "FAIL":
+			failed = &failure{name: rest}
+		case "RESTART":
+			standard.restart(t)
+			if _, err := io.WriteString(in, "ready\n"); err != nil {
+				t.Error(err)
+			}
+		case "DONE":
+			if total, err = strconv.Atoi(rest); err != nil {
+				t.Error(err)
+			}
+		default:
+			said.add(line + "\n")
+		}
+	}
+	failed.tell(t)
+	if err := errors.Join(lines.Err(), cmd.Wait(), context.Cause(ctx)); err != nil {
+		t.Errorf("the program ended: %v\n%s", err, &said)
+	}
+	if total < k.least || passed != total {
+		t.Errorf("%d of %d cases passed, of at least %d", passed, total, k.least)
+	}
+	if t.Failed() {
+		t.Logf("%s\nthe server:\n%s", &said, &standard.said)
+	}
+	fmt.Printf("%s: %d passed\n", k.name, passed)
+}
+
+// A failure is a case that did not pass; nil is none.
+type failure struct {
+	name string
+	why  []string
+}
+
+func (f *failure) tell(t *testing.T) {
+	if f != nil {
+		t.Run(f.name, func(t *testing.T) { t.Error(strings.Join(f.why, "\n")) })
+	}
+}
+
+// sdkDir is where the SDKs are installed.
+func sdkDir(t *testing.T) string {
+	t.Helper()
+	if dir := os.Getenv("MAYFLY_SDK_DIR"); dir != "" {
+		return dir
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(cache, "mayfly", "sdk")
+}
+
+// installed skips a test whose SDK is not there.
+func installed(t *testing.T, name string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(sdkDir(t), name, "installed")); err == nil {
+		return
+	}
+	if os.Getenv("MAYFLY_SDKS") == "require" {
+		t.Fatalf("MAYFLY_SDKS=require, but the SDK is not in %s; cmd/mayfly/testdata/sdk/install puts it there", sdkDir(t))
+	}
+	t.Skipf("the SDK for %s is not installed; cmd/mayfly/testdata/sdk/install does that", name)
+}
+
+// lay copies what is for an SDK in testdata to dir.
+func layOut(t *testing.T, name, dir string) {
+	t.Helper()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "sdk", name))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func python(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(sdkDir(t), "python", "venv", "bin", "python")
+}
+
+func pythonSuite(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	layOut(t, "python", dir)
+	cmd := exec.Command(python(t), "-B", "suite.py")
+	cmd.Dir = dir
+	return cmd
+}
+
+// served is the program with arguments of its own, as a process.
+type served struct {
+	*child
+	args []string
+	at   Ready
+}
+
+// start starts the program on free ports and waits until it is ready. The end of
+// the test kills it.
+func start(t *testing.T, args ...string) *served {
+	t.Helper()
+	s := &served{args: args}
+	s.child = spawnWith(t, append([]string{"--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--ready-json"}, args...))
+	s.ready(t)
+	return s
+}
+
+func (s *served) ready(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	at, err := s.next(ctx, stateReady)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.at = at
+}
+
+// restart kills it and starts it again on the same ports.
+func (s *served) restart(t *testing.T) {
+	t.Helper()
+	s.signal(os.Kill)
+	s.killed()
+	host := func(url string) string { return strings.TrimPrefix(url, "http://") }
+	s.child = spawnWith(t, append([]string{"--http", host(s.at.Dashboard), "--admin", host(s.at.Admin), "--amqp", s.at.AMQP, "--ready-json"}, s.args...))
+	s.ready(t)
+}
+
+// environ tells a program where it is.
+func (s *served) environ(prefix string) []string {
+	return []string{prefix + "_AMQP=" + s.at.AMQP, prefix + "_ADMIN=" + s.at.Admin, prefix + "_API=" + s.at.Dashboard}
+}
