@@ -62,7 +62,7 @@ func (x *Beside) Do(c Command) ([]string, error) {
 	_, refused := errors.AsType[Refused](err)
 	switch {
 	case errors.Is(err, ErrUntold):
-		return nil, fmt.Errorf("the door took what the engine refuses: %w", refusal)
+		return nil, fmt.Errorf("the door took it, the engine says %q", refusal.Error())
 	case err != nil && !refused:
 		return nil, err
 	case fmt.Sprint(refusal) != fmt.Sprint(err):

@@ -318,8 +318,7 @@ func (d *door) unpack(r *receiver, last *end) (lines []string, err error) {
 		if r.deletes {
 			continue
 		}
-		token, ok := wire.LockToken(t.DeliveryTag)
-		if !ok || token != l.token {
+		if len(t.DeliveryTag) != 16 || guid([16]byte(t.DeliveryTag)) != l.token {
 			return nil, fmt.Errorf("%s has the tag % x and the token % x", l.shown, t.DeliveryTag, l.token)
 		}
 		if !l.lockedUntil.After(time.Now()) {
@@ -332,6 +331,14 @@ func (d *door) unpack(r *receiver, last *end) (lines []string, err error) {
 		lines = []string{nothing}
 	}
 	return lines, nil
+}
+
+// guid is a UUID from the bytes of a .NET Guid, which delivery tags are made of.
+func guid(b [16]byte) (id [16]byte) {
+	for i, from := range [16]int{3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15} {
+		id[i] = b[from]
+	}
+	return id
 }
 
 func (d *door) letter(b []byte, path string) (letter, error) {
@@ -390,7 +397,10 @@ func (d *door) accept(c enginetest.Command) ([]string, error) {
 		return nil, err
 	}
 	if why := r.link.refused(); why != nil {
-		return nil, errors.Join(refusal(why), by.goodbye())
+		if err := by.goodbye(); err != nil {
+			return nil, err
+		}
+		return nil, refusal(why)
 	}
 	of, _ := r.link.answer.Source.Filter.Lookup(sessionFilter)
 	raw, _ := of.Bytes()

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 
@@ -29,7 +28,10 @@ func (d *door) settle(c enginetest.Command) error {
 		if _, err := p.by.dispose(p.id, state, true); err != nil {
 			return err
 		}
-		return errors.Join(d.let(p), enginetest.ErrSilent)
+		if err := d.let(p); err != nil {
+			return err
+		}
+		return enginetest.ErrSilent
 	}
 	got, err := p.by.dispose(p.id, d.within(c, state), false)
 	if err == nil {
