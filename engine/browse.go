@@ -160,12 +160,17 @@ type EntityState struct {
 	Held          bool    // see Activity.Held
 	DeletesAt     Instant // when it deletes itself if nobody uses it; zero: never, or held
 	Subscriptions int
-	Duplicates    uint64 // messages dropped as duplicates
-	Seen          int    // MessageIds remembered to detect them; those that have had their window go a few at a time
+	Filters       FilterCounts // of a topic, its subscriptions' together
+	Duplicates    uint64       // messages dropped as duplicates
+	Seen          int          // MessageIds remembered to detect them; those that have had their window go a few at a time
 	Sessions      SessionCounts
 	Rules         []Rule // not to be changed
 	Uses          []Use  // of a temporary entity, latest first
 }
+
+// FilterCounts are the rules of a topic's subscriptions by what their filters
+// are. True and false filters are SQL's "1=1" and "1=0".
+type FilterCounts struct{ SQL, Correlation int }
 
 // SessionCounts are the sessions of an entity that requires them.
 type SessionCounts struct {
@@ -203,6 +208,36 @@ func (ns *Namespace) States(kind EntityKind) []EntityState {
 	return all
 }
 
+// Page is some of the entities of a kind, by path: top of them at most, after
+// skip. It takes no longer for others than it takes to count them. Subscriptions
+// are those of one topic, which must be there; of other kinds topic is empty.
+func (ns *Namespace) Page(kind EntityKind, topic Path, skip, top int) ([]EntityState, error) {
+	all := ns.sorted
+	if kind == Subscription {
+		e, err := ns.admin(topic)
+		switch {
+		case err != nil:
+			return nil, err
+		case e.Kind != Topic:
+			return nil, notFound(topic)
+		}
+		all = func() []*entity { return e.subs }
+	}
+	page := make([]EntityState, 0, min(top, 100))
+	for _, e := range all() {
+		switch {
+		case len(page) >= top:
+			return page, nil
+		case e.Kind != kind:
+		case skip > 0:
+			skip--
+		default:
+			page = append(page, e.state())
+		}
+	}
+	return page, nil
+}
+
 // Subscriptions are those of a topic, by path; none of anything else.
 func (ns *Namespace) Subscriptions(topic Path) []EntityState {
 	e, err := ns.entity(topic)
@@ -222,7 +257,7 @@ func (e *entity) state() EntityState {
 		Entity: e.Entity, Counts: e.counts(),
 		Bytes: e.bytesHeld(), AccessedAt: h.meter.AccessedAt, LastUsed: h.meter.LastUsed, NextSeq: h.meter.NextSeq,
 		Held: e.activity().Held(), Subscriptions: len(e.subs), Rules: e.rules,
-		Duplicates: h.meter.Duplicates, Seen: e.seen.len(),
+		Duplicates: h.meter.Duplicates, Seen: e.seen.len(), Filters: e.selector.counts(),
 	}
 	for _, h := range e.holders() {
 		s.Receivers += h.links[attachedLinks].n
@@ -236,8 +271,8 @@ func (e *entity) state() EntityState {
 	if a, ok := h.expiring.first(); ok {
 		s.NextExpiry = a.at
 	}
-	if e.Config.AutoDeleteOnIdle != 0 && !s.Held {
-		s.DeletesAt = s.LastUsed.Add(e.Config.AutoDeleteOnIdle)
+	if idle := e.Config.InForce().AutoDeleteOnIdle; idle != 0 && !s.Held {
+		s.DeletesAt = s.LastUsed.Add(idle)
 	}
 	return s
 }

@@ -114,13 +114,7 @@ func (ns *Namespace) checkFamily(e *entity) error {
 
 func (ns *Namespace) checkHolders() error {
 	for _, e := range ns.sorted() {
-		terms := Terms{
-			TTL: effectiveTTL(e.Config.DefaultMessageTimeToLive, ns.limits.MaxTTL), Deliveries: e.Config.Deliveries(),
-			KeepExpired: e.Config.DeadLetteringOnMessageExpiration, Forwards: e.Config.ForwardTo != "",
-		}
-		if e.topic != nil {
-			terms.TTL = effectiveTTL(terms.TTL, e.topic.Config.DefaultMessageTimeToLive)
-		}
+		terms := ns.termsOf(e)
 		apart := Terms{DeadLetterQueue: true}
 		if e.main.terms != terms || e.dead != nil && e.dead.terms != apart || e.transfer.terms != apart {
 			return broken(e.Path, "terms are %+v and should be %+v", e.main.terms, terms)

@@ -22,13 +22,16 @@ func (ns *Namespace) checkSelector(e *entity) error {
 			rules[r.id()] = true
 		}
 	}
-	always, correlated, others := 0, 0, 0
+	always, correlated, correlations, others := 0, 0, 0, 0
 	for id, p := range s.rules {
 		if !rules[id] {
 			return broken(e.Path, "it has a rule %q that no subscription has", id.Name)
 		}
 		if p.Filter.Kind != SQLFilter {
 			others++
+		}
+		if p.Filter.Kind == CorrelationFilter {
+			correlations++
 		}
 		switch {
 		case p.broken != nil:
@@ -47,7 +50,7 @@ func (ns *Namespace) checkSelector(e *entity) error {
 	if s.set != nil {
 		asked = len(s.set.early) + len(s.set.late)
 	}
-	if len(s.always) != always || !slices.IsSortedFunc(s.always, byPlace) || s.correlated.Len() != correlated || len(s.sql) != asked || s.others != others ||
+	if len(s.always) != always || !slices.IsSortedFunc(s.always, byPlace) || s.correlated.Len() != correlated || len(s.sql) != asked || s.others != others || s.correlations != correlations ||
 		len(s.sql) != len(slices.Collect(sqlOf(s.rules))) {
 		return broken(e.Path, "%d true filters, %d correlation filters, %d SQL filters of which %d are asked, %d not SQL", len(s.always), s.correlated.Len(), len(s.sql), asked, s.others)
 	}

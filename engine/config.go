@@ -57,8 +57,15 @@ type Config struct {
 	RequiresSession                     bool
 	ForwardTo                           string // path in this namespace; empty: none
 	ForwardDeadLetteredMessagesTo       string // path in this namespace; empty: none
-	UserMetadata                        string
-	AuthorizationRules                  []AccessRule // of a queue or topic, as they were given; not to be changed in place
+	// ForwardToAddress and ForwardDeadLetteredMessagesToAddress are how the two
+	// destinations were named if not by their paths: as absolute URIs, whatever the
+	// host in them. Who asks in the words of Service Bus is told them as they were
+	// given.
+	ForwardToAddress                     string
+	ForwardDeadLetteredMessagesToAddress string
+	UserMetadata                         string
+	EnablePartitioning                   bool         // sixteen times the size; there is one partition all the same
+	AuthorizationRules                   []AccessRule // of a queue or topic, as they were given; not to be changed in place
 }
 
 // LockFor is how long a message is locked for its receiver.
@@ -67,17 +74,29 @@ func (c Config) LockFor() time.Duration { return cmp.Or(c.LockDuration, time.Min
 // Deliveries is how many deliveries may fail before a message is dead-lettered.
 func (c Config) Deliveries() int32 { return cmp.Or(c.MaxDeliveryCount, 10) }
 
+// Megabytes is MaxSizeInMegabytes, of each partition where there are several.
+func (c Config) Megabytes() int64 { return cmp.Or(c.MaxSizeInMegabytes, 1024) }
+
+// Partitions is of how many partitions a partitioned entity has the size.
+const Partitions = 16
+
 // Capacity is how many bytes the entity may hold, its dead letters included.
-func (c Config) Capacity() int64 { return cmp.Or(c.MaxSizeInMegabytes, 1024) << 20 }
+func (c Config) Capacity() int64 {
+	n := min(c.Megabytes(), math.MaxInt64>>20)
+	if c.EnablePartitioning {
+		n = min(n, math.MaxInt64>>20/Partitions) * Partitions
+	}
+	return n << 20
+}
 
 // DuplicateWindow is how long a MessageId is remembered.
 func (c Config) DuplicateWindow() time.Duration {
 	return cmp.Or(c.DuplicateDetectionHistoryTimeWindow, 10*time.Minute)
 }
 
-// Kept is what an entity keeps of a description: where messages are forwarded
-// neither they nor the entity run out of time (TTL-18, IDLE-12, IDLE-13).
-func (c Config) Kept() Config {
+// InForce is what counts of a description: where messages are forwarded neither
+// they nor the entity run out of time, whatever it says (TTL-18, IDLE-12, IDLE-13).
+func (c Config) InForce() Config {
 	if c.ForwardTo != "" {
 		c.DefaultMessageTimeToLive, c.AutoDeleteOnIdle = 0, 0
 	}

@@ -104,7 +104,7 @@
 //   - SETL-3: settling by a management request is AMQP's; there is no AMQP door yet.
 //   - SCH-9: a schedule cannot be edited, so there is nothing to call; that AMQP says so needs an AMQP door.
 //   - PEEK-4: it is AMQP's management request for peeking; there is no AMQP door yet.
-//   - PEEK-11: there are no partitions (SEQ-2).
+//   - PEEK-11: there is one partition (SEQ-2).
 //   - FWD-12: there is no authorization; whoever reaches a port may forward anything anywhere.
 //   - CNT-1: it is the XML of the Atom admin API; there is no such door yet.
 //   - ERR-1: it is how AMQP answers management requests; there is no AMQP door yet.

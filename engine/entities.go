@@ -51,6 +51,9 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	}
 	ns.place(e, topic)
 	e.main.meter.LastUsed = now
+	if kind == Subscription { // as Service Bus has it; a queue or topic was never accessed then
+		e.main.meter.AccessedAt = now
+	}
 	ns.changes.markMeter(e.main)
 	ns.changes.entities[e.ID] = e
 	ns.changes.hard = true
@@ -100,7 +103,7 @@ func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *enti
 }
 
 // checkForward wants a queue or topic to forward to (FWD-2) that is not the
-// entity itself (PROP-9), and keeps conflicting properties apart (FWD-4).
+// entity itself (PROP-9), and keeps conflicting properties apart.
 func (ns *Namespace) checkForward(p Path, c Config) error {
 	for _, f := range [...]struct{ name, to string }{{"ForwardTo", c.ForwardTo}, {"ForwardDeadLetteredMessagesTo", c.ForwardDeadLetteredMessagesTo}} {
 		name, to := f.name, f.to
@@ -113,9 +116,6 @@ func (ns *Namespace) checkForward(p Path, c Config) error {
 		if e := ns.entities[Path(to).Fold()]; e == nil || e.Kind == Subscription {
 			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, SubCode: 40401, Text: "The queue or topic '" + cut(to, 260) + "' that '" + name + "' names does not exist."}
 		}
-	}
-	if c.ForwardTo != "" && c.RequiresSession {
-		return &PropertyError{Property: "ForwardTo", Value: c.ForwardTo, Kind: ErrArgument, SubCode: 40000, Text: "An entity that requires sessions cannot forward its messages: 'ForwardTo' must be empty."}
 	}
 	if c.EnableExpress && c.RequiresDuplicateDetection {
 		return &PropertyError{Property: "EnableExpress", Value: "true", Kind: ErrArgument, Text: "'EnableExpress' cannot be combined with 'RequiresDuplicateDetection'."}
@@ -224,13 +224,7 @@ func (e *entity) contained() int64 {
 // setTerms derives what Judge needs from e's description and its topic's
 // (TTL-7), and has every message's alarm set anew if that changed.
 func (ns *Namespace) setTerms(e *entity) {
-	t := Terms{
-		TTL: effectiveTTL(e.Config.DefaultMessageTimeToLive, ns.limits.MaxTTL), Deliveries: e.Config.Deliveries(),
-		KeepExpired: e.Config.DeadLetteringOnMessageExpiration, Forwards: e.Config.ForwardTo != "",
-	}
-	if e.topic != nil {
-		t.TTL = effectiveTTL(t.TTL, e.topic.Config.DefaultMessageTimeToLive)
-	}
+	t := ns.termsOf(e)
 	if (e.main.terms.TTL != t.TTL || e.main.terms.Forwards != t.Forwards) && e.main.order.len() > 0 {
 		e.main.rejudge = 1
 	}
@@ -242,6 +236,18 @@ func (ns *Namespace) setTerms(e *entity) {
 	for _, s := range e.subs {
 		ns.setTerms(s)
 	}
+}
+
+func (ns *Namespace) termsOf(e *entity) Terms {
+	c := e.Config.InForce()
+	t := Terms{
+		TTL: effectiveTTL(c.DefaultMessageTimeToLive, ns.limits.MaxTTL), Deliveries: c.Deliveries(),
+		KeepExpired: c.DeadLetteringOnMessageExpiration, Forwards: c.ForwardTo != "",
+	}
+	if e.topic != nil {
+		t.TTL = effectiveTTL(t.TTL, e.topic.Config.DefaultMessageTimeToLive)
+	}
+	return t
 }
 
 // Update replaces the description of an entity (PROP-2). What is fixed at
@@ -258,8 +264,7 @@ func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity
 	}
 	for _, prop := range Properties(e.Kind) {
 		if was, is := prop.Text(e.Config), prop.Text(c); prop.CreateOnly && was != is {
-			return Entity{}, &PropertyError{Property: prop.Name, Value: is, Kind: ErrArgument,
-				Text: "The value for the '" + lowerFirst(prop.Name) + "' property of an existing Queue(or Topic) can't be changed."}
+			return Entity{}, fixed(prop, e.Kind, is)
 		}
 	}
 	if err := ns.checkForward(e.Path, c); err != nil {
@@ -389,6 +394,19 @@ func (ns *Namespace) entityEvent(kind EventKind, now Instant, e *entity, actor s
 	}
 	ns.events = append(ns.events, Event{Kind: kind, At: now, Holder: e.ID, Path: e.Path, Actor: actor, Entity: &d})
 	return &ns.events[len(ns.events)-1]
+}
+
+// fixed refuses another value for what was settled at creation (PROP-1), in the
+// words of Service Bus, which has some for each property.
+func fixed(p Property, kind EntityKind, is string) error {
+	text := "The value for the '" + lowerFirst(p.Name) + "' property of an existing Queue(or Topic) can't be changed."
+	switch p.Name {
+	case "RequiresSession":
+		text = "The value for the RequiresSession property of an existing " + title(kind) + " cannot be changed."
+	case "EnablePartitioning":
+		text = "Partitioning cannot be changed for " + title(kind) + ". "
+	}
+	return &PropertyError{Property: p.Name, Value: is, Kind: ErrArgument, Text: text}
 }
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -95,6 +95,6 @@ type Meter struct {
 	Holder     HolderID
 	NextSeq    Seq     // the number the next message gets
 	LastUsed   Instant // when the idle clock last went back, coarse (IDLE-17)
-	AccessedAt Instant // last send, or receiver opened; coarse (RT-2)
+	AccessedAt Instant // last send, or receiver opened, or when a subscription was created; coarse (RT-2)
 	Duplicates uint64  // messages dropped as duplicates since it was created; coarse
 }

@@ -197,26 +197,37 @@ func TestForwarding(t *testing.T) {
 			c.wantIDs("b", "x", "")
 			c.wantFailed("a", "Destination 'b' does not take the message: 'b' remembers 1 MessageIds")
 		},
-		"FWD-4": func(c *clocked) { // a source that requires sessions does not forward its messages, whatever it is
+		"FWD-4": func(c *clocked) { // a source that requires sessions forwards like any other: SDKs describe such, whatever is documented
 			c.queue("q", engine.Config{})
+			c.queue("in", sessionful)
 			c.topic("t", engine.Config{})
-			both := engine.Config{RequiresSession: true, ForwardTo: "q"}
-			wants := func(step func() error) {
-				c.Helper()
-				c.refused(engine.ErrArgument, func() error {
-					err := step()
-					if e, ok := errors.AsType[*engine.PropertyError](err); !ok || e.Property != "ForwardTo" || e.SubCode != 40000 {
-						c.Errorf("it says %#v", err)
-					}
-					return err
-				})
+			both := engine.Config{RequiresSession: true, LockDuration: minute, ForwardTo: "in"}
+			c.queue("a", both)
+			s := c.sub("t", "s", both)
+			c.queue("u", sessionful)
+			for _, p := range []engine.Path{"a", "t", "u"} {
+				c.say(p, "anna", "1 "+string(p), "2 "+string(p))
+				c.say(p, "bert", "3 "+string(p))
 			}
-			for kind, p := range map[engine.EntityKind]engine.Path{engine.Queue: "s", engine.Subscription: "t/Subscriptions/s"} {
-				wants(func() error { _, err := c.ns.Create(c.now, kind, p, both, ""); return err })
-				c.create(kind, p, engine.Config{RequiresSession: true, ForwardDeadLetteredMessagesTo: "q"}) // dead letters have no sessions
-				wants(func() error { _, err := c.ns.Update(c.now, p, both, ""); return err })
-				c.equal(c.state(p).Config, engine.Config{RequiresSession: true, ForwardDeadLetteredMessagesTo: "q"})
+			l := c.hold("u", "anna")
+			locked := c.take(l)
+			c.update("u", func(cfg *engine.Config) { cfg.ForwardTo = "q" })
+			c.sweep()
+			for _, p := range []engine.Path{"a", s} {
+				c.wantCounts(p, engine.Counts{})
+				c.refused(engine.ErrNotAllowed, func() error { _, err := c.tryHold(p, "anna"); return err })
 			}
+			c.wantIDs("in", "1 a", "2 a", "3 a", "1 t", "2 t", "3 t")
+			c.equal(c.take(c.hold("in", "bert")).Content.MessageID(), "3 a")
+			c.wantIDs("u", "1 u") // whose lock outlives its receiver
+			c.wantIDs("q", "2 u", "3 u")
+			c.pass(minute)
+			c.sweep()
+			if err := c.settle(locked, engine.Complete); err == nil {
+				c.Error("it was completed where it no longer is")
+			}
+			c.wantIDs("q", "2 u", "3 u", "1 u")
+			c.wantCounts("u", engine.Counts{})
 		},
 		"FWD-4 into sessions": func(c *clocked) { // of a queue, a subscription and their dead letters
 			c.queue("s", sessionful)

@@ -17,8 +17,10 @@ func TestForwardingTime(t *testing.T) {
 			c.queue("d", engine.Config{AutoDeleteOnIdle: 5 * time.Minute, ForwardDeadLetteredMessagesTo: "b"}) // this does not keep it
 			c.queue("u", engine.Config{AutoDeleteOnIdle: 5 * time.Minute})
 			c.update("u", func(cfg *engine.Config) { cfg.ForwardTo = "b" })
-			c.equal(c.state("a").Config.AutoDeleteOnIdle, time.Duration(0))
-			c.equal(c.state("u").Config.AutoDeleteOnIdle, time.Duration(0))
+			for _, p := range []engine.Path{"a", "u"} { // which is told as it was described, and not in force
+				c.equal(c.state(p).Config.AutoDeleteOnIdle, 5*time.Minute)
+				c.equal(c.state(p).DeletesAt, engine.Instant(0))
+			}
 			c.equal(c.state("b").Config.AutoDeleteOnIdle, 10*time.Minute)
 			c.equal(c.state("d").Config.AutoDeleteOnIdle, 5*time.Minute)
 			c.at(9 * time.Minute)
@@ -46,10 +48,10 @@ func TestForwardingTime(t *testing.T) {
 		"FWD-15, TTL-18": func(c *clocked) { // nothing expires on a source
 			c.queue("b", engine.Config{})
 			c.queue("a", engine.Config{DefaultMessageTimeToLive: 5 * second, ForwardTo: "b", Status: engine.StatusReceiveDisabled, DeadLetteringOnMessageExpiration: true})
-			c.equal(c.state("a").Config.DefaultMessageTimeToLive, time.Duration(0))
+			c.equal(c.state("a").Config.DefaultMessageTimeToLive, 5*second)
 			c.queue("u", engine.Config{DefaultMessageTimeToLive: time.Minute})
 			c.update("u", func(cfg *engine.Config) { cfg.ForwardTo = "b" })
-			c.equal(c.state("u").Config.DefaultMessageTimeToLive, time.Duration(0))
+			c.equal(c.state("u").Config.DefaultMessageTimeToLive, time.Minute)
 			c.send("a", engine.Content{MessageID: "m", TTL: second})
 			c.send("a", engine.Content{MessageID: "n"})
 			c.at(time.Hour)

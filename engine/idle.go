@@ -63,7 +63,7 @@ func (l *ledger) list() []Use {
 // touch puts e's idle clock back, and its topic's (IDLE-2 … IDLE-4).
 func (ns *Namespace) touch(now Instant, e *entity, what, by string) {
 	for ; e != nil; e = e.topic {
-		if e.Config.AutoDeleteOnIdle != 0 {
+		if e.Config.InForce().AutoDeleteOnIdle != 0 {
 			e.ledger.add(Use{now, what, by, true})
 		}
 		if m := e.main.meter; now > m.LastUsed {
@@ -89,7 +89,7 @@ func (ns *Namespace) accessed(now Instant, e *entity, what, by string) {
 
 // Looked notes in the ledger that somebody looked without it counting (IDLE-7).
 func (ns *Namespace) Looked(now Instant, p Path, what, by string) {
-	if e, err := ns.entity(p); err == nil && e.Config.AutoDeleteOnIdle != 0 {
+	if e, err := ns.entity(p); err == nil && e.Config.InForce().AutoDeleteOnIdle != 0 {
 		e.ledger.add(Use{now, what, by, false})
 	}
 }

@@ -319,7 +319,7 @@ func (ns *Namespace) Pin(now Instant, p Path, actor string) error {
 	if err != nil {
 		return err
 	}
-	if e.Config.AutoDeleteOnIdle == 0 {
+	if e.Config.InForce().AutoDeleteOnIdle == 0 {
 		return refuse(ErrNotAllowed, "'%s' does not delete itself; there is nothing to pin.", e.Path)
 	}
 	return ns.setIdle(now, e, 0, e.Config.AutoDeleteOnIdle, "pin", actor)

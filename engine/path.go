@@ -51,8 +51,9 @@ func SubscriptionPath(topic, subscription string) Path {
 }
 
 // CheckName tells whether name may be given to an entity of this kind: its
-// length in characters, and per segment letters, digits, '.', '-', '_' and
-// '~', beginning and ending with a letter or digit (NAME-1 … NAME-5, NAME-8).
+// length in characters, and per segment letters, digits, '.', '-', '_' and '~',
+// one of the former at least; the whole begins and ends with a letter or digit
+// (NAME-1 … NAME-5, NAME-8).
 func CheckName(kind EntityKind, name string, limits Limits) error {
 	longest := limits.NameLength
 	if kind == Subscription {
@@ -69,6 +70,11 @@ func CheckName(kind EntityKind, name string, limits Limits) error {
 			return err
 		}
 	}
+	first, _ := utf8.DecodeRuneInString(name)
+	last, _ := utf8.DecodeLastRuneInString(name)
+	if !wordly(first) || !wordly(last) {
+		return refuseCode(ErrArgument, 40000, "The name of a %s begins and ends with a letter or digit: '%s'.", kind, cut(name, 260))
+	}
 	if _, _, ok := splitSubscription(name); ok {
 		return refuseCode(ErrArgument, 40000, "'%s' contains '/Subscriptions/', which is reserved.", name)
 	}
@@ -80,19 +86,17 @@ func checkSegment(kind EntityKind, name, segment string) error {
 		return refuseCode(ErrArgument, 40000, "The name of a %s must not begin or end with '/' nor contain '//': '%s'.", kind, cut(name, 260))
 	}
 	for _, r := range segment {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(".-_~", r) {
+		if !wordly(r) && !strings.ContainsRune(".-_~", r) {
 			return refuseCode(ErrArgument, 40000, "The name of a %s must not contain %q: letters, digits, '.', '-', '_', '~' and, but for subscriptions, '/' may be used.", kind, r)
 		}
 	}
-	first, _ := utf8.DecodeRuneInString(segment)
-	last, _ := utf8.DecodeLastRuneInString(segment)
-	for _, r := range []rune{first, last} {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			return refuseCode(ErrArgument, 40000, "Each part of the name of a %s begins and ends with a letter or digit: '%s'.", kind, cut(name, 260))
-		}
+	if !strings.ContainsFunc(segment, wordly) { // nor "." or "..", which addresses are cleaned of
+		return refuseCode(ErrArgument, 40000, "Each part of the name of a %s has a letter or digit: '%s'.", kind, cut(name, 260))
 	}
 	return nil
 }
+
+func wordly(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 func splitSubscription(s string) (topic, sub string, ok bool) {
 	const n = len(subscriptionsSegment)

@@ -97,10 +97,10 @@ func unlessZero[T comparable](was, def T) (zero T) {
 	return def
 }
 
-// stored has zero for never, which it always is where messages are forwarded,
-// and rules of its own.
+// stored has zero for never, and rules of its own. A partitioned entity does not
+// order its messages.
 func (c Config) stored() Config {
-	c = c.Kept()
+	c.SupportOrdering = c.SupportOrdering && !c.EnablePartitioning
 	c.AuthorizationRules = slices.Clone(c.AuthorizationRules)
 	if len(c.AuthorizationRules) == 0 {
 		c.AuthorizationRules = nil // as it is stored

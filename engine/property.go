@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,19 +122,21 @@ func properties() []Property {
 		durationProperty("DuplicateDetectionHistoryTimeWindow", []EntityKind{queue, topic}, "PT10M",
 			func(c *Config) *time.Duration { return &c.DuplicateDetectionHistoryTimeWindow },
 			func(l Limits) (time.Duration, time.Duration) { return l.MinDuplicateWindow, l.MaxDuplicateWindow }),
-		entityProperty("ForwardTo", []EntityKind{queue, sub}, func(c *Config) *string { return &c.ForwardTo }),
-		entityProperty("ForwardDeadLetteredMessagesTo", []EntityKind{queue, sub}, func(c *Config) *string { return &c.ForwardDeadLetteredMessagesTo }),
+		entityProperty("ForwardTo", []EntityKind{queue, sub}, func(c *Config) (path, address *string) { return &c.ForwardTo, &c.ForwardToAddress }),
+		entityProperty("ForwardDeadLetteredMessagesTo", []EntityKind{queue, sub}, func(c *Config) (path, address *string) {
+			return &c.ForwardDeadLetteredMessagesTo, &c.ForwardDeadLetteredMessagesToAddress
+		}),
 		invert(switchProperty("DeadLetteringOnFilterEvaluationExceptions", []EntityKind{sub}, true, func(c *Config) *bool { return &c.IgnoreFilterExceptions })),
 		inSteps(numberProperty("MaxSizeInMegabytes", []EntityKind{queue, topic}, 1024,
 			func(l Limits) (int64, int64) { return max(1, l.MinMegabytes), min(l.MaxMegabytes, math.MaxInt64>>20) },
-			func(c *Config, n int64) { c.MaxSizeInMegabytes = n }, func(c Config) int64 { return c.Capacity() >> 20 })),
+			func(c *Config, n int64) { c.MaxSizeInMegabytes = n }, Config.Megabytes)),
 		orNamespaces(numberProperty("MaxMessageSizeInKilobytes", []EntityKind{queue, topic}, 0,
 			kilobytes,
 			func(c *Config, n int64) { c.MaxMessageSizeInKilobytes = n }, func(c Config) int64 { return c.MaxMessageSizeInKilobytes })),
 		invert(switchProperty("EnableBatchedOperations", all, true, func(c *Config) *bool { return &c.UnbatchedOperations })),
 		switchProperty("EnableExpress", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.EnableExpress }),
 		switchProperty("SupportOrdering", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.SupportOrdering }),
-		partitioning([]EntityKind{queue, topic}),
+		createOnly(switchProperty("EnablePartitioning", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.EnablePartitioning })),
 		metadataProperty(all),
 	}
 }
@@ -261,39 +264,40 @@ func statusProperty(kinds []EntityKind) Property {
 	return p
 }
 
-// entityProperty takes a path of this namespace, or the absolute URI that
-// clients make of it.
-func entityProperty(name string, kinds []EntityKind, field func(*Config) *string) Property {
+// entityProperty takes a path of this namespace, or an absolute URI whose path it
+// is, which is kept beside it; a text that is the path there is changes neither.
+func entityProperty(name string, kinds []EntityKind, fields func(*Config) (path, address *string)) Property {
 	p := Property{Name: name, Type: EntityProperty, Kinds: kinds}
 	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
-		path := text
+		at, address := fields(c)
+		path, uri := text, ""
 		if _, rest, ok := strings.Cut(text, "://"); ok {
+			uri = text
 			_, path, _ = strings.Cut(rest, "/")
+			if plain, err := url.PathUnescape(path); err == nil {
+				path = plain
+			}
 		}
-		if text != "" {
+		switch {
+		case text == *at && text != "":
+			return nil
+		case text != "":
 			if err := CheckName(Queue, path, l); err != nil {
 				return p.refuse(text, ErrArgument, "The value for '%s' is not the path of a queue or topic: %v", name, err)
 			}
+			if len(uri) > longestAddress {
+				return p.refuse(text, ErrArgument, "The value for '%s' has %d bytes; an address has at most %d.", name, len(uri), longestAddress)
+			}
 		}
-		*field(c) = path
+		*at, *address = path, uri
 		return nil
 	}
-	p.text = func(c Config) string { return *field(&c) }
+	p.text = func(c Config) string { path, _ := fields(&c); return *path }
 	return p
 }
 
-// partitioning is refused rather than accepted without effect (SEQ-2).
-func partitioning(kinds []EntityKind) Property {
-	p := Property{Name: "EnablePartitioning", Type: SwitchProperty, Kinds: kinds, CreateOnly: true, Default: "false"}
-	p.set = func(_ *Config, _ Limits, _ EntityKind, text string) error {
-		if text == "" || strings.EqualFold(text, "false") {
-			return nil
-		}
-		return p.refuse(text, ErrArgument, "Partitioned entities are not offered: 'EnablePartitioning' must be false.")
-	}
-	p.text = func(Config) string { return "false" }
-	return p
-}
+// longestAddress is how many bytes an absolute URI of a destination may have.
+const longestAddress = 2048
 
 func metadataProperty(kinds []EntityKind) Property {
 	p := Property{Name: "UserMetadata", Type: TextProperty, Kinds: kinds}

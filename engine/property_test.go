@@ -117,7 +117,8 @@ func TestPropertySet(t *testing.T) {
 		{"PROP-7 never", "DuplicateDetectionHistoryTimeWindow", q, never, "", outOfRange, ""},
 		{"PROP-8 longest", "UserMetadata", q, strings.Repeat("é", 1024), strings.Repeat("é", 1024), nil, ""},
 		{"PROP-8 longer", "UserMetadata", q, strings.Repeat("é", 1025), "", outOfRange, "1024"},
-		{"SEQ-2", "EnablePartitioning", q, "true", "", argument, "Partitioned entities are not offered"},
+		{"SEQ-2", "EnablePartitioning", q, "true", "true", nil, ""},
+		{"SEQ-2 of a topic", "EnablePartitioning", top, "True", "true", nil, ""},
 		{"SEQ-2 off", "EnablePartitioning", top, "False", "false", nil, ""},
 		{"§1.4 status", "Status", q, "receivedisabled", "ReceiveDisabled", nil, ""},
 		{"§1.4 status of a topic", "Status", top, "SendDisabled", "SendDisabled", nil, ""},
@@ -169,6 +170,7 @@ func TestPropertySet(t *testing.T) {
 			if err != nil || p.Text(c) != tc.out {
 				t.Fatalf("got %q, %v", p.Text(c), err)
 			}
+			c.ForwardToAddress = "" // of which the text says nothing
 			var again engine.Config
 			if err := p.Set(&again, engine.DefaultLimits(), tc.kind, p.Text(c)); err != nil || !again.Equal(c) {
 				t.Errorf("read back it is %+v, %v", again, err)
@@ -278,12 +280,20 @@ func TestDescriptions(t *testing.T) {
 			c.topic("t", engine.Config{RequiresDuplicateDetection: true})
 			c.sub("t", "s", engine.Config{RequiresSession: true})
 			c.queue("q", engine.Config{MaxDeliveryCount: 3})
+			c.queue("parts", engine.Config{EnablePartitioning: true})
+			const duplicates = "The value for the 'requiresDuplicateDetection' property of an existing Queue(or Topic) can't be changed."
+			fixed := map[engine.Path]string{
+				"q": "The value for the RequiresSession property of an existing Queue cannot be changed.", "Q": duplicates, "t": duplicates,
+				"t/Subscriptions/s": "The value for the RequiresSession property of an existing Subscription cannot be changed.",
+				"T":                 "Partitioning cannot be changed for Topic. ", "parts": "Partitioning cannot be changed for Queue. ",
+			}
 			for p, cfg := range map[engine.Path]engine.Config{
 				"q": {RequiresSession: true}, "Q": {RequiresDuplicateDetection: true}, "t": {}, "t/Subscriptions/s": {},
+				"T": {RequiresDuplicateDetection: true, EnablePartitioning: true}, "parts": {},
 			} {
 				c.refused(engine.ErrArgument, func() error {
 					_, err := c.ns.Update(c.now, p, cfg, "")
-					if err == nil || !strings.HasPrefix(err.Error(), "The value for the 'requires") || !strings.HasSuffix(err.Error(), "property of an existing Queue(or Topic) can't be changed.") {
+					if err == nil || err.Error() != fixed[p] {
 						c.Errorf("the text is %v", err)
 					}
 					return err

@@ -18,7 +18,6 @@ func (ns *Namespace) Restore(r Record) error {
 		if r.Kind == Unfinished {
 			return ErrUnfinished
 		}
-		r.Config = r.Config.Kept() // it may be of a version that did not forward
 		e := &entity{Entity: r}
 		var topic *entity
 		if name, _, ok := r.Path.Subscription(); ok {

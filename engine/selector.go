@@ -69,6 +69,12 @@ type selector struct {
 	sql        []*planned
 	set        *RuleSet // of sql; nil if there are none
 	others     int      // rules that are not SQL, false and broken ones too
+
+	correlations int // of the others, broken ones too
+}
+
+func (s *selector) counts() FilterCounts {
+	return FilterCounts{SQL: len(s.rules) - s.correlations, Correlation: s.correlations}
 }
 
 func (s *selector) add(p *planned) {
@@ -78,6 +84,9 @@ func (s *selector) add(p *planned) {
 	s.rules[p.id()] = p
 	if p.Filter.Kind != SQLFilter {
 		s.others++
+	}
+	if p.Filter.Kind == CorrelationFilter {
+		s.correlations++
 	}
 	switch {
 	case p.broken != nil:
@@ -97,6 +106,9 @@ func (s *selector) remove(id RuleID) {
 	delete(s.rules, id)
 	if p.Filter.Kind != SQLFilter {
 		s.others--
+	}
+	if p.Filter.Kind == CorrelationFilter {
+		s.correlations--
 	}
 	switch {
 	case p.broken != nil:

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,9 +29,14 @@ func TestSequence(t *testing.T) {
 			c.equal(c.send("other", engine.Content{}), engine.Seq(1))
 		},
 		"SEQ-2": func(c *clocked) {
-			p, _ := engine.LookupProperty(engine.Queue, "EnablePartitioning")
-			if err := p.Set(&engine.Config{}, c.limits, engine.Queue, "true"); !errors.Is(err, engine.ErrArgument) {
-				c.Errorf("got %v", err)
+			// A partitioned entity has sixteen times the size, and one partition.
+			c.queue("q", engine.Config{EnablePartitioning: true, SupportOrdering: true})
+			cfg := c.state("q").Config
+			c.equal(cfg.Megabytes(), int64(1024))
+			c.equal(cfg.Capacity(), int64(16<<30))
+			c.equal(cfg.SupportOrdering, false)
+			for i := range 3 {
+				c.equal(c.send("q", engine.Content{PartitionKey: fmt.Sprint(i)}), engine.Seq(i+1))
 			}
 		},
 		"SEQ-3": func(c *clocked) { // whatever happens to it where it is

@@ -26,7 +26,13 @@ func TestAccessedTimes(t *testing.T) {
 		"RT-2": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.equal(c.state("q").AccessedAt, engine.Instant(0))
+			c.topic("t", engine.Config{})
+			s := c.sub("t", "s", engine.Config{})
+			c.equal(c.state("t").AccessedAt, engine.Instant(0))
+			c.equal(c.state(s).AccessedAt, c.now) // of a subscription, when it was created
 			c.at(second)
+			c.send("t", engine.Content{ScheduledFor: c.now.Add(minute)}) // scheduling is sending
+			c.equal(c.state("t").AccessedAt, c.now)
 			c.update("q", func(cfg *engine.Config) { cfg.UserMetadata = "x" })
 			_, err := c.ns.Peek(c.now, "q", 1, 1, "")
 			c.must(err)

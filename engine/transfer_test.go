@@ -324,7 +324,7 @@ func TestTransfersOfOlderEntities(t *testing.T) {
 			t.Fatalf("%s has %d", e.Path, e.TransferID)
 		}
 		e.TransferID = 0
-		if e.Path == "via" { // nor did they forward: this is not kept then (TTL-18, IDLE-12)
+		if e.Path == "via" { // nor did they forward: this is told, and not in force then (TTL-18, IDLE-12)
 			e.Config.ForwardTo, e.Config.AutoDeleteOnIdle, e.Config.DefaultMessageTimeToLive = "dest", time.Hour, time.Minute
 		}
 		old[e.ID] = e
@@ -339,7 +339,8 @@ func TestTransfersOfOlderEntities(t *testing.T) {
 	if hard, soft := c.ns.Pending(); hard || !soft {
 		t.Errorf("pending is hard %v, soft %v", hard, soft)
 	}
-	c.equal(c.state("via").Config, engine.Config{ForwardTo: "dest"})
+	c.equal(c.state("via").Config, engine.Config{ForwardTo: "dest", AutoDeleteOnIdle: time.Hour, DefaultMessageTimeToLive: time.Minute})
+	c.equal(c.state("via").DeletesAt, engine.Instant(0))
 	_, err := c.trySendVia("t", "dest", engine.Content{MessageID: "m"})
 	c.must(err)
 	id := c.state("t").TransferID

@@ -38,6 +38,12 @@ func (r Reader) States(kind engine.EntityKind) []engine.EntityState { return r.n
 // Sendable is engine.Namespace.Sendable.
 func (r Reader) Sendable(p engine.Path) (most int64, err error) { return r.ns.Sendable(p) }
 
+// Page is some of the entities of a kind, by path; of subscriptions, those of
+// topic, which is empty otherwise.
+func (r Reader) Page(kind engine.EntityKind, topic engine.Path, skip, top int) ([]engine.EntityState, error) {
+	return r.ns.Page(kind, topic, skip, top)
+}
+
 // Subscriptions are a topic's, by path.
 func (r Reader) Subscriptions(topic engine.Path) []engine.EntityState {
 	return r.ns.Subscriptions(topic)

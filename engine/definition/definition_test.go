@@ -175,7 +175,6 @@ func TestReadRefuses(t *testing.T) {
 		"two namespaces":      {`{"UserConfig":{"Namespaces":[{},{}]}}`, []string{"UserConfig.Namespaces: There must be exactly 1 namespace, not 2."}},
 		"no namespace":        {`{"UserConfig":{"Namespaces":[]}}`, []string{"UserConfig.Namespaces: There must be exactly 1 namespace, not 0."}},
 		"a status not for it": {topic(`"Status":"ReceiveDisabled"`), []string{ns + ".Topics[0].Properties.Status: A topic cannot be ReceiveDisabled."}},
-		"partitions":          {queue(`"EnablePartitioning":true`), []string{q + ".Properties.EnablePartitioning: Partitioned entities are not offered"}},
 
 		// too long
 		"NAME-1 a name of 261":      {in(`"Queues":[{"Name":"` + strings.Repeat("q", 261) + `"}]`), []string{q + ".Name: The name of a queue has 1 to 260 characters; this one has 261."}},

@@ -143,11 +143,10 @@ func (p *plan) checkOffer(e Entity) {
 	}
 }
 
-// checkForward wants a queue or topic that is there or will be (PROP-9, FWD-2),
-// and a source without sessions (FWD-4).
+// checkForward wants a queue or topic that is there or will be (PROP-9, FWD-2).
 func (p *plan) checkForward(e Entity, name string, to engine.Path) {
 	at := e.At + ".Properties." + name
-	is, there, wanted := p.have[e.Path.Fold()], p.have[to.Fold()], false
+	there, wanted := p.have[to.Fold()], false
 	if i, ok := p.want[to.Fold()]; ok {
 		wanted = p.topology.Entities[i].Kind != engine.Subscription
 	}
@@ -157,8 +156,6 @@ func (p *plan) checkForward(e Entity, name string, to engine.Path) {
 		p.problems.add(at, "Entity cannot have auto-forwarding policy to itself.")
 	case !wanted && (there == nil || there.Kind == engine.Subscription):
 		p.problems.add(at, "There is no queue or topic '%s', neither in the file nor in the namespace.", to)
-	case name == "ForwardTo" && (e.Config.RequiresSession || is != nil && is.Config.RequiresSession):
-		p.problems.add(at, "An entity that requires sessions cannot forward its messages.")
 	}
 }
 
@@ -210,7 +207,7 @@ func (p *plan) change(e Entity) {
 		p.problems.add(e.At+".Name", "'%s' is a %s here; the file wants a %s.", is.Path, is.Kind, e.Kind)
 		return
 	}
-	c, differs := e.Config.Kept(), false
+	c, differs := e.Config, false
 	if is.Unpinned != 0 && is.Unpinned == c.AutoDeleteOnIdle {
 		c.AutoDeleteOnIdle = 0
 	}

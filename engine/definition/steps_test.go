@@ -114,7 +114,7 @@ func TestStepsForwardOrder(t *testing.T) {
 	same(t, load(t, ns, circle))
 	same(t, load(t, ns, in(`"Queues":[{"Name":"c","Properties":{"ForwardTo":"a"}}]`)), "create c") // to one that exists
 
-	never := in(`"Queues":[{"Name":"d","Properties":{"ForwardTo":"a","DefaultMessageTimeToLive":"PT1M"}}]`) // TTL-18: which is not kept
+	never := in(`"Queues":[{"Name":"d","Properties":{"ForwardTo":"a","DefaultMessageTimeToLive":"PT1M"}}]`) // TTL-18: which is not in force
 	same(t, load(t, ns, never), "create d")
 	same(t, load(t, ns, never))
 }
@@ -197,8 +197,6 @@ func TestStepsRefuse(t *testing.T) {
 		"NAME-7":                 {in(`"Topics":[{"Name":"q"}]`), []string{n + "Topics[0].Name: 'q' is a queue here; the file wants a topic."}},
 		"PROP-9":                 {in(`"Queues":[{"Name":"a","Properties":{"ForwardTo":"A"}}]`), []string{n + "Queues[0].Properties.ForwardTo: Entity cannot have auto-forwarding policy to itself."}},
 		"FWD-2":                  {in(`"Queues":[{"Name":"a","Properties":{"ForwardDeadLetteredMessagesTo":"nowhere"}}]`), []string{n + "Queues[0].Properties.ForwardDeadLetteredMessagesTo: There is no queue or topic 'nowhere'"}},
-		"FWD-4":                  {in(`"Queues":[{"Name":"a","Properties":{"RequiresSession":true,"ForwardTo":"q","ForwardDeadLetteredMessagesTo":"q"}}]`), []string{n + "Queues[0].Properties.ForwardTo: An entity that requires sessions cannot"}},
-		"FWD-4 as it is":         {in(`"Queues":[{"Name":"sessions","Properties":{"ForwardTo":"q"}}]`), []string{n + "Queues[0].Properties.ForwardTo: An entity that requires sessions cannot"}},
 		"too many entities":      {in(`"Queues":[{"Name":"a"},{"Name":"b"},{"Name":"c"}]`), []string{n + "Queues[2]: With this the namespace would have more than the 5 queues and topics allowed."}},
 		"too many subscriptions": {in(`"Topics":[{"Name":"T","Subscriptions":[{"Name":"u"}]}]`), []string{n + "Topics[0].Subscriptions[0]: With this the topic 'T' would have more than the 1 subscriptions allowed."}},
 		"both": {in(`"Queues":[{"Name":"q","Properties":{"RequiresSession":true,"ForwardTo":"x"}}]`), []string{

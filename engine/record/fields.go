@@ -45,6 +45,9 @@ func config(c *coder, v *engine.Config) {
 	text(c, 17, &v.ForwardDeadLetteredMessagesTo)
 	text(c, 18, &v.UserMetadata)
 	list(c, 19, &v.AuthorizationRules, accessRule)
+	text(c, 20, &v.ForwardToAddress)
+	text(c, 21, &v.ForwardDeadLetteredMessagesToAddress)
+	flag(c, 22, &v.EnablePartitioning)
 }
 
 func accessRule(c *coder, v *engine.AccessRule) {

@@ -87,7 +87,7 @@ func TestRefusals(t *testing.T) {
 		"forward: to nowhere":     {"POST", "/entities", queue(`"ForwardTo":"nowhere"`), 400, "Argument", "does not exist"},
 		"update: absent":          {"PATCH", "/entities/nowhere", `{"properties":{"LockDuration":"30s"}}`, 404, "MessagingEntityNotFound", "could not be found"},
 		"update: nothing":         {"PATCH", "/entities/q", `{}`, 400, "Argument", "There is nothing to change"},
-		"update: fixed":           {"PATCH", "/entities/q", `{"properties":{"RequiresSession":true}}`, 400, "Argument", "can't be changed"},
+		"update: fixed":           {"PATCH", "/entities/q", `{"properties":{"RequiresSession":true}}`, 400, "Argument", "of an existing Queue cannot be changed"},
 		"update: unknown":         {"PATCH", "/entities/q", `{"properties":{"Colour":"red"}}`, 400, "Argument", "no property 'Colour'"},
 		"update: the path":        {"PATCH", "/entities/q", `{"path":"r","properties":{}}`, 400, "Argument", `Unknown field "path".`},
 		"send: absent":            {"POST", "/send/nowhere", `{}`, 404, "MessagingEntityNotFound", "could not be found"},

@@ -145,7 +145,7 @@ func tabOf(e engine.EntityState, asked page.Tab) page.Tab {
 // ttl is the entity's default time to live, its topic's ceiling included
 // (TTL-7).
 func (e entitySight) ttl() time.Duration {
-	own, above := e.Config.DefaultMessageTimeToLive, e.topic.Config.DefaultMessageTimeToLive
+	own, above := e.Config.InForce().DefaultMessageTimeToLive, e.topic.Config.InForce().DefaultMessageTimeToLive
 	if own == 0 || above != 0 && above < own {
 		return above
 	}
@@ -179,7 +179,7 @@ func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sigh
 		m.Topic, m.TopicHref = topic, p.EntityURL(engine.Topic, engine.Path(topic))
 		m.Closed = m.Closed || member{EntityState: e.topic}.closed()
 	}
-	if e.Config.AutoDeleteOnIdle != 0 || e.Unpinned != 0 {
+	if e.Config.InForce().AutoDeleteOnIdle != 0 || e.Unpinned != 0 {
 		m.Idle = p.sitter(ctx, e.EntityState, s.now)
 	}
 	for _, sub := range e.subs {

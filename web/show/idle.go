@@ -15,7 +15,7 @@ func glass(e engine.EntityState) component.GlassState {
 	switch {
 	case e.Unpinned != 0:
 		return component.Pinned
-	case e.Config.AutoDeleteOnIdle != 0 && e.Held:
+	case e.Config.InForce().AutoDeleteOnIdle != 0 && e.Held:
 		return component.Held
 	default:
 		return component.Running
@@ -24,7 +24,7 @@ func glass(e engine.EntityState) component.GlassState {
 
 // idleClock is the time until an entity deletes itself.
 func idleClock(e engine.EntityState, now engine.Instant) component.Clock {
-	c := component.Clock{Of: max(e.Config.AutoDeleteOnIdle, e.Unpinned), Now: now.Time()}
+	c := component.Clock{Of: max(e.Config.InForce().AutoDeleteOnIdle, e.Unpinned), Now: now.Time()}
 	if c.Of != 0 && glass(e) == component.Running {
 		c.At = e.DeletesAt.Time()
 	}
@@ -54,11 +54,11 @@ func (p *Pages) sitter(ctx context.Context, e engine.EntityState, now engine.Ins
 
 // whyHeld says why an entity does not delete itself; nothing if it does.
 func (p *Pages) whyHeld(ctx context.Context, e engine.EntityState) []component.Text {
-	idle := component.Length(max(e.Config.AutoDeleteOnIdle, e.Unpinned))
+	idle := component.Length(max(e.Config.InForce().AutoDeleteOnIdle, e.Unpinned))
 	switch {
 	case e.Unpinned != 0:
 		return []component.Text{say(locale.T(ctx, "idle.pinned", locale.Args{"Was": idle}))}
-	case e.Config.AutoDeleteOnIdle == 0:
+	case e.Config.InForce().AutoDeleteOnIdle == 0:
 		return nil
 	case e.Counts.Scheduled > 0: // IDLE-9
 		return []component.Text{say(locale.N(ctx, "idle.scheduled", int(e.Counts.Scheduled), locale.Args{"Idle": idle}))}

@@ -180,7 +180,7 @@ func (p *Pages) connect(ctx context.Context, queue engine.Path) page.Connect {
 // soonest first, then held ones, then pinned ones.
 func temporaries(all []engine.EntityState) []engine.EntityState {
 	idle := slices.DeleteFunc(all, func(e engine.EntityState) bool {
-		return e.Config.AutoDeleteOnIdle == 0 && e.Unpinned == 0
+		return e.Config.InForce().AutoDeleteOnIdle == 0 && e.Unpinned == 0
 	})
 	rank := func(e engine.EntityState) int {
 		return map[component.GlassState]int{component.Running: 0, component.Held: 1, component.Pinned: 2}[glass(e)]

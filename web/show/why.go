@@ -20,14 +20,14 @@ func (p *Pages) why(ctx context.Context, m messageSight, past []trace, now engin
 	w := component.Why{Terms: []component.Term{term(locale.T(ctx, "why.message"), "", max(0, m.content.TTL))}}
 	if m.in.Kind == engine.Subscription {
 		w.Terms = append(w.Terms,
-			term(locale.T(ctx, "why.topic"), p.EntityURL(engine.Topic, m.in.topic.Path)+"/edit", m.in.topic.Config.DefaultMessageTimeToLive),
-			term(locale.T(ctx, "why.subscription"), p.EntityURL(engine.Subscription, m.in.Path)+"/edit", m.in.Config.DefaultMessageTimeToLive))
+			term(locale.T(ctx, "why.topic"), p.EntityURL(engine.Topic, m.in.topic.Path)+"/edit", m.in.topic.Config.InForce().DefaultMessageTimeToLive),
+			term(locale.T(ctx, "why.subscription"), p.EntityURL(engine.Subscription, m.in.Path)+"/edit", m.in.Config.InForce().DefaultMessageTimeToLive))
 	} else {
 		name := locale.T(ctx, "why.queue")
 		if m.in.Kind == engine.Topic {
 			name = locale.T(ctx, "why.topic")
 		}
-		w.Terms = append(w.Terms, term(name, p.EntityURL(m.in.Kind, m.in.Path)+"/edit", m.in.Config.DefaultMessageTimeToLive))
+		w.Terms = append(w.Terms, term(name, p.EntityURL(m.in.Kind, m.in.Path)+"/edit", m.in.Config.InForce().DefaultMessageTimeToLive))
 	}
 	shortest := shortestTerm(w.Terms)
 	if m.Message.State == engine.Scheduled {

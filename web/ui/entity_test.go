@@ -91,7 +91,6 @@ func TestBadEntityForms(t *testing.T) {
 			"size too large":                 {"MaxSizeInMegabytes", "81921", 422},
 			"message size too large":         {"MaxMessageSizeInKilobytes", "102401", 422},
 			"switch that is neither":         {"DeadLetteringOnMessageExpiration", "perhaps", 422},
-			"partitions":                     {"EnablePartitioning", "true", 422},
 			"metadata too long":              {"UserMetadata", strings.Repeat("é", 1025), 422},
 		} {
 			form := url.Values{"csrf": {w.token()}, "name": {"new"}}
@@ -103,7 +102,7 @@ func TestBadEntityForms(t *testing.T) {
 			if v, ok := a.Find("input[name=" + tc.field + "]").Attr("value"); ok && v != tc.value && a.Find("input[name="+tc.field+"][type=checkbox]").Length() == 0 {
 				t.Errorf("%s: what was typed came back as %q", name, v)
 			}
-			if tc.field == "name" || tc.field == "EnablePartitioning" {
+			if tc.field == "name" {
 				continue
 			}
 			form.Set("name", "other")

@@ -157,7 +157,7 @@ func TestResubmitDuplicate(t *testing.T) {
 	})
 }
 
-// FWD-2, FWD-4, PROP-9: what a description may not say stands beside its field.
+// FWD-2, PROP-9: what a description may not say stands beside its field.
 func TestRefusedForwarding(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -165,15 +165,10 @@ func TestRefusedForwarding(t *testing.T) {
 			"missing": {"ForwardTo", "'nowhere' that 'ForwardTo' names does not exist"},
 			"dead":    {"ForwardDeadLetteredMessagesTo", "does not exist"},
 			"self":    {"ForwardTo", "to itself"},
-			"session": {"ForwardTo", "requires sessions cannot forward"},
 		} {
 			pairs := []string{"name", "new", tc.field, "nowhere"}
-			switch name {
-			case "self":
+			if name == "self" {
 				pairs[3] = "new"
-			case "session":
-				pairs[3] = "orders"
-				pairs = append(pairs, "RequiresSession", "true")
 			}
 			a := w.post("/n/default/queues", pairs...)
 			if a.wants(422); !strings.Contains(a.Find("#f-"+tc.field+"-e").Text(), tc.says) {
