@@ -61,7 +61,7 @@ func hear(t *testing.T, b *broker.Broker) (h heard) {
 
 func restOf(t *testing.T, b *broker.Broker) *httptest.Server {
 	e := echo.New()
-	rest.Mount(e, b, access.NewRoom(), slog.New(slog.DiscardHandler))
+	rest.Mount(e, rest.Options{Broker: b, Room: access.NewRoom(), Logger: slog.New(slog.DiscardHandler)})
 	s := httptest.NewServer(e)
 	t.Cleanup(s.Close)
 	return s

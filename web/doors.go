@@ -30,7 +30,7 @@ type Doors struct {
 
 func (s *Server) newAdmin(d Doors) http.Handler {
 	e := s.base(adminPolicy)
-	rest.Mount(e, d.Broker, s.room, s.o.Logger)
+	rest.Mount(e, rest.Options{Broker: d.Broker, Room: s.room, Logger: s.o.Logger})
 	return e
 }
 

@@ -1,27 +1,19 @@
 package rest
 
 import (
-	"bytes"
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"strconv"
-	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
 	"mayfly/web/access"
+	"mayfly/web/rest/fault"
 )
-
-// retryAfter is how long a client should leave a busy server alone, in seconds.
-const retryAfter = "10"
 
 // status is what an error is at this door (semantics §§2.2, 16), and its
 // sub-code of ERR-3, zero where there is none.
@@ -94,36 +86,14 @@ func text(err error, code int) string {
 	}
 }
 
-type errorBody struct {
-	XMLName xml.Name `xml:"Error"`
-	Code    int
-	Detail  string
-}
-
 // fail answers with an error (ERR-2, ERR-5).
 func (d *door) fail(err error, c echo.Context) {
 	code, sub := status(err)
-	tracking := c.Response().Header().Get(echo.HeaderXRequestID)
 	ctx := c.Request().Context()
 	if code == http.StatusInternalServerError && ctx.Err() == nil { // writing to somebody who has left fails, and is no failure
-		d.log.ErrorContext(ctx, "a REST request failed", "tracking_id", tracking, "err", err)
+		d.log.ErrorContext(ctx, "a REST request failed", "tracking_id", fault.Tracking(c), "err", err)
 	}
-	if c.Response().Committed {
-		return
-	}
-	detail := strings.TrimSpace(text(err, code))
-	if sub != 0 {
-		detail += " SubCode=" + strconv.Itoa(sub) + "."
-	}
-	detail = fmt.Sprintf("%s TrackingId:%s, SystemTracker:%s, Timestamp:%s", detail, tracking, d.name, time.Now().UTC().Format("2006-01-02T15:04:05"))
-	var body bytes.Buffer
-	if err := xml.NewEncoder(&body).Encode(errorBody{Code: code, Detail: detail}); err != nil {
-		panic(err) // two plain members, into memory
-	}
-	if code == http.StatusServiceUnavailable {
-		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
-	}
-	_ = c.Blob(code, "application/xml; charset=utf-8", body.Bytes()) //nolint:errcheck // a client that has gone away is not ours to report
+	fault.Fault{Code: code, SubCode: sub, Text: text(err, code), Namespace: d.name}.Answer(c)
 }
 
 func argument(format string, args ...any) error {
@@ -135,13 +105,4 @@ func outOfRange(format string, args ...any) error {
 }
 
 // cut shortens what somebody sent for use in an error.
-func cut(s string) string {
-	const most = 64
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "�")
-	}
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func cut(s string) string { return fault.Cut(s) }

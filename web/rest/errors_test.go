@@ -175,7 +175,7 @@ func presented(w *world, err error) answer {
 	c := echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", http.NoBody), r)
 	c.Response().Header().Set(echo.HeaderXRequestID, "an-id")
 	mounted := echo.New()
-	Mount(mounted, w.broker, access.NewRoom(), slog.New(slog.DiscardHandler))
+	Mount(mounted, Options{Broker: w.broker, Room: access.NewRoom(), Logger: slog.New(slog.DiscardHandler)})
 	mounted.HTTPErrorHandler(err, c)
 	return answer{r.Code, r.Header(), r.Body.String()}
 }

@@ -115,16 +115,19 @@ func FuzzTarget(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := parseTarget(s)
+		got, ofMessages, err := parseTarget(s)
 		if err != nil {
 			if !refused(err) {
 				t.Fatalf("%v is nothing to tell a client", err)
 			}
 			return
 		}
+		if !ofMessages {
+			return
+		}
 		if p, err := engine.ParsePath(got.entity, engine.DefaultLimits()); err == nil {
-			again, err := parseTarget(strings.TrimPrefix(location(&http.Request{Host: "h"}, p, engine.Message{Seq: 7}), "http://h"))
-			if err != nil || again.kind != locked || again.id != "7" || !strings.EqualFold(again.entity, string(p)) {
+			again, ofMessages, err := parseTarget(strings.TrimPrefix(location(&http.Request{Host: "h"}, p, engine.Message{Seq: 7}), "http://h"))
+			if err != nil || !ofMessages || again.kind != locked || again.id != "7" || !strings.EqualFold(again.entity, string(p)) {
 				t.Errorf("%q has locations that are read as %+v (%v)", p, again, err)
 			}
 		}

@@ -1,6 +1,6 @@
-// Package rest is the Service Bus REST data plane: sending, receiving and
-// settling over plain HTTP, at the addresses and with the headers that clients
-// of the hosted service use.
+// Package rest is Service Bus over plain HTTP: the data plane, at the addresses
+// and with the headers that clients of the hosted service use, and beside it, at
+// every other address, the administration of package atom.
 //
 //	POST   /{entity}/messages                     send; 201
 //	POST   /{entity}/messages/head?timeout=60     lock the next message; 201, 204 none in time
@@ -45,6 +45,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/web/access"
+	"mayfly/web/rest/atom"
 )
 
 // Waiting for a message, unless the request says otherwise, and at most.
@@ -53,17 +54,31 @@ const (
 	longestWait = 300 * time.Second
 )
 
+// Options are what the doors serve. All but Authorize is needed.
+type Options struct {
+	Broker *broker.Broker
+	Room   *access.Room // that lists of messages wait for
+	Logger *slog.Logger // of what went wrong inside
+	// Authorize decides whether a request of administration may be carried out; see
+	// atom.Options.
+	Authorize func(*http.Request, atom.Wish) error
+}
+
 type door struct {
 	broker *broker.Broker
 	name   string // of the namespace
 	room   *access.Room
 	log    *slog.Logger
+	admin  *atom.Door
 }
 
-// Mount serves the data plane of b, and its errors, on all of e. Lists of
-// messages wait for room. What went wrong inside is told to log.
-func Mount(e *echo.Echo, b *broker.Broker, room *access.Room, log *slog.Logger) {
-	d := &door{broker: b, name: b.Name(), room: room, log: log}
+// Mount serves the data plane and the administration, and the errors of both, on
+// all of e.
+func Mount(e *echo.Echo, o Options) {
+	d := &door{
+		broker: o.Broker, name: o.Broker.Name(), room: o.Room, log: o.Logger,
+		admin: atom.New(atom.Options{Broker: o.Broker, Logger: o.Logger, Authorize: o.Authorize}),
+	}
 	e.HTTPErrorHandler = d.fail
 	e.GET("/health", d.health)
 	e.Any("/*", d.route)
@@ -81,11 +96,17 @@ func Refuse(e *echo.Echo, namespace string, why error, log *slog.Logger) {
 // route finds what a request wants. Echo cannot: the name of an entity may have
 // any number of slashes, and what follows decides where it ends.
 func (d *door) route(c echo.Context) error {
-	t, err := parseTarget(c.Request().URL.EscapedPath())
+	t, ofMessages, err := parseTarget(c.Request().URL.EscapedPath())
 	if err != nil {
 		return err
 	}
+	if !ofMessages {
+		return d.admin.Handle(c)
+	}
 	handle, ok := d.handlers(t.kind)[c.Request().Method]
+	if !ok && c.QueryParams().Has("api-version") { // an entity called so
+		return d.admin.Handle(c)
+	}
 	if !ok {
 		c.Response().Header().Set(echo.HeaderAllow, allowed[t.kind])
 		return echo.NewHTTPError(http.StatusMethodNotAllowed, fmt.Sprintf("This address takes %s, not %s.", allowed[t.kind], c.Request().Method))
@@ -125,6 +146,9 @@ func (d *door) handlers(k kind) map[string]func(echo.Context, target) error {
 
 // health is the emulator's (EMU-5): whether sending and receiving work.
 func (d *door) health(c echo.Context) error {
+	if c.QueryParams().Has("api-version") { // that of an entity called so
+		return d.admin.Handle(c)
+	}
 	h := d.broker.Health()
 	ended := false
 	select {

@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/labstack/echo/v4"
-
 	"mayfly/engine"
 )
 
@@ -28,14 +26,14 @@ type target struct {
 	token  string      // of a delivery
 }
 
-// parseTarget takes an escaped path apart. Segments are decoded one by one, so
+// parseTarget takes an escaped path apart, if it is one of messages. Segments are decoded one by one, so
 // an entity's slashes may be escaped or not, and an id may contain any.
-func parseTarget(escaped string) (target, error) {
+func parseTarget(escaped string) (t target, ofMessages bool, err error) {
 	parts := strings.Split(strings.TrimPrefix(escaped, "/"), "/")
 	for i, p := range parts {
 		s, err := url.PathUnescape(p)
 		if err != nil {
-			return target{}, argument("The address cannot be decoded: '%s'.", cut(p))
+			return target{}, false, argument("The address cannot be decoded: '%s'.", cut(p))
 		}
 		parts[i] = s
 	}
@@ -43,13 +41,13 @@ func parseTarget(escaped string) (target, error) {
 	is := func(back int, word string) bool { return n > back && strings.EqualFold(parts[n-back], word) }
 	switch {
 	case is(2, "messages") && is(1, "head"):
-		return target{kind: head, entity: strings.Join(parts[:n-2], "/")}, nil
+		return target{kind: head, entity: strings.Join(parts[:n-2], "/")}, true, nil
 	case is(1, "messages"):
-		return target{kind: messages, entity: strings.Join(parts[:n-1], "/")}, nil
+		return target{kind: messages, entity: strings.Join(parts[:n-1], "/")}, true, nil
 	case is(3, "messages"):
-		return target{kind: locked, entity: strings.Join(parts[:n-3], "/"), id: parts[n-2], token: parts[n-1]}, nil
+		return target{kind: locked, entity: strings.Join(parts[:n-3], "/"), id: parts[n-2], token: parts[n-1]}, true, nil
 	}
-	return target{}, echo.NewHTTPError(http.StatusNotFound, "There is nothing at this address. Messages are at /{entity}/messages.")
+	return target{}, false, nil
 }
 
 // location is the address of a delivery (§2.2), to be used as it is.

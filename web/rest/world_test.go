@@ -34,7 +34,7 @@ func start(t *testing.T, o broker.Options) *world {
 		t.Fatal(err)
 	}
 	e := echo.New()
-	Mount(e, b, access.NewRoom(), o.Logger)
+	Mount(e, Options{Broker: b, Room: access.NewRoom(), Logger: o.Logger})
 	s := httptest.NewServer(e)
 	t.Cleanup(func() {
 		s.CloseClientConnections()
