@@ -13,13 +13,13 @@ func (ns *Namespace) AddRule(now Instant, p Path, r Rule, actor string) error {
 	if err != nil {
 		return err
 	}
+	if e.ruleAt(r.Name) >= 0 { // whatever else there is to be said against it
+		return ruleExists(e.Path, r)
+	}
 	r.Subscription, r.CreatedAt = e.ID, now
 	plans, err := ns.admitRules(e.topic, nil, r)
 	if err != nil {
 		return err
-	}
-	if e.ruleAt(r.Name) >= 0 {
-		return ruleExists(e.Path, r)
 	}
 	ns.setRules(e, withRule(slices.Clone(e.rules), r), plans, nil)
 	ns.touch(now, e, "add rule", actor)

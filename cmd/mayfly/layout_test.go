@@ -98,6 +98,7 @@ var confined = []struct {
 	{"github.com/PuerkitoBio/goquery", nil, true, "the product writes HTML and does not read it"},
 	{"pgregory.net/rapid", nil, true, "random steps are for tests"},
 	{"github.com/anishathalye/porcupine", nil, true, "histories are judged by tests"},
+	{"github.com/Azure/azure-sdk-for-go", nil, true, "a client, which the server is tested with"},
 	{"github.com/Azure/go-amqp", []string{"cmd/brokerbench"}, true, "a client, which the server is tested with"},
 	{"github.com/stretchr/testify", nil, false, "tests use testing and go-cmp"},
 	{"testing", nil, true, "it brings its flags into the program"},

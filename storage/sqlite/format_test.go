@@ -98,7 +98,8 @@ func formatFour() []engine.Record {
 		Extra: &engine.Extra{DeadLettered: true, Reason: "ForwardingFailed", To: "elsewhere"}})
 }
 
-// formatFive is what testdata/format-5.gz holds: formatFour, and who may do what.
+// formatFive is what testdata/format-5.gz holds: formatFour, who may do what, and
+// what descriptions say since then.
 func formatFive() []engine.Record {
 	all := formatFour()
 	rules := []engine.AccessRule{
@@ -108,6 +109,7 @@ func formatFive() []engine.Record {
 	for i, r := range all {
 		if e, ok := r.(engine.Entity); ok {
 			e.Config.AuthorizationRules = rules
+			e.Config.ForwardToAddress, e.Config.ForwardDeadLetteredMessagesToAddress, e.Config.EnablePartitioning = "sb://a/ä", "https://b/c", true
 			all[i] = e
 		}
 	}

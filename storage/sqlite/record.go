@@ -72,6 +72,9 @@ func entityFields(e *engine.Entity) []field {
 		{"user_metadata", &c.UserMetadata},
 		{"transfer_id", &e.TransferID},
 		{"authorization_rules", &c.AuthorizationRules},
+		{"forward_to_address", &c.ForwardToAddress},
+		{"forward_dead_lettered_to_address", &c.ForwardDeadLetteredMessagesToAddress},
+		{"enable_partitioning", &c.EnablePartitioning},
 	}
 }
 

@@ -42,7 +42,10 @@ CREATE TABLE entity (
 	forward_dead_lettered_to         TEXT,
 	user_metadata                    TEXT,
 	transfer_id                      INTEGER, -- holder of what could not be sent on from here
-	authorization_rules              BLOB     -- who may do what there, with keys
+	authorization_rules              BLOB,    -- who may do what there, with keys
+	forward_to_address               TEXT,    -- as which forward_to was given, if not as a path
+	forward_dead_lettered_to_address TEXT,
+	enable_partitioning              INTEGER
 );
 
 -- Who may do what anywhere: one row, with keys; none before the first rule.

@@ -23,16 +23,15 @@ const (
 // An answer is written for one request.
 type answer struct {
 	c         echo.Context
-	w         Wish
 	limits    engine.Limits
 	namespace string
 	root      string // of the addresses of entities: scheme and host
 	version   string // api-version as it was asked for, "?" and all; empty: it was not
 }
 
-func (d *Door) answer(c echo.Context, w Wish) *answer {
+func (d *Door) answer(c echo.Context) *answer {
 	r := c.Request()
-	a := &answer{c: c, w: w, limits: d.o.Broker.Limits(), namespace: d.o.Broker.Name(), root: "http://" + r.Host}
+	a := &answer{c: c, limits: d.o.Broker.Limits(), namespace: d.o.Broker.Name(), root: "http://" + r.Host}
 	if r.TLS != nil {
 		a.root = "https://" + r.Host
 	}

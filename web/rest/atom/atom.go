@@ -73,16 +73,16 @@ func (d *Door) serve(c echo.Context) error {
 var errUnknownAction = errors.New("an address has an action that is none")
 
 func (d *Door) get(c echo.Context, w Wish) error {
-	a := d.answer(c, w)
+	a := d.answer(c)
 	switch w.Kind {
 	case Namespace:
 		return a.entry(http.StatusOK, d.namespace(a))
 	case Rule:
-		r, err := d.rule(c.Request().Context(), w)
+		p, r, err := d.rule(c.Request().Context(), w)
 		if err != nil {
 			return err
 		}
-		return a.entry(http.StatusOK, a.rule(r))
+		return a.entry(http.StatusOK, a.rule(p, r))
 	default:
 		s, err := d.state(c.Request().Context(), w.Path())
 		if err != nil {
@@ -146,13 +146,14 @@ func (d *Door) state(ctx context.Context, p engine.Path) (s engine.EntityState, 
 	return s, err
 }
 
-// rule looks the rule of w up.
-func (d *Door) rule(ctx context.Context, w Wish) (engine.Rule, error) {
+// rule looks the rule of w up, and the path of its subscription.
+func (d *Door) rule(ctx context.Context, w Wish) (engine.Path, engine.Rule, error) {
 	s, err := d.state(ctx, w.Path())
 	if err != nil {
-		return engine.Rule{}, err
+		return "", engine.Rule{}, err
 	}
-	return ruleOf(s, w.Rule)
+	r, err := ruleOf(s, w.Rule)
+	return s.Path, r, err
 }
 
 // client is who asks, for people.

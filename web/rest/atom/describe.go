@@ -26,8 +26,8 @@ func (d *Door) putEntity(c echo.Context, w Wish, body *node) error {
 	if w.Action == Update {
 		return d.update(c, w, kind, desc)
 	}
-	var config engine.Config
-	if err := setAll(&config, kind, desc, l); err != nil {
+	config, err := read(nil, kind, desc, l)
+	if err != nil {
 		return err
 	}
 	rules, err := firstRules(kind, desc)
@@ -38,7 +38,7 @@ func (d *Door) putEntity(c echo.Context, w Wish, body *node) error {
 	if err != nil {
 		return err
 	}
-	return d.told(c, w, http.StatusCreated, e)
+	return d.told(c, http.StatusCreated, e)
 }
 
 // update replaces a description. Two at once may both have seen the same one
@@ -52,20 +52,20 @@ func (d *Door) update(c echo.Context, w Wish, kind engine.EntityKind, desc *node
 	if s.Kind != kind { // NAME-7: there is no such queue, or no such topic
 		return &engine.Refusal{Kind: engine.ErrNotFound, SubCode: 40400, Text: "The messaging entity '" + string(s.Path) + "' could not be found: it is a " + s.Kind.String() + "."}
 	}
-	config := s.Config
-	if err := setAll(&config, kind, desc, d.o.Broker.Limits()); err != nil {
+	config, err := read(&s.Config, kind, desc, d.o.Broker.Limits())
+	if err != nil {
 		return err
 	}
 	e, err := d.o.Broker.Update(r.Context(), s.Path, config, client(r))
 	if err != nil {
 		return err
 	}
-	return d.told(c, w, http.StatusOK, e)
+	return d.told(c, http.StatusOK, e)
 }
 
 // told answers with an entity as it is after a change; if it went at once, as it
 // was made.
-func (d *Door) told(c echo.Context, w Wish, code int, e engine.Entity) error {
+func (d *Door) told(c echo.Context, code int, e engine.Entity) error {
 	s := engine.EntityState{Entity: e}
 	if err := d.o.Broker.Read(c.Request().Context(), func(r broker.Reader) error {
 		if now, err := r.State(e.Path); err == nil && now.ID == e.ID {
@@ -75,7 +75,7 @@ func (d *Door) told(c echo.Context, w Wish, code int, e engine.Entity) error {
 	}); err != nil {
 		return err
 	}
-	a := d.answer(c, w)
+	a := d.answer(c)
 	return a.entry(code, a.entity(s))
 }
 
@@ -93,9 +93,11 @@ func descriptionOf(k engine.EntityKind) string {
 	return map[engine.EntityKind]string{engine.Queue: "QueueDescription", engine.Topic: "TopicDescription", engine.Subscription: "SubscriptionDescription"}[k]
 }
 
-// setAll reads a description into c, which is the entity's so far, or none.
-func setAll(c *engine.Config, kind engine.EntityKind, desc *node, l engine.Limits) error {
-	was := *c
+// read reads a description; was is that of the entity so far, nil for a new one.
+func read(was *engine.Config, kind engine.EntityKind, desc *node, l engine.Limits) (c engine.Config, err error) {
+	if was != nil {
+		c = *was
+	}
 	c.ForwardToAddress, c.ForwardDeadLetteredMessagesToAddress = "", ""
 	for _, p := range engine.Properties(kind) {
 		n := desc.child(p.Name)
@@ -106,14 +108,17 @@ func setAll(c *engine.Config, kind engine.EntityKind, desc *node, l engine.Limit
 		if n != nil {
 			text = strings.TrimSpace(n.text)
 		}
-		if p.Name == sizeElement {
-			text = ofPartition(was, text, l)
+		if p.Name == sizeElement && was != nil {
+			text = ofPartition(*was, text, l)
 		}
-		if err := p.Set(c, l, kind, text); err != nil {
-			return err //nolint:wrapcheck // it is said as the engine says it
+		if was != nil && p.Type != engine.EntityProperty && text == p.Text(*was) {
+			continue // left to its default, it stays so
+		}
+		if err := p.Set(&c, l, kind, text); err != nil {
+			return c, err //nolint:wrapcheck // it is said as the engine says it
 		}
 	}
-	return nil
+	return c, nil
 }
 
 const sizeElement = "MaxSizeInMegabytes"

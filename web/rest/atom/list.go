@@ -29,7 +29,7 @@ func (d *Door) list(c echo.Context, w Wish) error {
 	if err != nil {
 		return err
 	}
-	a := d.answer(c, w)
+	a := d.answer(c)
 	if w.Kind == Rule {
 		return d.listRules(c, w, p, a)
 	}
@@ -60,7 +60,7 @@ func (d *Door) listRules(c echo.Context, w Wish, p page, a *answer) error {
 	p.more = p.top > 0 && len(rules) > p.top
 	items := []item{}
 	for _, r := range rules[:min(p.top, len(rules))] {
-		items = append(items, a.rule(r))
+		items = append(items, a.rule(s.Path, r))
 	}
 	return a.feed("Rules", p, items)
 }

@@ -170,15 +170,15 @@ func (n *node) attribute(name string) string {
 }
 
 // typed is the type that n says it has, and its namespace: empty where the prefix
-// was not declared, or where there is none and no default either.
+// was not declared, or where there is none.
 func (n *node) typed() (space, name string) {
 	prefix, name, ok := strings.Cut(n.attribute("type"), ":")
 	if !ok {
-		prefix, name = "", prefix
+		return "", prefix
 	}
 	for at := n; at != nil; at = at.parent {
 		for _, a := range at.attrs {
-			if prefix != "" && a.Name.Space == "xmlns" && a.Name.Local == prefix || prefix == "" && a.Name.Space == "" && a.Name.Local == "xmlns" {
+			if a.Name.Space == "xmlns" && a.Name.Local == prefix {
 				return a.Value, name
 			}
 		}

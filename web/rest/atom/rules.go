@@ -38,12 +38,12 @@ func (d *Door) putRule(c echo.Context, w Wish, body *node) error {
 	if err != nil {
 		return err
 	}
-	now, err := d.rule(request.Context(), w)
+	p, now, err := d.rule(request.Context(), w)
 	if err != nil {
 		return err
 	}
-	a := d.answer(c, w)
-	return a.entry(code, a.rule(now))
+	a := d.answer(c)
+	return a.entry(code, a.rule(p, now))
 }
 
 // firstRules are those a subscription starts with: the one in its description,

@@ -113,12 +113,12 @@ func counts(c engine.Counts) *element {
 	)
 }
 
-// rule is a rule of the subscription that was asked for.
-func (a *answer) rule(r engine.Rule) item {
+// rule is a rule of the subscription at p.
+func (a *answer) rule(p engine.Path, r engine.Rule) item {
 	ofFilter, ofAction := apart(r)
 	at := r.CreatedAt.Time()
 	d := description("RuleDescription").with(tellFilter(r.Filter, ofFilter), tellAction(r.Action, ofAction), plain("CreatedAt", moment(at)), plain("Name", r.Name))
-	return item{address: "/" + string(a.w.Path()) + "/Rules/" + r.Name, title: r.Name, published: at, updated: at, content: d}
+	return item{address: "/" + string(p) + "/Rules/" + r.Name, title: r.Name, published: at, updated: at, content: d}
 }
 
 // apart tells the parameters of a filter from those of an action, which have

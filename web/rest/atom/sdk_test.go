@@ -1,0 +1,468 @@
+package atom_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// plain has a client, which knows nothing but HTTPS, speak HTTP.
+type plain struct{}
+
+func (plain) Do(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Scheme = "http"
+	return http.DefaultClient.Do(r)
+}
+
+// sdk is the administration client of the Go SDK.
+func (w *world) sdk() *admin.Client {
+	w.Helper()
+	c, err := admin.NewClientFromConnectionString("Endpoint=sb://"+strings.TrimPrefix(w.server.URL, "http://")+
+		";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE", &admin.ClientOptions{ClientOptions: azcore.ClientOptions{
+		Transport: plain{}, Retry: policy.RetryOptions{MaxRetries: -1},
+	}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// TestSDK has the Go SDK do everything its administration client can.
+func TestSDK(t *testing.T) {
+	for name, test := range map[string]func(*world, *admin.Client) error{
+		"queues":             sdkQueues,
+		"topics":             sdkTopics,
+		"subscriptions":      sdkSubscriptions,
+		"rules":              sdkRules,
+		"pages":              sdkPages,
+		"runtime properties": sdkRuntime,
+		"errors, ERR-4":      sdkErrors,
+		"the namespace":      sdkNamespace,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, broker.Options{}, nil)
+			if err := test(w, w.sdk()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// same compares what came back with what was to come.
+func (w *world) same(want, got any) {
+	w.Helper()
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		w.Errorf("-want +got:\n%s", d)
+	}
+}
+
+const never = "P10675199DT2H48M5.4775807S"
+
+func sdkQueues(w *world, c *admin.Client) error {
+	ctx := w.Context()
+	fresh, err := c.CreateQueue(ctx, "fresh", nil)
+	if err != nil {
+		return err
+	}
+	w.same(admin.QueueProperties{
+		LockDuration: to.Ptr("PT1M"), MaxSizeInMegabytes: to.Ptr[int32](1024), RequiresDuplicateDetection: to.Ptr(false), RequiresSession: to.Ptr(false),
+		DefaultMessageTimeToLive: to.Ptr(never), DeadLetteringOnMessageExpiration: to.Ptr(false), DuplicateDetectionHistoryTimeWindow: to.Ptr("PT10M"),
+		MaxDeliveryCount: to.Ptr[int32](10), EnableBatchedOperations: to.Ptr(true), Status: to.Ptr(admin.EntityStatusActive), AutoDeleteOnIdle: to.Ptr(never),
+		EnablePartitioning: to.Ptr(false), MaxMessageSizeInKilobytes: to.Ptr[int64](256),
+	}, fresh.QueueProperties)
+
+	all := admin.QueueProperties{
+		LockDuration: to.Ptr("PT45S"), MaxSizeInMegabytes: to.Ptr[int32](4096), RequiresDuplicateDetection: to.Ptr(true), RequiresSession: to.Ptr(true),
+		DefaultMessageTimeToLive: to.Ptr("PT6H"), DeadLetteringOnMessageExpiration: to.Ptr(true), DuplicateDetectionHistoryTimeWindow: to.Ptr("PT4H"),
+		MaxDeliveryCount: to.Ptr[int32](100), EnableBatchedOperations: to.Ptr(false), Status: to.Ptr(admin.EntityStatusSendDisabled), AutoDeleteOnIdle: to.Ptr("PT10M"),
+		EnablePartitioning: to.Ptr(true), ForwardTo: to.Ptr("sb://any.host/fresh"), ForwardDeadLetteredMessagesTo: to.Ptr("fresh"), UserMetadata: to.Ptr("a <b> & \"c\" 'd' ü"),
+	}
+	made, err := c.CreateQueue(ctx, "txt/.-_123", &admin.CreateQueueOptions{Properties: &all})
+	if err != nil {
+		return err
+	}
+	all.MaxSizeInMegabytes, all.MaxMessageSizeInKilobytes = to.Ptr[int32](16*4096), to.Ptr[int64](256)
+	w.same(all, made.QueueProperties)
+	got, err := c.GetQueue(ctx, "TXT/.-_123", nil)
+	if err != nil {
+		return err
+	}
+	w.same(all, got.QueueProperties)
+
+	updated, err := c.UpdateQueue(ctx, "txt/.-_123", got.QueueProperties, nil)
+	if err != nil {
+		return err
+	}
+	w.same(all, updated.QueueProperties)
+	if got := w.state("txt/.-_123").Config.MaxSizeInMegabytes; got != 4096 {
+		w.Errorf("an update that changes nothing makes it %d MB", got)
+	}
+	_, err = c.UpdateQueue(ctx, "fresh", admin.QueueProperties{MaxDeliveryCount: to.Ptr[int32](3)}, nil)
+	if err != nil {
+		return err
+	}
+	_, err = c.DeleteQueue(ctx, "txt/.-_123", nil)
+	if err != nil {
+		return err
+	}
+	gone, err := c.GetQueue(ctx, "txt/.-_123", nil)
+	if gone != nil || err != nil {
+		w.Errorf("what is deleted is %v, %v", gone, err)
+	}
+	return nil
+}
+
+func sdkTopics(w *world, c *admin.Client) error {
+	ctx := w.Context()
+	fresh, err := c.CreateTopic(ctx, "fresh", nil)
+	if err != nil {
+		return err
+	}
+	w.same(admin.TopicProperties{
+		MaxSizeInMegabytes: to.Ptr[int32](1024), RequiresDuplicateDetection: to.Ptr(false), DefaultMessageTimeToLive: to.Ptr(never),
+		DuplicateDetectionHistoryTimeWindow: to.Ptr("PT10M"), EnableBatchedOperations: to.Ptr(true), Status: to.Ptr(admin.EntityStatusActive),
+		AutoDeleteOnIdle: to.Ptr(never), EnablePartitioning: to.Ptr(false), SupportOrdering: to.Ptr(false), MaxMessageSizeInKilobytes: to.Ptr[int64](256),
+	}, fresh.TopicProperties)
+	all := admin.TopicProperties{
+		MaxSizeInMegabytes: to.Ptr[int32](2048), RequiresDuplicateDetection: to.Ptr(true), DefaultMessageTimeToLive: to.Ptr("PT6H"),
+		DuplicateDetectionHistoryTimeWindow: to.Ptr("PT4H"), EnableBatchedOperations: to.Ptr(false), Status: to.Ptr(admin.EntityStatusDisabled),
+		AutoDeleteOnIdle: to.Ptr("PT7M"), EnablePartitioning: to.Ptr(false), SupportOrdering: to.Ptr(true), UserMetadata: to.Ptr("ours"),
+		MaxMessageSizeInKilobytes: to.Ptr[int64](256),
+	}
+	made, err := c.CreateTopic(ctx, "all", &admin.CreateTopicOptions{Properties: &all})
+	if err != nil {
+		return err
+	}
+	w.same(all, made.TopicProperties)
+	all.Status, all.UserMetadata = to.Ptr(admin.EntityStatusActive), nil
+	updated, err := c.UpdateTopic(ctx, "all", all, nil)
+	if err != nil {
+		return err
+	}
+	w.same(all, updated.TopicProperties)
+	got, err := c.GetTopic(ctx, "all", nil)
+	if err != nil {
+		return err
+	}
+	w.same(all, got.TopicProperties)
+	if _, err := c.DeleteTopic(ctx, "all", nil); err != nil {
+		return err
+	}
+	gone, err := c.GetTopic(ctx, "all", nil)
+	if gone != nil || err != nil {
+		w.Errorf("what is deleted is %v, %v", gone, err)
+	}
+	return nil
+}
+
+func sdkSubscriptions(w *world, c *admin.Client) error {
+	ctx := w.Context()
+	if _, err := c.CreateTopic(ctx, "t", nil); err != nil {
+		return err
+	}
+	fresh, err := c.CreateSubscription(ctx, "t", "fresh", nil)
+	if err != nil {
+		return err
+	}
+	w.same(admin.SubscriptionProperties{
+		LockDuration: to.Ptr("PT1M"), RequiresSession: to.Ptr(false), DefaultMessageTimeToLive: to.Ptr(never), DeadLetteringOnMessageExpiration: to.Ptr(false),
+		EnableDeadLetteringOnFilterEvaluationExceptions: to.Ptr(true), MaxDeliveryCount: to.Ptr[int32](10), Status: to.Ptr(admin.EntityStatusActive),
+		AutoDeleteOnIdle: to.Ptr(never), EnableBatchedOperations: to.Ptr(true),
+	}, fresh.SubscriptionProperties)
+	all := admin.SubscriptionProperties{
+		LockDuration: to.Ptr("PT45S"), RequiresSession: to.Ptr(true), DefaultMessageTimeToLive: to.Ptr("PT6H"), DeadLetteringOnMessageExpiration: to.Ptr(true),
+		EnableDeadLetteringOnFilterEvaluationExceptions: to.Ptr(false), MaxDeliveryCount: to.Ptr[int32](100), Status: to.Ptr(admin.EntityStatusReceiveDisabled),
+		AutoDeleteOnIdle: to.Ptr("PT10M"), ForwardTo: to.Ptr("https://any.host/t"), ForwardDeadLetteredMessagesTo: to.Ptr("t"), EnableBatchedOperations: to.Ptr(false),
+		UserMetadata: to.Ptr("ours"),
+	}
+	given := all
+	given.DefaultRule = &admin.RuleProperties{Name: "own", Filter: &admin.SQLFilter{Expression: "a = @A", Parameters: map[string]any{"@A": int64(5)}}, Action: &admin.SQLAction{Expression: "SET b = 1"}}
+	made, err := c.CreateSubscription(ctx, "t", "all", &admin.CreateSubscriptionOptions{Properties: &given})
+	if err != nil {
+		return err
+	}
+	all.Status = to.Ptr(admin.EntityStatusActive) // which this client does not send
+	w.same(all, made.SubscriptionProperties)
+	got, err := c.GetRule(ctx, "t", "all", "own", nil)
+	if err != nil {
+		return err
+	}
+	w.same(*given.DefaultRule, got.RuleProperties)
+	all.MaxDeliveryCount, all.ForwardTo = to.Ptr[int32](7), to.Ptr("t")
+	updated, err := c.UpdateSubscription(ctx, "t", "all", all, nil)
+	if err != nil {
+		return err
+	}
+	w.same(all, updated.SubscriptionProperties)
+	if _, err := c.DeleteSubscription(ctx, "t", "all", nil); err != nil {
+		return err
+	}
+	gone, err := c.GetSubscription(ctx, "t", "all", nil)
+	if gone != nil || err != nil {
+		w.Errorf("what is deleted is %v, %v", gone, err)
+	}
+	return nil
+}
+
+func sdkRules(w *world, c *admin.Client) error {
+	ctx := w.Context()
+	if _, err := c.CreateTopic(ctx, "t", nil); err != nil {
+		return err
+	}
+	if _, err := c.CreateSubscription(ctx, "t", "s", nil); err != nil {
+		return err
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC)
+	values := map[string]any{"@s": "a <b> & 'c'", "@i": int64(1 << 40), "@f": 1.5, "@b": true, "@t": at}
+	properties := map[string]any{"s": " spaces ", "i": int64(-7), "f": -0.25, "b": false, "t": at}
+	for name, want := range map[string]admin.RuleProperties{
+		"true":        {Filter: &admin.TrueFilter{}},
+		"false":       {Filter: &admin.FalseFilter{}},
+		"sql":         {Filter: &admin.SQLFilter{Expression: "a < 5 AND b <> 'x & y'"}},
+		"parameters":  {Filter: &admin.SQLFilter{Expression: "a = @s OR b = @i OR c = @f OR d = @b OR e = @t", Parameters: values}, Action: &admin.SQLAction{Expression: "SET a = @own", Parameters: map[string]any{"@own": "x"}}},
+		"action":      {Filter: &admin.TrueFilter{}, Action: &admin.SQLAction{Expression: "SET a = @x; REMOVE b", Parameters: map[string]any{"@x": int64(1)}}},
+		"correlation": {Filter: &admin.CorrelationFilter{ApplicationProperties: properties}},
+		"every condition": {Filter: &admin.CorrelationFilter{
+			ContentType: to.Ptr("c"), CorrelationID: to.Ptr("ci"), MessageID: to.Ptr("m"), ReplyTo: to.Ptr("r"), ReplyToSessionID: to.Ptr("rs"),
+			SessionID: to.Ptr("s"), Subject: to.Ptr("su"), To: to.Ptr("t"), ApplicationProperties: map[string]any{"n": int64(1)},
+		}, Action: &admin.SQLAction{Expression: "SET sys.Label = 'x'"}},
+	} {
+		want.Name = strings.ReplaceAll(name, " ", "-")
+		made, err := c.CreateRule(ctx, "t", "s", &admin.CreateRuleOptions{Name: &want.Name, Filter: want.Filter, Action: want.Action})
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		w.same(want, made.RuleProperties)
+		got, err := c.GetRule(ctx, "t", "s", want.Name, nil)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		w.same(want, got.RuleProperties)
+		got.Filter = &admin.SQLFilter{Expression: "changed = 1"}
+		updated, err := c.UpdateRule(ctx, "t", "s", got.RuleProperties)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		w.same(got.RuleProperties, updated.RuleProperties)
+	}
+	names, err := ruleNames(ctx, c)
+	if err != nil {
+		return err
+	}
+	w.same([]string{"$Default", "action", "correlation", "every-condition", "false", "parameters", "sql", "true"}, names)
+	if _, err := c.UpdateRule(ctx, "t", "s", admin.RuleProperties{Name: "$Default", Filter: &admin.FalseFilter{}}); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := c.DeleteRule(ctx, "t", "s", name, nil); err != nil {
+			return err
+		}
+	}
+	if names, err := ruleNames(ctx, c); err != nil || len(names) > 0 {
+		w.Errorf("there is left %v, %v", names, err)
+	}
+	gone, err := c.GetRule(ctx, "t", "s", "sql", nil)
+	if gone != nil || err != nil {
+		w.Errorf("what is deleted is %v, %v", gone, err)
+	}
+	return nil
+}
+
+func ruleNames(ctx context.Context, c *admin.Client) (names []string, err error) {
+	for pager := c.NewListRulesPager("t", "s", &admin.ListRulesOptions{MaxPageSize: 3}); pager.More(); {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Rules {
+			names = append(names, r.Name)
+		}
+	}
+	return names, nil
+}
+
+// gather are the names of all pages.
+func gather[T any](ctx context.Context, pager *runtime.Pager[T], of func(T) []string) (names []string, pages int, err error) {
+	for ; pager.More(); pages++ {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		names = append(names, of(page)...)
+	}
+	return names, pages, nil
+}
+
+func sdkPages(w *world, c *admin.Client) error {
+	ctx := w.Context()
+	var queues, topics, subs []string
+	for i := range 205 {
+		name := fmt.Sprintf("q%03d", i)
+		if _, err := w.broker.Create(ctx, engine.Queue, engine.Path(name), engine.Config{}, ""); err != nil {
+			return err
+		}
+		queues = append(queues, name)
+	}
+	for i := range 7 {
+		topic, sub := fmt.Sprint("t", i), fmt.Sprint("s", i)
+		if _, err := c.CreateTopic(ctx, topic, nil); err != nil {
+			return err
+		}
+		if _, err := c.CreateSubscription(ctx, "t0", sub, nil); err != nil {
+			return err
+		}
+		topics, subs = append(topics, topic), append(subs, sub)
+	}
+	for _, size := range []int32{0, 50, 100} {
+		got, pages, err := gather(ctx, c.NewListQueuesPager(&admin.ListQueuesOptions{MaxPageSize: size}), func(p admin.ListQueuesResponse) (names []string) {
+			for _, q := range p.Queues {
+				names = append(names, q.QueueName)
+			}
+			return names
+		})
+		if err != nil || !slices.Equal(got, queues) {
+			w.Errorf("%d queues on %d pages of %d, %v", len(got), pages, size, err)
+		}
+	}
+	got, pages, err := gather(ctx, c.NewListTopicsPager(&admin.ListTopicsOptions{MaxPageSize: 3}), func(p admin.ListTopicsResponse) (names []string) {
+		for _, t := range p.Topics {
+			names = append(names, t.TopicName)
+		}
+		return names
+	})
+	if err != nil || !slices.Equal(got, topics) {
+		w.Errorf("topics %v on %d pages, %v", got, pages, err)
+	}
+	got, pages, err = gather(ctx, c.NewListSubscriptionsPager("t0", &admin.ListSubscriptionsOptions{MaxPageSize: 3}), func(p admin.ListSubscriptionsResponse) (names []string) {
+		for _, s := range p.Subscriptions {
+			names = append(names, s.SubscriptionName)
+		}
+		return names
+	})
+	if err != nil || !slices.Equal(got, subs) {
+		w.Errorf("subscriptions %v on %d pages, %v", got, pages, err)
+	}
+	return nil
+}
+
+func sdkRuntime(w *world, c *admin.Client) error {
+	ctx := w.Context()
+	for p, kind := range map[engine.Path]engine.EntityKind{"q": engine.Queue, "t": engine.Topic} {
+		if _, err := w.broker.Create(ctx, kind, p, engine.Config{}, ""); err != nil {
+			return err
+		}
+	}
+	if _, err := c.CreateSubscription(ctx, "t", "s", nil); err != nil {
+		return err
+	}
+	if q, err := c.GetQueueRuntimeProperties(ctx, "q", nil); err != nil || !q.AccessedAt.IsZero() || q.CreatedAt.IsZero() || q.UpdatedAt.IsZero() {
+		w.Errorf("a fresh queue: %+v, %v", q, err)
+	}
+	if s, err := c.GetSubscriptionRuntimeProperties(ctx, "t", "s", nil); err != nil || s.AccessedAt != s.CreatedAt || s.CreatedAt.IsZero() {
+		w.Errorf("a fresh subscription: %+v, %v", s, err)
+	}
+	for _, p := range []engine.Path{"q", "t"} {
+		if _, err := w.broker.Send(ctx, p, []broker.Outgoing{
+			{Content: engine.Content{MessageID: "a"}}, {Content: engine.Content{MessageID: "b"}}, {Content: engine.Content{MessageID: "c"}},
+			{Content: engine.Content{MessageID: "later", ScheduledFor: engine.At(time.Now().Add(time.Hour))}},
+		}, ""); err != nil {
+			return err
+		}
+	}
+	for _, p := range []engine.Path{"q", "t/Subscriptions/s"} {
+		got, err := w.broker.Receive(ctx, broker.Receive{Path: p, Max: 2, Mode: engine.PeekLock})
+		if err != nil {
+			return err
+		}
+		if _, err := w.broker.Settle(ctx, engine.Settlement{Token: got[0].Token(), Outcome: engine.DeadLetter}); err != nil {
+			return err
+		}
+	}
+	q, err := c.GetQueueRuntimeProperties(ctx, "q", nil)
+	if err != nil {
+		return err
+	}
+	if q.TotalMessageCount != 4 || q.ActiveMessageCount != 2 || q.DeadLetterMessageCount != 1 || q.ScheduledMessageCount != 1 ||
+		q.TransferMessageCount != 0 || q.TransferDeadLetterMessageCount != 0 || q.SizeInBytes != w.state("q").SizeInBytes || q.SizeInBytes == 0 || q.AccessedAt.IsZero() {
+		w.Errorf("the queue: %+v", q)
+	}
+	s, err := c.GetSubscriptionRuntimeProperties(ctx, "t", "s", nil)
+	if err != nil {
+		return err
+	}
+	if s.TotalMessageCount != 3 || s.ActiveMessageCount != 2 || s.DeadLetterMessageCount != 1 {
+		w.Errorf("the subscription: %+v", s)
+	}
+	if _, err := c.CreateRule(ctx, "t", "s", &admin.CreateRuleOptions{Name: to.Ptr("c"), Filter: &admin.CorrelationFilter{To: to.Ptr("x")}}); err != nil {
+		return err
+	}
+	top, err := c.GetTopicRuntimeProperties(ctx, "t", nil)
+	if err != nil {
+		return err
+	}
+	if top.ScheduledMessageCount != 1 || top.SubscriptionCount != 1 || top.SizeInBytes == 0 || top.SQLFilterCount != 1 || top.CorrelationFilterCount != 1 || top.AccessedAt.IsZero() {
+		w.Errorf("the topic: %+v", top)
+	}
+	return nil
+}
+
+func sdkErrors(w *world, c *admin.Client) error {
+	ctx := w.Context()
+	if _, err := c.CreateQueue(ctx, "q", nil); err != nil {
+		return err
+	}
+	_, twice := c.CreateQueue(ctx, "Q", nil)
+	_, also := c.CreateTopic(ctx, "q", nil) // NAME-7
+	_, updated := c.UpdateQueue(ctx, "missing", admin.QueueProperties{}, nil)
+	_, deleted := c.DeleteQueue(ctx, "missing", nil)
+	_, lock := c.CreateQueue(ctx, "long", &admin.CreateQueueOptions{Properties: &admin.QueueProperties{LockDuration: to.Ptr("PT5M1S")}})
+	_, session := c.UpdateQueue(ctx, "q", admin.QueueProperties{RequiresSession: to.Ptr(true)}, nil)
+	_, parent := c.CreateSubscription(ctx, "missing", "s", nil)
+	for name, tc := range map[string]struct {
+		err    error
+		status int
+		text   string
+	}{
+		"twice":              {twice, 409, "SubCode=40900"},
+		"of another kind":    {also, 409, "SubCode=40900"},
+		"update of nothing":  {updated, 404, "SubCode=40400"},
+		"deletion of none":   {deleted, 404, "SubCode=40400"},
+		"a lock too long":    {lock, 400, "The supplied lock time exceeds the allowed maximum of '5' minutes."},
+		"what is fixed":      {session, 400, "The value for the RequiresSession property of an existing Queue cannot be changed."},
+		"of a missing topic": {parent, 404, "SubCode=40400"},
+	} {
+		wrong, ok := errors.AsType[*azcore.ResponseError](tc.err)
+		if !ok || wrong.StatusCode != tc.status || !strings.Contains(tc.err.Error(), tc.text) {
+			w.Errorf("%s: %v", name, tc.err)
+		}
+	}
+	return nil
+}
+
+func sdkNamespace(w *world, c *admin.Client) error {
+	n, err := c.GetNamespaceProperties(w.Context(), nil)
+	if err != nil {
+		return err
+	}
+	if n.Name != "default" || n.SKU != "Standard" || n.MessagingUnits != nil || n.CreatedTime.IsZero() {
+		w.Errorf("it is %+v", n)
+	}
+	return nil
+}
