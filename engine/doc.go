@@ -98,7 +98,6 @@
 // Rules that no test names, and why. TestTraceability reads this list, and
 // prints which tests name the others.
 //
-//   - NAME-9: it is the answer of the Atom admin API to a dead-letter path; there is no such door yet.
 //   - LOCK-9: idle links and connections are AMQP's; there is no AMQP door yet.
 //   - SETL-1: dispositions are AMQP's; there is no AMQP door yet.
 //   - SETL-3: settling by a management request is AMQP's; there is no AMQP door yet.
@@ -106,8 +105,6 @@
 //   - PEEK-4: it is AMQP's management request for peeking; there is no AMQP door yet.
 //   - PEEK-11: there is one partition (SEQ-2).
 //   - FWD-12: there is no authorization; whoever reaches a port may forward anything anywhere.
-//   - CNT-1: it is the XML of the Atom admin API; there is no such door yet.
 //   - ERR-1: it is how AMQP answers management requests; there is no AMQP door yet.
-//   - ERR-4: it is how clients of the Atom admin API tell errors apart; there is no such door yet.
 //   - ERR-6: links that are detached one by one are AMQP's; there is no AMQP door yet.
 package engine

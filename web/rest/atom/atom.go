@@ -76,7 +76,11 @@ func (d *Door) get(c echo.Context, w Wish) error {
 	a := d.answer(c)
 	switch w.Kind {
 	case Namespace:
-		return a.entry(http.StatusOK, d.namespace(a))
+		rules, err := d.o.Broker.AccessRules(c.Request().Context())
+		if err != nil {
+			return err
+		}
+		return a.entry(http.StatusOK, d.namespace(a, rules))
 	case Rule:
 		p, r, err := d.rule(c.Request().Context(), w)
 		if err != nil {

@@ -118,7 +118,10 @@ func read(was *engine.Config, kind engine.EntityKind, desc *node, l engine.Limit
 			return c, err //nolint:wrapcheck // it is said as the engine says it
 		}
 	}
-	return c, nil
+	if kind != engine.Subscription {
+		c.AuthorizationRules, err = readAccess(desc.child(engine.AuthorizationRules), c.AuthorizationRules)
+	}
+	return c, err
 }
 
 const sizeElement = "MaxSizeInMegabytes"

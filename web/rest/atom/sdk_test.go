@@ -47,14 +47,14 @@ func (w *world) sdk() *admin.Client {
 // TestSDK has the Go SDK do everything its administration client can.
 func TestSDK(t *testing.T) {
 	for name, test := range map[string]func(*world, *admin.Client) error{
-		"queues":             sdkQueues,
-		"topics":             sdkTopics,
-		"subscriptions":      sdkSubscriptions,
-		"rules":              sdkRules,
-		"pages":              sdkPages,
-		"runtime properties": sdkRuntime,
-		"errors, ERR-4":      sdkErrors,
-		"the namespace":      sdkNamespace,
+		"queues":         sdkQueues,
+		"topics":         sdkTopics,
+		"subscriptions":  sdkSubscriptions,
+		"rules":          sdkRules,
+		"pages":          sdkPages,
+		"runtime, CNT-1": sdkRuntime,
+		"errors, ERR-4":  sdkErrors,
+		"the namespace":  sdkNamespace,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, broker.Options{}, nil)
@@ -93,6 +93,13 @@ func sdkQueues(w *world, c *admin.Client) error {
 		DefaultMessageTimeToLive: to.Ptr("PT6H"), DeadLetteringOnMessageExpiration: to.Ptr(true), DuplicateDetectionHistoryTimeWindow: to.Ptr("PT4H"),
 		MaxDeliveryCount: to.Ptr[int32](100), EnableBatchedOperations: to.Ptr(false), Status: to.Ptr(admin.EntityStatusSendDisabled), AutoDeleteOnIdle: to.Ptr("PT10M"),
 		EnablePartitioning: to.Ptr(true), ForwardTo: to.Ptr("sb://any.host/fresh"), ForwardDeadLetteredMessagesTo: to.Ptr("fresh"), UserMetadata: to.Ptr("a <b> & \"c\" 'd' ü"),
+		AuthorizationRules: []admin.AuthorizationRule{
+			{AccessRights: []admin.AccessRight{admin.AccessRightListen, admin.AccessRightSend, admin.AccessRightManage}, KeyName: to.Ptr("own"), PrimaryKey: to.Ptr("one"), SecondaryKey: to.Ptr("two")},
+			{
+				AccessRights: []admin.AccessRight{admin.AccessRightSend}, KeyName: to.Ptr("timed"), PrimaryKey: to.Ptr("three"), SecondaryKey: to.Ptr("four"),
+				CreatedTime: to.Ptr(time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC)), ModifiedTime: to.Ptr(time.Date(2026, 2, 2, 3, 4, 5, 0, time.UTC)),
+			},
+		},
 	}
 	made, err := c.CreateQueue(ctx, "txt/.-_123", &admin.CreateQueueOptions{Properties: &all})
 	if err != nil {

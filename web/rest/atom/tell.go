@@ -2,7 +2,6 @@ package atom
 
 import (
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -76,8 +75,8 @@ func (a *answer) told(s engine.EntityState, name string) *element {
 		return plain(name, moment(s.AccessedAt.Time()))
 	case "CountDetails":
 		return counts(s.Counts)
-	case "AuthorizationRules":
-		return plain(name, "")
+	case engine.AuthorizationRules:
+		return tellAccess(s.Config.AuthorizationRules)
 	case "ForwardTo":
 		return unlessEmpty(name, s.Config.ForwardToAddress, s.Config.ForwardTo)
 	case "ForwardDeadLetteredMessagesTo":
@@ -207,16 +206,29 @@ func tellProperties(e *element, name string, all value.Properties) *element {
 	return e.with(list)
 }
 
-// namespace is what there is to know of the whole of it.
-func (d *Door) namespace(a *answer) item {
+// namespace is what there is to know of the whole of it: it is as old as the first
+// rule of access to it, and was changed with the latest.
+func (d *Door) namespace(a *answer, rules []engine.AccessRule) item {
+	created, modified := d.opened, d.opened
+	for i, r := range rules {
+		if at := r.CreatedAt.Time(); !at.IsZero() && at.Before(created) {
+			created = at
+		}
+		if at := r.UpdatedAt.Time(); i == 0 || at.After(modified) {
+			modified = at
+		}
+	}
+	if modified.Before(created) {
+		modified = created
+	}
 	tier := d.o.Broker.Limits().Tier
 	if tier != "Premium" && tier != "Basic" {
 		tier = "Standard" // the emulator's too
 	}
-	n := description("NamespaceInfo").with(plain("CreatedTime", moment(d.opened)), plain("MessagingSKU", tier))
+	n := description("NamespaceInfo").with(plain("CreatedTime", moment(created)), plain("MessagingSKU", tier))
 	if tier == "Premium" {
 		n.with(plain("MessagingUnits", "1"))
 	}
-	n.with(plain("ModifiedTime", moment(d.opened)), plain("Name", a.namespace), plain("NamespaceType", "Messaging"))
-	return item{address: "/$namespaceinfo", title: a.namespace, published: time.Time{}, updated: d.opened, content: n}
+	n.with(plain("ModifiedTime", moment(modified)), plain("Name", a.namespace), plain("NamespaceType", "Messaging"))
+	return item{address: "/$namespaceinfo", title: a.namespace, published: created, updated: modified, content: n}
 }
