@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -274,9 +273,7 @@ func entityProperty(name string, kinds []EntityKind, fields func(*Config) (path,
 		if _, rest, ok := strings.Cut(text, "://"); ok {
 			uri = text
 			_, path, _ = strings.Cut(rest, "/")
-			if plain, err := url.PathUnescape(path); err == nil {
-				path = plain
-			}
+			path = unescaped(path)
 		}
 		switch {
 		case text == *at && text != "":
@@ -294,6 +291,29 @@ func entityProperty(name string, kinds []EntityKind, fields func(*Config) (path,
 	}
 	p.text = func(c Config) string { path, _ := fields(&c); return *path }
 	return p
+}
+
+// unescaped is the path of a URI with its escapes, such as %2F, undone. What is no
+// escape stays: no name has a percent sign.
+func unescaped(s string) string {
+	var b strings.Builder
+	for {
+		before, after, ok := strings.Cut(s, "%")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		if len(after) < 2 {
+			return b.String() + "%" + after
+		}
+		c, err := strconv.ParseUint(after[:2], 16, 8)
+		if err != nil {
+			b.WriteString("%" + after[:2])
+		} else {
+			b.WriteByte(byte(c))
+		}
+		s = after[2:]
+	}
 }
 
 // longestAddress is how many bytes an absolute URI of a destination may have.
