@@ -58,6 +58,7 @@ const (
 	EventRuleReplaced   // it has another filter or action
 	EventSessionRenewed // the lock of the session Session starts anew, and with it those of its messages (SES-5)
 	EventAccessChanged  // the namespace's access rules, which have no Path; Reason says how, without keys
+	EventDisconnected   // an operator closed the connection of the client Reason, which has no Path
 )
 
 var eventNames = [...]string{
@@ -74,6 +75,7 @@ var eventNames = [...]string{
 	EventSessionClosed: "session-closed", EventSessionLost: "session-lost", EventSessionState: "session-state",
 	EventTransferFailed: "transfer-failed", EventRuleReplaced: "rule-replaced",
 	EventSessionRenewed: "session-renewed", EventAccessChanged: "access-changed",
+	EventDisconnected: "disconnected",
 }
 
 // String is the name of k; a number for a kind that a later version made.

@@ -312,6 +312,13 @@ func (ns *Namespace) Touch(now Instant, p Path, actor string) error {
 	return nil
 }
 
+// Disconnected notes that an operator has closed a client's connection, of which
+// the rules know no more than that.
+func (ns *Namespace) Disconnected(now Instant, client, actor string) {
+	ns.events = append(ns.events, Event{Kind: EventDisconnected, At: now, Actor: actor, Reason: client})
+	ns.audit(&ns.events[len(ns.events)-1])
+}
+
 // Pin keeps a temporary entity for good and remembers its idle time; Unpin
 // gives it back (OPS-9).
 func (ns *Namespace) Pin(now Instant, p Path, actor string) error {

@@ -47,11 +47,12 @@ var imports = []rule{
 	{"web/authority", nil, "certificates are files and names; who shows them is nothing to it"},
 	{"web/sas/...", []string{"engine/..."}, "what a signature allows, the same at every door"},
 	{"web/past/...", []string{"engine/..."}, "what may be asked of the history, the same at every door"},
-	{"web/show/...", []string{"engine/...", "views/...", "web/past/..."}, "turns engine state into view models for page and push alike"},
+	{"web/peers/...", []string{"engine/..."}, "what is told of clients that stay connected, the same at every door"},
+	{"web/show/...", []string{"engine/...", "views/...", "web/past/...", "web/peers/..."}, "turns engine state into view models for page and push alike"},
 	{"web/amqp/carry/...", []string{"engine/...", "web/amqp/wire/..."}, "between bytes and messages; of connections it knows nothing"},
 	{"web/amqp/scenario/...", []string{"engine/...", "web/amqp/..."}, "the engine's stories once more, told by a client to the server"},
 	{"web/amqp/amqptest/...", []string{"engine/...", "web/amqp/wire/..."}, "a client for tests knows bytes, and nothing of the server"},
-	{"web/amqp", []string{"engine/...", "web/access/...", "web/sas/...", "web/past/...", "web/show/...", "web/amqp/..."}, doorWhy},
+	{"web/amqp", []string{"engine/...", "web/access/...", "web/sas/...", "web/past/...", "web/peers/...", "web/show/...", "web/amqp/..."}, doorWhy},
 	{"web/amqp/socket", nil, "a connection inside a WebSocket is a connection: what is said on it is nothing to it"},
 	{"web/rest/...", doorMay, doorWhy},
 	{"web/api/...", doorMay, doorWhy},
@@ -64,7 +65,7 @@ var imports = []rule{
 const doorWhy = "a door parses, submits and presents: two doors share only what stands beside them, and none sees a store"
 
 var (
-	doorMay     = []string{"engine/...", "web/access/...", "web/sas/...", "web/past/...", "web/show/..."}
+	doorMay     = []string{"engine/...", "web/access/...", "web/sas/...", "web/past/...", "web/peers/...", "web/show/..."}
 	pageDoorMay = append([]string{"views/...", "static/..."}, doorMay...)
 )
 

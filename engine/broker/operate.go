@@ -104,6 +104,14 @@ func (b *Broker) Touch(ctx context.Context, p engine.Path, actor string) error {
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Touch(now, p, actor) })
 }
 
+// Disconnected has it remembered that an operator closed a client's connection.
+func (b *Broker) Disconnected(ctx context.Context, client, actor string) error {
+	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
+		ns.Disconnected(now, client, actor)
+		return nil
+	})
+}
+
 // Pin keeps a temporary entity until Unpin.
 func (b *Broker) Pin(ctx context.Context, p engine.Path, actor string) error {
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Pin(now, p, actor) })

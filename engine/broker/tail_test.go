@@ -27,7 +27,7 @@ func TestRoutine(t *testing.T) {
 		engine.EventRuleAdded: some, engine.EventRuleRemoved: some, engine.EventRuleReplaced: some, engine.EventPurged: some, engine.EventTouched: some,
 
 		engine.EventStarted: some, engine.EventStopped: some, engine.EventReadOnly: some, engine.EventWritable: some,
-		engine.EventReopened: some, engine.EventGap: some, engine.EventAccessChanged: some,
+		engine.EventReopened: some, engine.EventGap: some, engine.EventAccessChanged: some, engine.EventDisconnected: some,
 	}
 	for k := engine.EventKind(1); k < math.MaxUint8; k++ {
 		if strings.HasPrefix(k.String(), "event-") { // there is no such kind

@@ -3,6 +3,7 @@ package amqp
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/value"
@@ -55,7 +56,7 @@ func (s *session) join(a *wire.Attach, l link) {
 		s.names = map[linkName]uint32{}
 	}
 	s.names[name] = a.Handle
-	s.links[a.Handle] = attached{l, name}
+	s.links[a.Handle] = attached{l, name, time.Now()}
 	s.c.links++
 }
 

@@ -27,6 +27,7 @@ func (s *session) attachCBS(a *wire.Attach) {
 
 // requests is a link that a client sends requests on.
 type requests struct {
+	passed
 	s      *session
 	handle uint32
 	node   string // in lower case
@@ -81,6 +82,7 @@ func (r *requests) transfer(t *wire.Transfer) error {
 		}
 		*d = incoming{begun: true, id: id}
 		r.count++
+		r.messages++
 		if r.credit--; r.credit <= requestCredit/2 {
 			r.credit = requestCredit
 			r.top()

@@ -44,7 +44,8 @@ type conn struct {
 	work sync.WaitGroup // what was begun for the connection beside reader and writer
 	mail mailbox
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	record
 	sessions map[uint16]*session // by channel, which is the same both ways
 	links    int
 	attaches uint64       // that there were
@@ -140,6 +141,7 @@ func (c *conn) read() (over bool, err error) {
 			return false, c.broken(err)
 		}
 		c.mu.Lock()
+		c.latest = time.Now()
 		over, err := false, error(nil)
 		for {
 			if over, err = c.handle(f); over || err != nil || !c.r.Buffered() || len(c.todo) >= mostTodo {
@@ -200,6 +202,7 @@ func (c *conn) broken(err error) error {
 // handle serves one frame; over says that the client has closed. An error ends
 // the connection.
 func (c *conn) handle(f wire.Frame) (over bool, err error) {
+	c.heardFrame(f)
 	if f.Heartbeat() {
 		return false, nil
 	}
@@ -227,14 +230,6 @@ func (c *conn) handle(f wire.Frame) (over bool, err error) {
 		return false, nil // of a session that has ended: some clients say goodbye to its links then (rule 17)
 	}
 	return false, s.handle(code, f.Body)
-}
-
-// client is how people are told whose connection it is.
-func (c *conn) client() string {
-	if c.peer.container == "" {
-		return c.nc.RemoteAddr().String()
-	}
-	return c.peer.container
 }
 
 // closed answers the client's close, once nothing of its links is left: the

@@ -177,6 +177,7 @@ func (o *outlet) prepare(d *engine.Delivery) bool {
 	}
 	cur.split.Transfer = t
 	o.current = cur
+	o.messages++
 	o.count++
 	o.credit -= min(o.credit, 1) // which the client may have taken back meanwhile
 	return true

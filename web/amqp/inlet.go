@@ -15,6 +15,7 @@ const (
 
 // An inlet is a link that a client sends to an entity on.
 type inlet struct {
+	passed
 	s      *session
 	handle uint32
 	path   engine.Path
@@ -155,6 +156,7 @@ func (in *inlet) complete(last []byte) {
 		in.answer(d.id, d.settled, rejected(err))
 		return
 	}
+	in.messages += uint64(len(out))
 	c := in.s.c
 	done := func(err error) {
 		var state wire.State = wire.Accepted{}

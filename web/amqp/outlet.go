@@ -22,6 +22,7 @@ const (
 // INVARIANT: one thing at a time is asked of the broker for an outlet (busy), so
 // that what the reader and the writer ask for cannot overtake each other.
 type outlet struct {
+	passed
 	at     place
 	s      *session
 	handle uint32

@@ -61,6 +61,8 @@ type Server struct {
 	why   string         // it does
 	conns map[*conn]struct{}
 	lost  lostSessions
+	came  uint64 // connections, ever
+	gone  []gone // clients that left, the latest last
 	over  bool
 }
 
@@ -184,6 +186,8 @@ func (s *Server) add(c *conn) error {
 		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("There are %d connections, which is the most there may be.", len(s.conns))}
 	}
 	c.b = s.b
+	s.came++
+	c.introduce(s.came, s.b.Epoch())
 	s.conns[c] = struct{}{}
 	return nil
 }
@@ -192,4 +196,5 @@ func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
+	s.part(c)
 }

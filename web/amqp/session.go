@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/web/amqp/wire"
@@ -36,7 +37,8 @@ type session struct {
 // attached is a link of a session and what it is called.
 type attached struct {
 	link
-	name linkName
+	name  linkName
+	since time.Time // it is one
 }
 
 // linkName is what names a link in a session: one name may stand for one link in

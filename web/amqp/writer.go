@@ -43,6 +43,7 @@ func (c *conn) write() {
 		if over {
 			buf = wire.AppendFrame(buf, 0, &wire.Close{Error: c.tracked(c.farewell)})
 		}
+		c.writing(buf)
 		c.mu.Unlock()
 		if len(buf) > 0 {
 			silent = false

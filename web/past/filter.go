@@ -56,7 +56,7 @@ func (g Group) kinds() []engine.EventKind {
 		return []engine.EventKind{
 			engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,
 			engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventRuleReplaced, engine.EventTouched,
-			engine.EventAccessChanged,
+			engine.EventAccessChanged, engine.EventDisconnected,
 		}
 	case Arrivals:
 		return []engine.EventKind{engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded}

@@ -65,6 +65,7 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventWritable:       {"check", component.Plenty, "event.writable"},
 	engine.EventReopened:       {"resubmit", component.Low, "event.reopened"},
 	engine.EventGap:            {"warn", component.Low, "event.gap"},
+	engine.EventDisconnected:   {"plug", component.Low, "event.disconnected"},
 	engine.EventAccessChanged:  {"settings", component.Plenty, "event.access"},
 }
 
