@@ -29,8 +29,8 @@ type Beside struct {
 	Door   Door
 	// Pass has time go by for the house; the Engine has its own.
 	Pass func(c Command) error
-	// Plain is what the door can tell of a line that the command shows; nil: all
-	// of it.
+	// Plain is what the door can tell of a line that the command shows, which may
+	// be a refusal; nil: all of it.
 	Plain func(c Command, line string) string
 
 	Counts Steps
@@ -65,13 +65,21 @@ func (x *Beside) Do(c Command) ([]string, error) {
 		return nil, fmt.Errorf("the door took it, the engine says %q", refusal.Error())
 	case err != nil && !refused:
 		return nil, err
-	case fmt.Sprint(refusal) != fmt.Sprint(err):
+	case !slices.Equal(x.plain(c, lineOf(refusal)), x.plain(c, lineOf(err))):
 		return nil, fmt.Errorf("the door says %v, the engine %v", answered(got, err), answered(want, refusal))
 	}
 	if plain := x.plain(c, want); refusal == nil && !slices.Equal(plain, x.plain(c, got)) {
 		return nil, fmt.Errorf("the door says %v, the engine %v", answered(got, nil), answered(plain, nil))
 	}
 	return want, refusal
+}
+
+// lineOf is the line that a refusal is, if it is one.
+func lineOf(refusal error) []string {
+	if refusal == nil {
+		return nil
+	}
+	return []string{refusal.Error()}
 }
 
 func (x *Beside) plain(c Command, lines []string) (out []string) {

@@ -155,9 +155,15 @@ var words = func() map[wire.Condition]error {
 	return out
 }()
 
+// rolledBack says that a transaction came to nothing.
+const rolledBack enginetest.Refused = "rolled back"
+
 func refusal(e *wire.Error) error {
-	if e == nil {
+	switch {
+	case e == nil:
 		return nil
+	case e.Condition == wire.CondTransactionRollback:
+		return rolledBack
 	}
 	if err, ok := words[e.Condition]; ok {
 		return err

@@ -300,7 +300,10 @@ func (c *caller) ask(path, operation string, state wire.State, body value.Proper
 		return nil, nil, err
 	}
 	if r, ok := got.(wire.Rejected); ok {
-		return nil, nil, fmt.Errorf("a request was rejected: %+v", r.Error)
+		if len(d.replies.got) > 0 {
+			return nil, nil, errors.New("a request was rejected, and answered")
+		}
+		return nil, r.Error, nil
 	}
 	if len(d.replies.got) != 1 {
 		return nil, nil, fmt.Errorf("%d answers to one request", len(d.replies.got))
