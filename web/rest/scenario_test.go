@@ -177,7 +177,7 @@ func (s *teller) begin() error {
 	}
 	e := echo.New()
 	log := slog.New(slog.DiscardHandler)
-	Mount(e, b, access.NewRoom(), log)
+	Mount(e, Options{Broker: b, Room: access.NewRoom(), Logger: log})
 	l := pipes{make(chan net.Conn), make(chan struct{})}
 	server := &http.Server{Handler: e, ErrorLog: slog.NewLogLogger(log.Handler(), 0)}
 	served := make(chan error, 1)
