@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -191,7 +192,9 @@ func (s *teller) begin() error {
 	s.ends = append(s.ends, func() {
 		transport.CloseIdleConnections()
 		_ = server.Close()
-		<-served
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			s.t.Error(err)
+		}
 	})
 	return nil
 }
@@ -237,25 +240,23 @@ func (s *teller) Do(c enginetest.Command) ([]string, error) {
 }
 
 // ask sends a request; what is refused is a Refused.
-func (s *teller) ask(method, path, query, body string, header http.Header) (*http.Response, []byte, error) {
+func (s *teller) ask(method, path, query, body string, header http.Header) (answer, error) {
 	u := url.URL{Scheme: "http", Host: "localhost", Path: "/" + path, RawQuery: query}
 	r, err := http.NewRequestWithContext(s.t.Context(), method, u.String(), strings.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, header)
 	got, err := s.client.Do(r)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
-	if err != nil || got.StatusCode < 300 {
-		return got, text, err
+	if err == nil && got.StatusCode >= 300 {
+		err = refusedAs(got.StatusCode, string(text))
 	}
-	return got, text, refusedAs(got.StatusCode, string(text))
+	return answer{got.StatusCode, got.Header, string(text)}, err
 }
 
 // refusedAs is what a status and its sub-code stand for.
@@ -336,9 +337,9 @@ func (s *teller) send(c enginetest.Command) error {
 		}
 		header["BrokerProperties"] = []string{string(raw)}
 	}
-	got, _, err := s.ask(http.MethodPost, c.Path(0)+"/messages", "", body, header)
-	if err == nil && got.StatusCode != http.StatusCreated {
-		err = fmt.Errorf("a send is answered by %s", got.Status)
+	got, err := s.ask(http.MethodPost, c.Path(0)+"/messages", "", body, header)
+	if err == nil && got.status != http.StatusCreated {
+		err = fmt.Errorf("a send is answered by %d", got.status)
 	}
 	if err == nil {
 		err = enginetest.ErrUntold
@@ -358,17 +359,17 @@ func (s *teller) receive(c enginetest.Command) (lines []string, err error) {
 		method, status = http.MethodDelete, http.StatusOK
 	}
 	for len(lines) < n {
-		got, body, err := s.ask(method, c.Path(0)+"/messages/head", "timeout=0", "", nil)
+		got, err := s.ask(method, c.Path(0)+"/messages/head", "timeout=0", "", nil)
 		if err != nil {
 			return nil, err
 		}
-		if got.StatusCode == http.StatusNoContent {
+		if got.status == http.StatusNoContent {
 			break
 		}
-		if got.StatusCode != status {
-			return nil, fmt.Errorf("a receive is answered by %s", got.Status)
+		if got.status != status {
+			return nil, fmt.Errorf("a receive is answered by %d", got.status)
 		}
-		line, err := s.read(c, got, strings.TrimRight(string(body), " "))
+		line, err := s.read(c, got, strings.TrimRight(got.body, " "))
 		if err != nil {
 			return nil, err
 		}
@@ -381,9 +382,9 @@ func (s *teller) receive(c enginetest.Command) (lines []string, err error) {
 }
 
 // read is a message as a line, and keeps its lock.
-func (s *teller) read(c enginetest.Command, got *http.Response, body string) (string, error) {
+func (s *teller) read(c enginetest.Command, got answer, body string) (string, error) {
 	var p received
-	if err := json.Unmarshal([]byte(got.Header.Get("BrokerProperties")), &p); err != nil {
+	if err := json.Unmarshal([]byte(got.header.Get("BrokerProperties")), &p); err != nil {
 		return "", fmt.Errorf("the broker properties: %w", err)
 	}
 	m := enginetest.Shown{Number: p.SequenceNumber, Body: body, Failed: int(p.DeliveryCount) - 1, Properties: map[string]string{}}
@@ -394,7 +395,7 @@ func (s *teller) read(c enginetest.Command, got *http.Response, body string) (st
 		}
 		m.Expiring, m.Expires = true, time.Until(at.Add(time.Duration(p.TimeToLive*float64(time.Second))))
 	}
-	for name, values := range got.Header {
+	for name, values := range got.header {
 		if isReserved(name) {
 			continue
 		}
@@ -416,8 +417,8 @@ func (s *teller) read(c enginetest.Command, got *http.Response, body string) (st
 		return m.String(), nil
 	}
 	token, err := engine.ParseLockToken(p.LockToken)
-	if want := "http://localhost/" + strings.ReplaceAll(url.PathEscape(c.Path(0)), "%2F", "/") + fmt.Sprintf("/messages/%d/%s", p.SequenceNumber, p.LockToken); got.Header.Get("Location") != want {
-		return "", fmt.Errorf("the location is %s, not %s", got.Header.Get("Location"), want)
+	if want := "http://localhost/" + strings.ReplaceAll(url.PathEscape(c.Path(0)), "%2F", "/") + fmt.Sprintf("/messages/%d/%s", p.SequenceNumber, p.LockToken); got.header.Get("Location") != want {
+		return "", fmt.Errorf("the location is %s, not %s", got.header.Get("Location"), want)
 	}
 	s.held[body] = enginetest.Held{Token: token, Path: engine.Path(c.Path(0)), Seq: engine.Seq(p.SequenceNumber)}
 	return m.String(), err
@@ -432,6 +433,6 @@ func (s *teller) atLock(c enginetest.Command, method string) error {
 	if !ok {
 		return fmt.Errorf("nobody received %q", c.Arg(0))
 	}
-	_, _, err := s.ask(method, fmt.Sprintf("%s/messages/%d/%s", m.Path, m.Seq, m.Token), "", "", nil)
+	_, err := s.ask(method, fmt.Sprintf("%s/messages/%d/%s", m.Path, m.Seq, m.Token), "", "", nil)
 	return err
 }

@@ -345,9 +345,12 @@ func readReply(b []byte, asked uint64) (value.Properties, *wire.Error, error) {
 	return nil, &wire.Error{Condition: wire.Condition(condition), Description: text.Text()}, nil
 }
 
+// gone tells whether the connection is over on either side.
+func (c *caller) gone() bool { return c.farewell != nil || c.Gone() != nil }
+
 // goodbye closes the connection in good order.
 func (c *caller) goodbye() error {
-	if c.farewell != nil || c.Gone() != nil {
+	if c.gone() {
 		return nil
 	}
 	if err := c.say(&wire.Close{}); err != nil {
@@ -362,7 +365,7 @@ func (c *caller) goodbye() error {
 
 // alive has the server know that the client is there.
 func (c *caller) alive() error {
-	if c.farewell != nil || c.Gone() != nil {
+	if c.gone() {
 		return nil
 	}
 	c.Write(wire.AppendHeartbeat(nil))
