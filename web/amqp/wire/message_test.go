@@ -35,6 +35,7 @@ func messages() map[string][]byte {
 		"Python":                   join(of(0x70, list32(x("56 00"), x("50 04"), null, null, null)), of(0x71, map32()), of(0x72, map32()), of(0x73, list32(str8("id"), null, null, null, null, null, null, null, null, null, null, null, null)), of(0x74, map32(str8("n"), x("71 00000001"))), of(0x75, join(x("b0"), long(4), []byte("body"))), of(0x78, map32())),
 		"Python's annotations":     join(of(0x75, bin8("body")), of(0x78, map8(sym8("sum"), x("52 07"))), of(0x71, map8(sym8("d"), zero))),
 		"annotations, footer":      join(of(0x75, bin8("bo")), of(0x75, bin8("dy")), of(0x71, map8(sym8("d"), zero)), of(0x78, map8(sym8("sum"), x("52 07")))),
+		"rhea's footer":            join(of(0x70, x("45")), of(0x78, map8(sym8("sum"), x("52 07"))), of(0x75, bin8("bo")), of(0x75, bin8("dy"))),
 		"symbolic":                 join(x("00"), sym8("amqp:message-annotations:map"), map8(sym8("a"), null), x("00"), sym8("amqp:data:binary"), bin8("b")),
 		"by ulongs":                join(x("00 80 0000000000000073"), list8(id), x("00 80 0000000000000077"), null),
 		"null annotations":         join(of(0x71, null), of(0x72, null), of(0x74, null), of(0x70, null), of(0x73, null)),

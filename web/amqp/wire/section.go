@@ -159,12 +159,12 @@ func valueExtent(b []byte, depth int) (length uint64, need int, ok bool) {
 
 // sequence keeps the order of sections: those in front of the body come in any
 // order and at most once, as senders differ about the header and the delivery
-// annotations; the body is of one kind, and only a value is but one section; the
-// footer is last, but for delivery annotations, which Python's SDK writes at the
-// very end: behind the body only the footer may follow them.
+// annotations, and rhea writes the footer there; the body is of one kind, and only
+// a value is but one section; behind it come the footer and, as Python's SDK has
+// it, delivery annotations.
 type sequence struct {
 	seen  uint16 // a bit for each section
-	ended bool   // the body has: delivery annotations have followed it
+	ended bool   // something has followed the body
 }
 
 const bodies = 1<<(SectionData-SectionHeader) | 1<<(SectionSequence-SectionHeader) | 1<<(SectionValue-SectionHeader)
@@ -175,20 +175,18 @@ func (q *sequence) bodied() bool { return q.seen&bodies != 0 }
 func (q *sequence) admit(s Section) *ProtocolError {
 	bit := uint16(1) << (s - SectionHeader)
 	var text string
-	switch footer := uint16(1) << (SectionFooter - SectionHeader); {
+	switch {
 	case q.seen&bit != 0 && s != SectionData && s != SectionSequence:
 		text = "a message has only one %v"
-	case s == SectionDeliveryAnnotations:
+	case s == SectionFooter || s == SectionDeliveryAnnotations:
 		q.seen |= bit
 		q.ended = q.bodied()
 		return nil
-	case q.ended && s != SectionFooter:
+	case q.ended:
 		text = "%v stands behind the end of the body"
-	case q.seen&footer != 0:
-		text = "%v stands behind the footer"
 	case s.body() && q.seen&bodies&^bit != 0:
 		text = "%v stands beside a body of another kind"
-	case s < SectionData && q.seen&bodies != 0:
+	case s < SectionData && q.bodied():
 		text = "%v stands behind the body"
 	default:
 		q.seen |= bit
