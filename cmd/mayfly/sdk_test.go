@@ -39,6 +39,7 @@ type sdk struct {
 
 var sdks = []sdk{
 	{"python", 53, pythonSuite},
+	{"javascript", 48, javascriptSuite},
 }
 
 // sdkPatience is how long all the cases of an SDK may take, on a machine that
@@ -162,7 +163,7 @@ func installed(t *testing.T, name string) {
 	t.Skipf("the SDK for %s is not installed; cmd/mayfly/testdata/sdk/install does that", name)
 }
 
-// lay copies what is for an SDK in testdata to dir.
+// layOut copies what is for an SDK in testdata to dir.
 func layOut(t *testing.T, name, dir string) {
 	t.Helper()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "sdk", name))); err != nil {
@@ -179,6 +180,24 @@ func pythonSuite(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	layOut(t, "python", dir)
 	cmd := exec.Command(python(t), "-B", "suite.py")
+	cmd.Dir = dir
+	return cmd
+}
+
+// withModules links the packages of JavaScript into a folder, where programs look
+// for them.
+func withModules(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Symlink(filepath.Join(sdkDir(t), "javascript", "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func javascriptSuite(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	layOut(t, "javascript", dir)
+	withModules(t, dir)
+	cmd := exec.Command("node", "suite.mjs")
 	cmd.Dir = dir
 	return cmd
 }
