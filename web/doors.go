@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -26,10 +27,14 @@ type Doors struct {
 	UIError echo.HTTPErrorHandler
 	// Live serves the socket at /live. Zero: there is none.
 	Live http.Handler
+	// Reset takes the namespace back to where it began, at the word of actor. Zero:
+	// nobody may do that.
+	Reset func(ctx context.Context, actor string) (Reset, error)
 }
 
 func (s *Server) newAdmin(d Doors) http.Handler {
 	e := s.base(adminPolicy)
+	mountReset(e, d.Reset)
 	rest.Mount(e, rest.Options{Broker: d.Broker, Room: s.room, Logger: s.o.Logger})
 	return e
 }

@@ -38,6 +38,7 @@ type Config struct {
 	HistoryFor   time.Duration  // how long history is kept; zero: a week; negative: no bound
 	HistoryBytes int64          // how much history is kept; zero: 256 MiB; negative: no bound
 	Insecure     bool
+	AllowReset   bool // the admin port deletes everything for whoever asks
 	AllowHosts   []string
 	ReadyJSON    bool
 	Logger       *slog.Logger // zero: nothing is logged

@@ -98,7 +98,8 @@ func (p *program) serve(ctx context.Context, b *broker.Broker) (fenced bool, err
 		return false, errors.Join(err, p.close(b))
 	}
 	pages := openDashboard(b, p.c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
-	p.server.Open(pages.doors)            //nolint:contextcheck // requests bring their own
+	pages.doors.Reset = p.resetting(b)
+	p.server.Open(pages.doors) //nolint:contextcheck // requests bring their own
 	p.wire.Open(b)
 	p.start()
 	p.waiting, p.told, p.lasting = web.Standby{}, false, p.shared

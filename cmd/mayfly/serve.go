@@ -27,14 +27,15 @@ type serveCommand struct {
 		For   string `placeholder:"DURATION" default:"168h" env:"MAYFLY_HISTORY_FOR" help:"How long history is kept; never: until there is too much of it."`
 		Bytes string `placeholder:"SIZE" default:"256MiB" env:"MAYFLY_HISTORY_BYTES" help:"How much history is kept; 0: no matter how much."`
 	} `embed:"" prefix:"history-"`
-	Config    string   `placeholder:"FILE" type:"path" env:"MAYFLY_CONFIG" help:"A Config.json of the Service Bus emulator: what it names is created or updated, nothing is deleted."`
-	Namespace string   `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Name of the namespace; wins over the one in --config. Default: the file's, or default."`
-	Profile   string   `enum:"${profiles}" default:"standard" env:"MAYFLY_PROFILE" help:"Whose limits and defaults: those of a tier of Service Bus, or of its emulator: ${profiles}."`
-	Limit     []string `placeholder:"NAME=VALUE" env:"MAYFLY_LIMIT" help:"One value other than the profile's; may be repeated. There are ${limits}; without names what there is not: ${features}."`
-	Insecure  bool     `env:"MAYFLY_INSECURE" help:"Permit addresses beyond loopback. There is no authentication: whoever reaches a port may do everything."`
-	AllowHost []string `placeholder:"NAME" env:"MAYFLY_ALLOW_HOST" help:"A further name by which requests may call the server, beside loopback's and the addresses above; may be repeated."`
-	ReadyJSON bool     `name:"ready-json" env:"MAYFLY_READY_JSON" help:"Print the block at the start as one line of JSON."`
-	LogLevel  string   `enum:"debug,info,warn,error" default:"info" env:"MAYFLY_LOG_LEVEL" help:"What to log on standard error: debug, info, warn or error. Requests are logged at debug."`
+	Config     string   `placeholder:"FILE" type:"path" env:"MAYFLY_CONFIG" help:"A Config.json of the Service Bus emulator: what it names is created or updated, nothing is deleted."`
+	Namespace  string   `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Name of the namespace; wins over the one in --config. Default: the file's, or default."`
+	Profile    string   `enum:"${profiles}" default:"standard" env:"MAYFLY_PROFILE" help:"Whose limits and defaults: those of a tier of Service Bus, or of its emulator: ${profiles}."`
+	Limit      []string `placeholder:"NAME=VALUE" env:"MAYFLY_LIMIT" help:"One value other than the profile's; may be repeated. There are ${limits}; without names what there is not: ${features}."`
+	Insecure   bool     `env:"MAYFLY_INSECURE" help:"Permit addresses beyond loopback. There is no authentication: whoever reaches a port may do everything."`
+	AllowReset bool     `env:"MAYFLY_ALLOW_RESET" help:"For test suites: POST /reset at the admin port deletes every entity with all its messages, or goes back to what --config says."`
+	AllowHost  []string `placeholder:"NAME" env:"MAYFLY_ALLOW_HOST" help:"A further name by which requests may call the server, beside loopback's and the addresses above; may be repeated."`
+	ReadyJSON  bool     `name:"ready-json" env:"MAYFLY_READY_JSON" help:"Print the block at the start as one line of JSON."`
+	LogLevel   string   `enum:"debug,info,warn,error" default:"info" env:"MAYFLY_LOG_LEVEL" help:"What to log on standard error: debug, info, warn or error. Requests are logged at debug."`
 }
 
 // Run starts the server and returns when it has stopped.
@@ -50,7 +51,7 @@ func (c *serveCommand) Run(ctx context.Context, s streams) error {
 	config := Config{
 		HTTP: c.HTTP, Admin: c.Admin, AMQP: cmp.Or(c.AMQP, noPort), AMQPS: c.AMQPS, HTTPS: c.HTTPS, TLSDir: c.TLSDir, TLSNames: c.TLSName,
 		Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits,
-		Advertise: c.Advertise, Insecure: c.Insecure, AllowHosts: c.AllowHost, ReadyJSON: c.ReadyJSON,
+		Advertise: c.Advertise, Insecure: c.Insecure, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),
 	}
 	if err := c.measure(&config); err != nil {
