@@ -149,19 +149,3 @@ func (r *requests) answer(m *request, about value.Properties, body []byte) {
 	p := reply{to: m.id, about: about, body: body}
 	to.send(p.encode())
 }
-
-// token takes a token of a client (§3). Which tokens are good is not asked here:
-// whoever reaches this port may do everything.
-func (r *requests) token(m *request) {
-	operation, _ := m.about.Lookup("operation")
-	status, text := int32(202), "Accepted"
-	condition := wire.Condition("")
-	if name, _ := operation.Str(); name != "put-token" {
-		status, text, condition = 501, "There is no operation '"+name+"' at $cbs.", wire.CondNotImplemented
-	}
-	about := value.Properties{{Name: "status-code", Value: value.OfInt(status)}, {Name: "status-description", Value: value.OfString(text)}}
-	if condition != "" {
-		about = append(about, value.Property{Name: "error-condition", Value: value.OfSymbol(string(condition))})
-	}
-	r.answer(m, about, nil)
-}

@@ -57,7 +57,8 @@ type conn struct {
 	later    []func()     // for the writer
 	farewell *wire.Error  // of the close that is to be sent
 	state    closingState // how far the end has come
-	heard    time.Time    // a while before it was heard last; of the reader
+	claims   claims
+	heard    time.Time // a while before it was heard last; of the reader
 
 	dispositions uint64 // that came
 }
@@ -100,6 +101,7 @@ func (c *conn) run() {
 	<-written
 	c.stop()
 	_ = c.nc.Close()
+	c.forget()
 	c.abandon()
 }
 

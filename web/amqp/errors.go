@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"mayfly/web/amqp/carry"
 	"mayfly/web/amqp/wire"
 )
 
@@ -16,7 +15,7 @@ const (
 )
 
 func asError(err error) *wire.Error {
-	e, _ := carry.Told(err)
+	e, _ := told(err)
 	return e
 }
 

@@ -106,6 +106,7 @@ func (c *conn) sasl() error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
+	c.takePlain(&choice)
 	outcome := wire.Outcome{Result: wire.SASLAuth}
 	if slices.Contains(mechanisms(), choice.Mechanism) {
 		outcome = wire.Outcome{Result: wire.SASLOK, AdditionalData: []byte("Welcome!")}

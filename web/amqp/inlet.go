@@ -46,10 +46,13 @@ func (s *session) attachInlet(a *wire.Attach, path engine.Path) {
 	s.join(a, in)
 	s.c.work.Go(func() {
 		var most int64
-		err := s.c.b.Read(s.c.ctx, func(r broker.Reader) (err error) {
-			most, err = r.Sendable(path)
-			return err
-		})
+		until, err := s.c.permit(s.c.ctx, path, engine.SendRight)
+		if err == nil {
+			err = s.c.b.Read(s.c.ctx, func(r broker.Reader) (err error) {
+				most, err = r.Sendable(path)
+				return err
+			})
+		}
 		s.c.mail.do(func() {
 			if s.links[a.Handle].link != link(in) {
 				return // it has gone meanwhile
@@ -59,6 +62,7 @@ func (s *session) attachInlet(a *wire.Attach, path engine.Path) {
 				s.refuse(a, asError(err))
 				return
 			}
+			s.c.guard(s, a.Handle, in, path, engine.SendRight, until)
 			in.most = uint64(most)
 			answer := s.answer(a)
 			answer.MaxMessageSize = wire.Some(in.most)

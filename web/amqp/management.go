@@ -10,6 +10,7 @@ import (
 	"mayfly/engine/value"
 	"mayfly/web/amqp/carry"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/sas"
 )
 
 // attachManagement attaches one of the pair of links to an entity's $management.
@@ -75,27 +76,16 @@ func (r *requests) manage(m *request) {
 
 // desk serves the requests that wait, until there is none.
 func (r *requests) desk() {
-	c := r.s.c
-	for {
-		c.mu.Lock()
-		if len(r.line) == 0 {
-			c.mu.Unlock()
-			return
-		}
-		m := r.line[0]
-		c.mu.Unlock()
+	r.wait(func(m *request) func() {
 		out, err := r.perform(m)
-		c.mail.do(func() {
+		return func() {
 			if err != nil {
 				r.refuse(m, err)
 			} else {
 				r.agree(m, out)
 			}
-		})
-		c.mu.Lock()
-		r.line[0], r.line = nil, r.line[1:]
-		c.mu.Unlock()
-	}
+		}
+	})
 }
 
 func (r *requests) perform(m *request) (done, error) {
@@ -120,6 +110,9 @@ func (r *requests) perform(m *request) (done, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, wait)
 	defer cancel()
+	if _, err := c.permit(ctx, r.path, rightTo(operation)); err != nil {
+		return done{}, err
+	}
 	return serve(ctx, &call{b: c.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait})
 }
 
@@ -139,8 +132,8 @@ func (r *requests) agree(m *request, out done) {
 }
 
 func (r *requests) refuse(m *request, err error) {
-	e, status := carry.Told(err)
-	if carry.Internal(err) {
+	e, status := told(err)
+	if !sas.Refused(err) && carry.Internal(err) {
 		r.s.c.log.Error("a request to $management failed", "container", r.s.c.peer.container, "path", r.path, "err", err)
 	}
 	r.answer(m, value.Properties{

@@ -43,8 +43,16 @@ func (s *session) attachOutlet(a *wire.Attach, path engine.Path) {
 		}
 	}
 	c.work.Go(func() {
-		l, err := c.b.Attach(c.ctx, broker.Attachment{Path: path, Mode: o.mode, Client: c.client(), Session: want}, sink{c, o})
-		c.mail.do(func() { o.attached(l, err, patience) })
+		until, err := c.permit(c.ctx, path, engine.ListenRight)
+		var l *broker.Link
+		if err == nil {
+			l, err = c.b.Attach(c.ctx, broker.Attachment{Path: path, Mode: o.mode, Client: c.client(), Session: want}, sink{c, o})
+		}
+		c.mail.do(func() {
+			if o.attached(l, err, patience); err == nil && !o.over {
+				c.guard(s, a.Handle, o, path, engine.ListenRight, until)
+			}
+		})
 	})
 }
 

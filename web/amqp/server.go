@@ -12,6 +12,7 @@ import (
 
 	"mayfly/engine/broker"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/sas"
 )
 
 // Options are how a Server behaves. The zero value is right for a laptop.
@@ -21,6 +22,7 @@ type Options struct {
 	// IdleTimeOut is how long a peer may be silent, as it is told; one that is for
 	// twice as long is cut off. Zero: two minutes.
 	IdleTimeOut time.Duration
+	SAS         sas.Policy // what becomes of clients that do not show that they may
 }
 
 // Limits bound what clients can have. Zero values stand for the defaults.
@@ -49,6 +51,7 @@ type Server struct {
 	log    *slog.Logger
 	limits Limits
 	idle   time.Duration
+	policy sas.Policy
 
 	open  context.Context //nolint:containedctx // until the server is closed
 	close context.CancelFunc
@@ -71,7 +74,7 @@ func New(o Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	open, closing := context.WithCancel(ctx)
 	return &Server{
-		log: cmp.Or(o.Logger, slog.Default()), limits: o.Limits.orDefaults(), idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
+		log: cmp.Or(o.Logger, slog.Default()), policy: o.SAS, limits: o.Limits.orDefaults(), idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
 		open: open, close: closing, ctx: ctx, stop: stop, conns: map[*conn]struct{}{}, why: "The server is starting.",
 	}
 }

@@ -82,11 +82,16 @@ func (c Claim) Rights(path string, rules Rules, now time.Time) (engine.Rights, e
 	case !known:
 		return 0, ErrSignature
 	case c.name == "" && c.token.Expired(now):
-		return 0, fmt.Errorf("%w: The token is expired. Expiration time:%s, Current time:%s.", ErrExpired, stamp(c.token.Expires()), stamp(now))
+		return 0, OutOfTime(c.token.Expires(), now)
 	case !c.Covers(path):
 		return 0, ErrAudience
 	}
 	return rights, nil
+}
+
+// OutOfTime is how a client hears that the time of its token is over.
+func OutOfTime(at, now time.Time) error {
+	return fmt.Errorf("%w: The token is expired. Expiration time:%s, Current time:%s.", ErrExpired, stamp(at), stamp(now))
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

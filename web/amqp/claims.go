@@ -1,0 +1,292 @@
+package amqp
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"strings"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/wire"
+	"mayfly/web/sas"
+)
+
+// claims are what a client has shown that it may, and what of its links hangs on
+// that. They are guarded by the connection's mutex. Where tokens are not asked
+// for, they stay empty.
+type claims struct {
+	plain  sas.Claim            // of SASL PLAIN: a rule's name and key; set before the connection runs
+	shown  map[string]sas.Claim // by audience, as sas.PathOf has it
+	guards map[link]guard
+	timer  *time.Timer // at the end of the first guard's time
+}
+
+// A guard is why a link may be there.
+type guard struct {
+	s      *session
+	handle uint32
+	path   string
+	right  engine.Rights
+	until  time.Time // zero: as long as it likes
+}
+
+// mostClaims is for how many audiences a connection may have shown tokens.
+const mostClaims = 10_000
+
+// takePlain notes what a client says of itself in SASL PLAIN (RFC 4616): the name
+// of a rule and its key, which may be for whatever the rule is. Whether they are
+// right is asked when something is to be done.
+func (c *conn) takePlain(choice *wire.Init) {
+	if parts := bytes.Split(choice.InitialResponse, []byte{0}); choice.Mechanism == "PLAIN" && len(parts) == 3 && len(parts[1]) > 0 {
+		c.claims.plain = sas.OfKey(string(parts[1]), string(parts[2]))
+	}
+}
+
+// token takes a token of a client. They are looked at one after another, beside
+// the connection's own work.
+func (r *requests) token(m *request) {
+	if len(r.line) >= requestCredit {
+		r.answerToken(m, &engine.Refusal{Kind: engine.ErrBusy, Text: "Too many tokens wait for their answers."})
+		return
+	}
+	if r.line = append(r.line, m); len(r.line) == 1 {
+		r.s.c.work.Go(func() { r.wait(func(m *request) func() { return r.checkToken(m) }) })
+	}
+}
+
+// wait serves the requests that wait, until there is none, and has what serve
+// returns called with the connection's mutex held.
+func (r *requests) wait(serve func(*request) func()) {
+	c := r.s.c
+	for {
+		c.mu.Lock()
+		if len(r.line) == 0 {
+			c.mu.Unlock()
+			return
+		}
+		m := r.line[0]
+		c.mu.Unlock()
+		c.mail.do(serve(m))
+		c.mu.Lock()
+		r.line[0], r.line = nil, r.line[1:]
+		c.mu.Unlock()
+	}
+}
+
+func (r *requests) checkToken(m *request) func() {
+	ctx, cancel := context.WithTimeout(r.s.c.ctx, patience)
+	defer cancel()
+	path, claim, rights, err := r.s.c.judge(ctx, m)
+	return func() {
+		if err == nil {
+			err = r.s.c.admit(path, claim, rights)
+		}
+		r.answerToken(m, err)
+	}
+}
+
+// judge says what a token allows where it is for. A missing entity is told of
+// whether or not tokens are asked for: some clients hear of it in no other way
+// (sdk-demands 1).
+func (c *conn) judge(ctx context.Context, m *request) (path string, claim sas.Claim, rights engine.Rights, err error) {
+	operation, _ := m.about.Lookup("operation")
+	if name, _ := operation.Str(); name != "put-token" {
+		return "", claim, 0, &engine.Refusal{Kind: engine.ErrNotImplemented, Text: "There is no operation '" + name + "' at $cbs."}
+	}
+	audience, _ := m.about.Lookup("name")
+	name, _ := audience.Str()
+	path = sas.PathOf(name)
+	place, err := sas.Look(ctx, c.b, path)
+	if err == nil && c.s.policy == sas.Enforce {
+		if claim, err = tokenIn(m.body); err == nil {
+			rights, err = claim.Rights(path, place.Rules, place.Now)
+		}
+	}
+	if err == nil && !place.There {
+		if _, rest, ok := strings.Cut(name, "://"); ok {
+			_, name, _ = strings.Cut(rest, "/")
+		}
+		err = &engine.Refusal{Kind: engine.ErrNotFound, SubCode: 40400, Text: "The messaging entity '" + name + "' could not be found."}
+	}
+	return path, claim, rights, err
+}
+
+// tokenIn is the token in the body of a put-token. Its type is not looked at:
+// some clients call a signature a "jwt" (sdk-demands 6).
+func tokenIn(body []byte) (sas.Claim, error) {
+	v, err := wire.ParseOne(body)
+	if err != nil {
+		return sas.Claim{}, err //nolint:wrapcheck // a ProtocolError
+	}
+	text, _ := v.Str()
+	return sas.Shown(text)
+}
+
+// admit keeps what a client has shown, and gives the links that it is for as much
+// time as it has. Called with mu held.
+func (c *conn) admit(path string, claim sas.Claim, rights engine.Rights) error {
+	if c.s.policy != sas.Enforce {
+		return nil
+	}
+	cl := &c.claims
+	if cl.shown == nil {
+		cl.shown = map[string]sas.Claim{}
+	}
+	if _, again := cl.shown[path]; !again && len(cl.shown) >= mostClaims {
+		maps.DeleteFunc(cl.shown, func(_ string, s sas.Claim) bool { return passed(s.Expires(), time.Now()) })
+		if len(cl.shown) >= mostClaims {
+			return &engine.Refusal{Kind: engine.ErrQuota, Text: "The connection has shown too many tokens."}
+		}
+	}
+	cl.shown[path] = claim
+	for l, g := range cl.guards {
+		if claim.Covers(g.path) && rights.Has(g.right) {
+			g.until = later(g.until, claim.Expires())
+			cl.guards[l] = g
+		}
+	}
+	c.watch()
+	return nil
+}
+
+func passed(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
+
+// later is the later of two ends, zero being none.
+func later(a, b time.Time) time.Time {
+	if a.IsZero() || b.IsZero() {
+		return time.Time{}
+	}
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// permit tells until when the client has a right at a path, zero being no end, or
+// that it has not. It waits for the broker: call it without mu.
+func (c *conn) permit(ctx context.Context, at engine.Path, want engine.Rights) (until time.Time, err error) {
+	if c.s.policy != sas.Enforce {
+		return time.Time{}, nil
+	}
+	path := sas.PathOf("/" + string(at))
+	c.mu.Lock()
+	shown := []sas.Claim{c.claims.plain}
+	for _, claim := range c.claims.shown {
+		if claim.Covers(path) {
+			shown = append(shown, claim)
+		}
+	}
+	c.mu.Unlock()
+	place, err := sas.Look(ctx, c.b, path)
+	if err != nil {
+		return time.Time{}, err //nolint:wrapcheck // the broker's
+	}
+	may := false
+	for _, claim := range shown {
+		switch {
+		case place.Allow(claim, want) != nil:
+		case may:
+			until = later(until, claim.Expires())
+		default:
+			may, until = true, claim.Expires()
+		}
+	}
+	if !may {
+		return time.Time{}, sas.Lacking(want)
+	}
+	return until, nil
+}
+
+// guard ends a link when the client's right to it does. Called with mu held.
+func (c *conn) guard(s *session, handle uint32, l link, at engine.Path, right engine.Rights, until time.Time) {
+	if c.s.policy != sas.Enforce {
+		return
+	}
+	cl := &c.claims
+	if cl.guards == nil {
+		cl.guards = map[link]guard{}
+	}
+	if len(cl.guards) > 2*c.links+16 { // links do not say when they go
+		maps.DeleteFunc(cl.guards, func(l link, g guard) bool { return g.s.links[g.handle].link != l })
+	}
+	cl.guards[l] = guard{s, handle, sas.PathOf("/" + string(at)), right, until}
+	c.watch()
+}
+
+// watch sets the timer for the link whose time is over first. Called with mu
+// held.
+func (c *conn) watch() {
+	cl := &c.claims
+	var first time.Time
+	for _, g := range cl.guards {
+		if !g.until.IsZero() && (first.IsZero() || g.until.Before(first)) {
+			first = g.until
+		}
+	}
+	if cl.timer != nil {
+		cl.timer.Stop()
+	}
+	if !first.IsZero() && c.ctx.Err() == nil {
+		cl.timer = time.AfterFunc(time.Until(first), func() { c.mail.do(c.expire) })
+	}
+}
+
+// expire ends the links whose time is over. Called with mu held.
+func (c *conn) expire() {
+	now := time.Now()
+	for l, g := range c.claims.guards {
+		there := g.s.links[g.handle].link == l
+		if there && !passed(g.until, now) {
+			continue
+		}
+		delete(c.claims.guards, l)
+		if there && g.s.live() {
+			g.s.detach(g.handle, asError(sas.OutOfTime(g.until, now)))
+		}
+	}
+	c.watch()
+}
+
+// forget stops the timer of a connection that is over.
+func (c *conn) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.claims.timer != nil {
+		c.claims.timer.Stop()
+	}
+}
+
+// told is what a client is told of an error, and its status.
+func told(err error) (*wire.Error, int32) {
+	if sas.Refused(err) {
+		return &wire.Error{Condition: wire.CondUnauthorizedAccess, Description: err.Error()}, 401
+	}
+	return carry.Told(err)
+}
+
+func (r *requests) answerToken(m *request, err error) {
+	about := value.Properties{{Name: "status-code", Value: value.OfInt(202)}, {Name: "status-description", Value: value.OfString("Accepted")}}
+	if err != nil {
+		e, status := told(err)
+		about = value.Properties{
+			{Name: "status-code", Value: value.OfInt(status)},
+			{Name: "status-description", Value: value.OfString(r.s.c.tracking(e.Condition, e.Description))},
+			{Name: "error-condition", Value: value.OfSymbol(string(e.Condition))},
+		}
+	}
+	r.answer(m, about, nil)
+}
+
+// rightTo is the right that an operation of $management needs. Rules of a
+// subscription need no more here than to receive from it.
+func rightTo(operation string) engine.Rights {
+	switch operation {
+	case "com.microsoft:schedule-message", "com.microsoft:cancel-scheduled-message":
+		return engine.SendRight
+	default:
+		return engine.ListenRight
+	}
+}
