@@ -136,7 +136,7 @@ func (c *conn) admit(path string, claim sas.Claim, rights engine.Rights) error {
 		cl.shown = map[string]sas.Claim{}
 	}
 	if _, again := cl.shown[path]; !again && len(cl.shown) >= mostClaims {
-		maps.DeleteFunc(cl.shown, func(_ string, s sas.Claim) bool { return passed(s.Expires(), time.Now()) })
+		maps.DeleteFunc(cl.shown, func(_ string, s sas.Claim) bool { return outOfTime(s.Expires(), time.Now()) })
 		if len(cl.shown) >= mostClaims {
 			return &engine.Refusal{Kind: engine.ErrQuota, Text: "The connection has shown too many tokens."}
 		}
@@ -152,7 +152,7 @@ func (c *conn) admit(path string, claim sas.Claim, rights engine.Rights) error {
 	return nil
 }
 
-func passed(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
+func outOfTime(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
 // later is the later of two ends, zero being none.
 func later(a, b time.Time) time.Time {
@@ -239,7 +239,7 @@ func (c *conn) expire() {
 	now := time.Now()
 	for l, g := range c.claims.guards {
 		there := g.s.links[g.handle].link == l
-		if there && !passed(g.until, now) {
+		if there && !outOfTime(g.until, now) {
 			continue
 		}
 		delete(c.claims.guards, l)
