@@ -129,11 +129,10 @@ func (d *door) pass(c enginetest.Command) error {
 		left := time.Until(until)
 		time.Sleep(min(left, beat))
 		for _, c := range d.callers {
-			if err := c.alive(); err != nil {
-				return err
-			}
+			c.alive()
 		}
 		if left <= beat {
+			synctest.Wait()
 			return nil
 		}
 	}
