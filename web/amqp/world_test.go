@@ -4,13 +4,17 @@ import (
 	"context"
 	"net"
 	"testing"
+	"testing/synctest"
 
 	goamqp "github.com/Azure/go-amqp"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/value"
 	"mayfly/storage/memory"
 	"mayfly/web/amqp"
+	"mayfly/web/amqp/amqptest"
+	"mayfly/web/amqp/wire"
 )
 
 // A world is a broker in memory with a server in front of it. At the test's end
@@ -31,6 +35,9 @@ func newWorld(t testing.TB, o amqp.Options, bo broker.Options) *world {
 	w.s.Open(b)
 	t.Cleanup(func() {
 		w.s.Close(context.Background())
+		if err := b.Read(context.Background(), broker.Reader.Check); err != nil {
+			t.Error(err)
+		}
 		b.Close()
 	})
 	return w
@@ -78,4 +85,82 @@ func (w *world) dial() *goamqp.Conn {
 	}
 	w.t.Cleanup(func() { _ = c.Close() }) // the server may have closed it before
 	return c
+}
+
+// send sends messages with these bodies, not by way of the server.
+func (w *world) send(to engine.Path, session string, bodies ...string) {
+	w.t.Helper()
+	var out []broker.Outgoing
+	for _, b := range bodies {
+		out = append(out, broker.Outgoing{Body: []byte(b), Content: engine.Content{SessionID: session}})
+	}
+	if len(out) == 0 {
+		return
+	}
+	if _, err := w.b.Send(w.t.Context(), to, out, "tester"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// client is a raw client with a session on channel 0.
+func (w *world) client() *amqptest.Client {
+	w.t.Helper()
+	c := amqptest.Connect(w.t, w.plug(), wire.Open{})
+	c.Begin(0)
+	return c
+}
+
+// asks is a receiver's attach that asks for a session: a string, or null for the
+// next one.
+func asks(handle uint32, address string, session value.Value, wait uint64) wire.Attach {
+	a := amqptest.Receives(handle, address)
+	a.Source.Filter = value.Properties{{Name: "com.microsoft:session-filter", Value: session}}
+	a.Properties = value.Properties{{Name: "com.microsoft:timeout", Value: value.OfUInt(uint32(wait))}}
+	return a
+}
+
+// refused attaches a link that is to be refused, and is why: the answer has no
+// terminus on the server's side, and a detach right behind it.
+func refused(c *amqptest.Client, a wire.Attach) *wire.Error {
+	c.Say(0, &a)
+	answer := amqptest.Hear[*wire.Attach](c)
+	if a.Role == wire.RoleReceiver && answer.Source != nil || a.Role == wire.RoleSender && (answer.Target != nil || answer.Coordinator != nil) {
+		return &wire.Error{Description: "it was not refused"}
+	}
+	return amqptest.Hear[*wire.Detach](c).Error
+}
+
+// frames are those that have come by now, without flows of a session alone.
+func frames(c *amqptest.Client) (all []wire.Performative) {
+	synctest.Wait()
+	for range c.Pending() {
+		f, err := c.Next()
+		if err != nil {
+			break
+		}
+		if p, ok := f.Body.(*wire.Flow); ok && !has(p.Handle) {
+			continue
+		}
+		all = append(all, f.Body)
+	}
+	return all
+}
+
+func has[T comparable](o wire.Opt[T]) bool {
+	_, ok := o.Get()
+	return ok
+}
+
+// count is how many messages are where.
+func (w *world) count(path engine.Path) (active, locked int64) {
+	w.t.Helper()
+	synctest.Wait()
+	var s engine.EntityState
+	if err := w.b.Read(w.t.Context(), func(r broker.Reader) (err error) {
+		s, err = r.State(path)
+		return err
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return s.Counts.Active, s.Counts.Locked
 }

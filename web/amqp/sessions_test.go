@@ -1,0 +1,278 @@
+package amqp_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+	"mayfly/web/amqp/amqptest"
+	"mayfly/web/amqp/wire"
+)
+
+const sessionLockLost = "com.microsoft:session-lock-lost"
+
+// described is a session filter's value as Go's SDK writes it.
+func described(v value.Value) value.Value {
+	return value.OfRaw(wire.AppendDescribed(nil, value.OfULong(0x137000000C), v))
+}
+
+// An accepted session is named in the form that the client asked in, with the end
+// of its lock in ticks (SES-2).
+func TestAccept(t *testing.T) {
+	for name, tc := range map[string]struct{ ask, want value.Value }{
+		"by name":             {value.OfString("a"), value.OfString("a")},
+		"the next":            {value.Value{}, value.OfString("a")},
+		"by name, described":  {described(value.OfString("a")), described(value.OfString("a"))},
+		"the next, described": {described(value.Value{}), described(value.OfString("a"))},
+		"that nobody sent to": {value.OfString("b"), value.OfString("b")},
+		"with an empty name":  {value.OfString(""), value.OfString("")},
+	} {
+		t.Run("SES-2 "+name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.queue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
+				w.send("q", "a", "x")
+				c := w.client()
+				a := c.Attach(0, asks(0, "q", tc.ask, 1_000))
+				got, _ := a.Source.Filter.Lookup("com.microsoft:session-filter")
+				if !got.Equal(tc.want) {
+					t.Errorf("the filter is %v, not %v", got, tc.want)
+				}
+				until, _ := a.Properties.Lookup("com.microsoft:locked-until-utc")
+				if want := wire.Ticks(time.Now().Add(time.Minute).UnixMilli()); until.Kind() != value.Long || !until.Equal(value.OfLong(want)) {
+					t.Errorf("locked until %v, not %d", until, want)
+				}
+				if _, ok := a.Properties.Lookup("com.microsoft:timeout"); ok {
+					t.Error("the client's own properties came back")
+				}
+			})
+		})
+	}
+}
+
+// A link that cannot be is refused at once, with the reason (sdk-demands 9).
+func TestRefusedSessions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		attach wire.Attach
+		want   wire.Condition
+	}{
+		"by a number":              {asks(0, "q", value.OfUInt(7), 0), wire.CondInvalidField},
+		"by true":                  {asks(0, "q", value.OfBool(true), 0), wire.CondInvalidField},
+		"by a list":                {asks(0, "q", value.OfRaw(wire.AppendList(nil)), 0), wire.CondInvalidField},
+		"by a described number":    {asks(0, "q", described(value.OfInt(1)), 0), wire.CondInvalidField},
+		"held by another":          {asks(0, "q", value.OfString("held"), 60_000), "com.microsoft:session-cannot-be-locked"},
+		"SES-13 without":           {amqptest.Receives(0, "q"), wire.CondNotAllowed},
+		"SES-14 where none are":    {asks(0, "plain", value.OfString("a"), 0), wire.CondNotAllowed},
+		"SES-3 none in time":       {asks(0, "q", value.Value{}, 0), "com.microsoft:timeout"},
+		"of an entity that is not": {asks(0, "nothing", value.OfString("a"), 0), wire.CondNotFound},
+		"shared":                   {shared(), wire.CondNotImplemented},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.queue("q", engine.Config{RequiresSession: true})
+				w.queue("plain", engine.Config{})
+				holder := w.client()
+				holder.Attach(0, asks(0, "q", value.OfString("held"), 0))
+				c := w.client()
+				before := time.Now()
+				why := refused(c, tc.attach)
+				if why == nil || why.Condition != tc.want {
+					t.Errorf("refused because of %+v", why)
+				}
+				if d := time.Since(before); d != 0 {
+					t.Errorf("after %v", d)
+				}
+				c.Attach(0, amqptest.Receives(0, "plain")) // the handle is free, the session stands
+			})
+		})
+	}
+}
+
+func shared() wire.Attach {
+	a := amqptest.Receives(0, "q")
+	a.Source.Filter = value.Properties{{Name: "com.microsoft:non-exclusive-session-filter", Value: value.OfString("a")}}
+	return a
+}
+
+// Whoever waits for a session says how long; what he gives up first he hears
+// nothing of, and gets nothing (SES-3).
+func TestAcceptPatience(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.queue("q", engine.Config{RequiresSession: true})
+		c := w.client()
+		before := time.Now()
+		for wait, want := range map[uint64]time.Duration{1_500: 1500 * time.Millisecond, 0: 0} {
+			before = time.Now()
+			if why := refused(c, asks(0, "q", value.Value{}, wait)); why == nil || why.Condition != "com.microsoft:timeout" || time.Since(before) != want {
+				t.Errorf("after %v: %+v", time.Since(before), why)
+			}
+		}
+		a := asks(0, "q", value.Value{}, 0)
+		a.Properties = nil
+		before = time.Now()
+		if why := refused(c, a); why == nil || time.Since(before) != 65*time.Second {
+			t.Errorf("without a time, after %v: %+v", time.Since(before), why)
+		}
+	})
+	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.queue("q", engine.Config{RequiresSession: true})
+				c := w.client()
+				a := asks(0, "q", value.Value{}, 10_000)
+				c.Say(0, &a)
+				frames(c)
+				c.Say(0, bye)
+				got := frames(c)
+				if len(got) != 1 || got[0].Code() != bye.Code() {
+					t.Errorf("the server said %v", got)
+				}
+				w.send("q", "a", "x")
+				time.Sleep(time.Minute)
+				if got := frames(c); len(got) > 0 {
+					t.Errorf("and later %v", got)
+				}
+				w.client().Attach(0, asks(0, "q", value.OfString("a"), 0)) // nobody has it
+			})
+		})
+	}
+}
+
+// A client that attaches and is gone before it was answered holds nothing.
+func TestAcceptAndGone(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.queue("q", engine.Config{RequiresSession: true})
+		w.send("q", "a", "x")
+		for range 20 {
+			c := w.client()
+			a := asks(0, "q", value.Value{}, 10_000)
+			c.Say(0, &a, &wire.Detach{Closed: true})
+			frames(c)
+			c.Hang()
+		}
+		w.client().Attach(0, asks(0, "q", value.OfString("a"), 0))
+	})
+}
+
+// Whoever says goodbye gives his session back before he is answered, so that he
+// can have it again at once (SES-7); whoever vanishes keeps it (DEC-5).
+func TestSessionReturned(t *testing.T) {
+	for name, tc := range map[string]struct {
+		bye  func(c *amqptest.Client)
+		free bool
+	}{
+		"SES-7 detach": {func(c *amqptest.Client) {
+			c.Say(0, &wire.Detach{Closed: true})
+			amqptest.Hear[*wire.Detach](c)
+		}, true},
+		"SES-7 end": {func(c *amqptest.Client) {
+			c.Say(0, &wire.End{})
+			amqptest.Hear[*wire.End](c)
+		}, true},
+		"SES-7 close": {func(c *amqptest.Client) {
+			c.Say(0, &wire.Close{})
+			amqptest.Hear[*wire.Close](c)
+		}, true},
+		"hang": {func(c *amqptest.Client) {
+			c.Hang()
+			frames(c)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.queue("q", engine.Config{RequiresSession: true})
+				w.send("q", "a", "x")
+				c := w.client()
+				c.Attach(0, asks(0, "q", value.OfString("a"), 0))
+				c.Say(0, flow(0, 1, nil))
+				frames(c)
+				tc.bye(c)
+				other := w.client()
+				if !tc.free {
+					if why := refused(other, asks(0, "q", value.OfString("a"), 0)); why == nil || why.Condition != "com.microsoft:session-cannot-be-locked" {
+						t.Errorf("refused because of %+v", why)
+					}
+					return
+				}
+				other.Attach(0, asks(0, "q", value.OfString("a"), 0))
+				other.Say(0, flow(0, 1, nil))
+				var m wire.Message
+				var h wire.Header
+				if err := m.Decode(other.Receive().Payload); err != nil {
+					t.Fatal(err)
+				}
+				if err := h.Decode(m.Header); err != nil || h.DeliveryCount.Or(99) != 0 {
+					t.Errorf("it was counted: %d, %v", h.DeliveryCount.Or(99), err)
+				}
+			})
+		})
+	}
+}
+
+// A link whose session's lock runs out while it only waits stays until another has
+// the session; nothing can be done with it (sdk-demands 8). With something
+// unsettled it ends at once (SES-6).
+func TestSessionLost(t *testing.T) {
+	open := func(t *testing.T, w *world) *amqptest.Client {
+		w.queue("q", engine.Config{RequiresSession: true, LockDuration: 10 * time.Second})
+		c := w.client()
+		c.Attach(0, asks(0, "q", value.OfString("a"), 0))
+		c.Say(0, flow(0, 5, nil))
+		return c
+	}
+	t.Run("waiting", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := open(t, w)
+			time.Sleep(time.Minute)
+			if got := said(c); got != nil {
+				t.Errorf("the server said %q", got)
+			}
+			c.Say(0, flow(0, 5, drain))
+			if diff := cmp.Diff([]string{"flow 5/0 drain"}, said(c)); diff != "" {
+				t.Error(diff)
+			}
+			other := w.client()
+			other.Attach(0, asks(0, "q", value.OfString("a"), 0))
+			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	})
+	t.Run("waiting, and gone first", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := open(t, w)
+			time.Sleep(time.Minute)
+			c.Say(0, &wire.Detach{Closed: true})
+			amqptest.Hear[*wire.Detach](c)
+			c.Attach(0, asks(0, "q", value.OfString("a"), 0))
+			if got := said(c); got != nil {
+				t.Errorf("the server said %q", got)
+			}
+		})
+	})
+	t.Run("SES-6 holding", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := open(t, w)
+			w.send("q", "a", "x")
+			said(c)
+			time.Sleep(time.Minute)
+			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	})
+	t.Run("broken by an operator", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := open(t, w)
+			said(c)
+			if err := w.b.BreakSession(t.Context(), "q", "a", "operator"); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	})
+}

@@ -1,0 +1,240 @@
+package amqp_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+	"mayfly/web/amqp/amqptest"
+	"mayfly/web/amqp/wire"
+)
+
+// received attaches link 0 to a queue that has n messages, and has them delivered.
+func received(t *testing.T, w *world, n int) *amqptest.Client {
+	t.Helper()
+	w.queue("q", engine.Config{LockDuration: time.Minute})
+	w.send("q", "", make([]string, n)...)
+	c := w.client()
+	c.Attach(0, amqptest.Receives(0, "q"))
+	c.Say(0, flow(0, uint32(n), nil))
+	if got := transfers(frames(c)); got != n {
+		t.Fatalf("%d of %d came", got, n)
+	}
+	return c
+}
+
+func settles(first uint32, last wire.Opt[uint32], s wire.State) *wire.Disposition {
+	return &wire.Disposition{Role: wire.RoleReceiver, First: first, Last: last, State: s}
+}
+
+// dispositions are those that came, in short: "0-2 accepted".
+func dispositions(c *amqptest.Client) (out []string) {
+	for _, p := range frames(c) {
+		d, ok := p.(*wire.Disposition)
+		if !ok {
+			out = append(out, fmt.Sprintf("%T", p))
+			continue
+		}
+		text := fmt.Sprintf("%d-%d", d.First, d.Last.Or(99))
+		switch s := d.State.(type) {
+		case wire.Accepted:
+			text += " accepted"
+		case wire.Released:
+			text += " released"
+		case wire.Modified:
+			text += " modified"
+		case wire.Rejected:
+			text += " rejected"
+			if s.Error != nil {
+				text += " " + string(s.Error.Condition)
+			}
+		}
+		if d.Role != wire.RoleSender || !d.Settled {
+			text += " of the wrong kind"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// What a client asks for is answered in kind, settled, a range by ranges; what
+// cannot be done each for itself (SETL-1), and the link stays.
+func TestSettlement(t *testing.T) {
+	some := wire.Some[uint32]
+	none := wire.Opt[uint32]{}
+	dead := wire.Rejected{Error: &wire.Error{Condition: "com.microsoft:dead-letter", Info: value.Properties{{Name: "DeadLetterReason", Value: value.OfString("why")}}}}
+	for name, tc := range map[string]struct {
+		say  []wire.Performative
+		want []string
+	}{
+		"one, last and settled absent":  {[]wire.Performative{settles(1, none, wire.Accepted{})}, []string{"1-1 accepted"}},
+		"complete":                      {[]wire.Performative{settles(1, some(1), wire.Accepted{})}, []string{"1-1 accepted"}},
+		"abandon":                       {[]wire.Performative{settles(0, none, wire.Modified{DeliveryFailed: true})}, []string{"0-0 modified"}},
+		"defer":                         {[]wire.Performative{settles(0, none, wire.Modified{UndeliverableHere: true})}, []string{"0-0 modified"}},
+		"release":                       {[]wire.Performative{settles(0, none, wire.Released{})}, []string{"0-0 released"}},
+		"dead-letter":                   {[]wire.Performative{settles(0, none, dead)}, []string{"0-0 rejected"}},
+		"all":                           {[]wire.Performative{settles(0, some(4), wire.Accepted{})}, []string{"0-4 accepted"}},
+		"more than all":                 {[]wire.Performative{settles(0, some(1<<31-2), wire.Accepted{})}, []string{"0-4 accepted"}},
+		"around the end of the numbers": {[]wire.Performative{settles(1<<32-5, some(1), wire.Accepted{})}, []string{"0-1 accepted"}},
+		"around a hole":                 {[]wire.Performative{settles(2, none, wire.Accepted{}), settles(0, some(4), wire.Released{})}, []string{"2-2 accepted", "0-1 released", "3-4 released"}},
+		"one by one":                    {[]wire.Performative{settles(0, none, wire.Accepted{}), settles(1, none, wire.Accepted{})}, []string{"0-0 accepted", "1-1 accepted"}},
+		"twice":                         {[]wire.Performative{settles(0, none, wire.Accepted{}), settles(0, none, wire.Accepted{})}, []string{"0-0 accepted"}},
+		"what was never sent":           {[]wire.Performative{settles(7, none, wire.Accepted{})}, nil},
+		"settled by the client":         {[]wire.Performative{&wire.Disposition{Role: wire.RoleReceiver, Settled: true, State: wire.Accepted{}}}, nil},
+		"without a state":               {[]wire.Performative{settles(0, none, nil)}, nil},
+		"of its own deliveries":         {[]wire.Performative{&wire.Disposition{Role: wire.RoleSender, Settled: true, State: wire.Accepted{}}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				c := received(t, w, 5)
+				c.Say(0, tc.say...)
+				if diff := cmp.Diff(tc.want, dispositions(c)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// Of a range, what is not locked any more fails, each for itself; the rest is done
+// (SETL-1, ERR-6).
+func TestPartialSettlement(t *testing.T) {
+	t.Run("SETL-1 ERR-6", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.queue("q", engine.Config{LockDuration: time.Minute})
+			w.send("q", "", "0", "1")
+			c := w.client()
+			c.Attach(0, amqptest.Receives(0, "q"))
+			c.Say(0, flow(0, 2, nil))
+			frames(c)
+			time.Sleep(30 * time.Second)
+			w.send("q", "", "2", "3")
+			c.Say(0, flow(2, 2, nil))
+			frames(c)
+			time.Sleep(30 * time.Second) // the locks of the first two have run out
+			c.Say(0, settles(0, wire.Some[uint32](3), wire.Accepted{}))
+			const lost = "com.microsoft:message-lock-lost"
+			if diff := cmp.Diff([]string{"0-0 rejected " + lost, "1-1 rejected " + lost, "2-3 accepted"}, dispositions(c)); diff != "" {
+				t.Error(diff)
+			}
+			c.Say(0, flow(4, 2, nil))
+			if got := transfers(frames(c)); got != 2 {
+				t.Errorf("the link is no good any more: %d came", got)
+			}
+		})
+	})
+}
+
+// A disposition for deliveries of a link that is gone is neither applied nor
+// answered; the locks stay, and are settled from any connection (sdk-demands 3,
+// 4).
+func TestSettlementOfDetached(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.queue("q", engine.Config{LockDuration: time.Minute})
+		w.send("q", "", "0", "1")
+		c := w.client()
+		c.Attach(0, amqptest.Receives(0, "q"))
+		c.Say(0, flow(0, 2, nil))
+		var tokens []value.Value
+		for range 2 {
+			token := wire.LockTag([16]byte(c.Receive().DeliveryTag))
+			tokens = append(tokens, value.OfUUID([16]byte(token)))
+		}
+		c.Say(0, &wire.Detach{Handle: 0, Closed: true})
+		amqptest.Hear[*wire.Detach](c)
+		c.Say(0, settles(0, wire.Some[uint32](1), wire.Accepted{}))
+		if got := dispositions(c); got != nil {
+			t.Errorf("the server said %q", got)
+		}
+		if _, locked := w.count("q"); locked != 2 {
+			t.Fatalf("%d are locked", locked)
+		}
+		c.Hang()
+		other := w.client()
+		m := manages(other, "q")
+		if a := m.do("com.microsoft:renew-lock", value.Properties{{Name: "lock-tokens", Value: value.OfRaw(wire.AppendArray(nil, value.UUID, tokens...))}}); a.Status != 200 {
+			t.Errorf("renewed from another connection: %+v", a)
+		}
+		a := m.do("com.microsoft:update-disposition", value.Properties{
+			{Name: "disposition-status", Value: value.OfString("completed")},
+			{Name: "lock-tokens", Value: value.OfRaw(wire.AppendArray(nil, value.UUID, tokens...))},
+		})
+		if a.Status != 200 {
+			t.Errorf("settled from another connection: %+v", a)
+		}
+		if active, locked := w.count("q"); active+locked != 0 {
+			t.Errorf("%d are free and %d locked", active, locked)
+		}
+	})
+}
+
+// What a client settles and says goodbye right after is settled.
+func TestSettledGoodbye(t *testing.T) {
+	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.queue("q", engine.Config{RequiresSession: true})
+				w.send("q", "a", "0", "1")
+				c := w.client()
+				c.Attach(0, asks(0, "q", value.OfString("a"), 0))
+				c.Say(0, flow(0, 2, nil))
+				frames(c)
+				c.Say(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Settled: true, State: wire.Accepted{}}, bye)
+				if active, locked := w.count("q"); active != 1 || locked != 0 {
+					t.Errorf("%d are free and %d locked", active, locked)
+				}
+			})
+		})
+	}
+}
+
+// What the client has not seen goes back without a count, whichever way the link
+// goes.
+func TestUnseen(t *testing.T) {
+	for name, bye := range map[string]func(c *amqptest.Client){
+		"detach": func(c *amqptest.Client) { c.Say(0, &wire.Detach{Closed: true}) },
+		"end":    func(c *amqptest.Client) { c.Say(0, &wire.End{}) },
+		"close":  func(c *amqptest.Client) { c.Say(0, &wire.Close{}) },
+		"hang":   func(c *amqptest.Client) { c.Hang() },
+		"credit": func(c *amqptest.Client) {
+			c.Say(0, flow(0, 0, func(f *wire.Flow) { f.IncomingWindow = 0 }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.queue("q", engine.Config{})
+				w.send("q", "", "0", "1", "2")
+				c := w.client()
+				c.Attach(0, amqptest.Receives(0, "q"))
+				c.Say(0, flow(0, 3, func(f *wire.Flow) { f.IncomingWindow = 0 }))
+				if _, locked := w.count("q"); locked != 3 {
+					t.Fatalf("%d are locked", locked)
+				}
+				bye(c)
+				if active, _ := w.count("q"); active != 3 {
+					t.Fatalf("%d are free", active)
+				}
+				other := w.client()
+				other.Attach(0, amqptest.Receives(0, "q"))
+				other.Say(0, flow(0, 3, nil))
+				for range 3 {
+					var m wire.Message
+					var h wire.Header
+					if err := m.Decode(other.Receive().Payload); err != nil {
+						t.Fatal(err)
+					}
+					if err := h.Decode(m.Header); err != nil {
+						t.Fatal(err)
+					}
+					if n := h.DeliveryCount.Or(99); n != 0 {
+						t.Errorf("a delivery that nobody saw made the count %d", n)
+					}
+				}
+			})
+		})
+	}
+}
