@@ -98,13 +98,6 @@
 // Rules that no test names, and why. TestTraceability reads this list, and
 // prints which tests name the others.
 //
-//   - LOCK-9: idle links and connections are AMQP's; there is no AMQP door yet.
-//   - SETL-1: dispositions are AMQP's; there is no AMQP door yet.
-//   - SETL-3: settling by a management request is AMQP's; there is no AMQP door yet.
-//   - SCH-9: a schedule cannot be edited, so there is nothing to call; that AMQP says so needs an AMQP door.
-//   - PEEK-4: it is AMQP's management request for peeking; there is no AMQP door yet.
 //   - PEEK-11: there is one partition (SEQ-2).
 //   - FWD-12: there is no authorization; whoever reaches a port may forward anything anywhere.
-//   - ERR-1: it is how AMQP answers management requests; there is no AMQP door yet.
-//   - ERR-6: links that are detached one by one are AMQP's; there is no AMQP door yet.
 package engine

@@ -3,6 +3,7 @@ package amqp
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/value"
@@ -58,6 +59,29 @@ func (a arguments) number(name string, otherwise int64) (int64, error) {
 		return 0, wrong(name, "a number of 32 bits")
 	}
 	return n, nil
+}
+
+// moment is a time, 0 if it is absent, null, or so late that it means none: the
+// end of the year 9999, or a millisecond later (sdk-demands 12).
+func (a arguments) moment(name string) (engine.Instant, error) {
+	const lastDate = 253402300799999
+	v, there := a.Lookup(name)
+	if !there || v.Kind() == value.Null {
+		return 0, nil
+	}
+	ms, ok := v.Millis()
+	if !ok {
+		if ms, ok = whole(v); !ok {
+			return 0, wrong(name, "a time")
+		}
+	}
+	if ms >= lastDate {
+		return 0, nil
+	}
+	if ms == 0 {
+		ms = 1 // the zero Instant is none
+	}
+	return engine.At(time.UnixMilli(ms)), nil
 }
 
 // elements are those of an array or a list.

@@ -171,29 +171,36 @@ func renewLocks(ctx context.Context, c *call) (done, error) {
 
 func timestamp(at engine.Instant) value.Value { return value.OfTimestamp(at.Time().UnixMilli()) }
 
-// holder is the link of this connection that holds the session named in a call.
+// holder is the link of this connection that holds the session named in a call,
+// in the broker.
 func (c *call) holder() (*broker.Link, error) {
+	_, l, err := c.holding()
+	return l, err
+}
+
+// holding is holder, and the link itself.
+func (c *call) holding() (*outlet, *broker.Link, error) {
 	id, ok, err := c.in.text("session-id")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !ok {
-		return nil, &engine.Refusal{Kind: engine.ErrArgument, Text: "The request has no session-id."}
+		return nil, nil, &engine.Refusal{Kind: engine.ErrArgument, Text: "The request has no session-id."}
 	}
 	c.c.mu.Lock()
 	defer c.c.mu.Unlock()
 	for _, s := range c.c.sessions {
 		for _, l := range s.links {
 			if o, ok := l.link.(*outlet); ok && o.broker != nil && o.session.LockedUntil != 0 && o.session.ID == id && o.path.Fold() == c.path.Fold() {
-				return o.broker, nil
+				return o, o.broker, nil
 			}
 		}
 	}
-	return nil, &engine.Refusal{Kind: engine.ErrSessionLockLost, Text: engine.SessionLockLostText}
+	return nil, nil, &engine.Refusal{Kind: engine.ErrSessionLockLost, Text: engine.SessionLockLostText}
 }
 
 func renewSessionLock(ctx context.Context, c *call) (done, error) {
-	l, err := c.holder()
+	o, l, err := c.holding()
 	if err != nil {
 		return done{}, err
 	}
@@ -201,6 +208,9 @@ func renewSessionLock(ctx context.Context, c *call) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
+	c.c.mu.Lock()
+	o.session.LockedUntil = until
+	c.c.mu.Unlock()
 	return result("expiration", timestamp(until)), nil
 }
 
@@ -210,8 +220,11 @@ func setSessionState(ctx context.Context, c *call) (done, error) {
 		return done{}, err
 	}
 	v, _ := c.in.Lookup("session-state")
+	if v.Kind() != value.Binary && v.Kind() != value.Null {
+		return done{}, wrong("session-state", "binary or null")
+	}
 	var state *string
-	if b, ok := v.Bytes(); ok && len(b) > 0 {
+	if b, _ := v.Bytes(); len(b) > 0 { // an empty one is none
 		s := string(b)
 		state = &s
 	}
@@ -235,10 +248,9 @@ func getSessionState(ctx context.Context, c *call) (done, error) {
 }
 
 func listSessions(ctx context.Context, c *call) (done, error) {
-	v, _ := c.in.Lookup("last-updated-time")
-	since := engine.Instant(0)
-	if ms, ok := v.Millis(); ok && ms < lastDate {
-		since = engine.At(time.UnixMilli(ms))
+	since, err := c.in.moment("last-updated-time")
+	if err != nil {
+		return done{}, err
 	}
 	skip, err := c.in.number("skip", 0)
 	if err != nil {
@@ -262,10 +274,6 @@ func listSessions(ctx context.Context, c *call) (done, error) {
 	})}, nil
 }
 
-// lastDate is what clients send to list sessions whatever their states' times: the
-// end of the year 9999, or a millisecond later.
-const lastDate = 253402300799999
-
 func cancelScheduled(ctx context.Context, c *call) (done, error) {
 	seqs, err := c.in.seqs()
 	if err != nil {
@@ -279,11 +287,9 @@ func batchDelete(ctx context.Context, c *call) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	before := engine.Instant(0)
-	if v, ok := c.in.Lookup("enqueued-time-utc"); ok {
-		if ms, ok := v.Millis(); ok && ms < lastDate {
-			before = engine.At(time.UnixMilli(ms))
-		}
+	before, err := c.in.moment("enqueued-time-utc")
+	if err != nil {
+		return done{}, err
 	}
 	n, err := c.b.BatchDelete(ctx, c.path, int(count), before, c.client)
 	if err != nil || n == 0 {
