@@ -73,7 +73,9 @@ func readAnswer(b []byte) (a answer) {
 	if v, ok := about.Lookup("errorCondition"); ok && v.Kind() == value.Symbol {
 		a.Condition, _ = v.Str()
 	}
-	a.Body, _ = wire.ParseMap(msg.Body.Content())
+	if a.Body, err = wire.ParseMap(msg.Body.Content()); err != nil && a.Status == 200 {
+		a.Text = err.Error()
+	}
 	return a
 }
 

@@ -102,7 +102,7 @@ func TestAcceptPatience(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.queue("q", engine.Config{RequiresSession: true})
 		c := w.client()
-		before := time.Now()
+		var before time.Time
 		for wait, want := range map[uint64]time.Duration{1_500: 1500 * time.Millisecond, 0: 0} {
 			before = time.Now()
 			if why := refused(c, asks(0, "q", value.Value{}, wait)); why == nil || why.Condition != "com.microsoft:timeout" || time.Since(before) != want {

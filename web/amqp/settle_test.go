@@ -142,7 +142,7 @@ func TestSettlementOfDetached(t *testing.T) {
 		var tokens []value.Value
 		for range 2 {
 			token := wire.LockTag([16]byte(c.Receive().DeliveryTag))
-			tokens = append(tokens, value.OfUUID([16]byte(token)))
+			tokens = append(tokens, value.OfUUID(token))
 		}
 		c.Say(0, &wire.Detach{Handle: 0, Closed: true})
 		amqptest.Hear[*wire.Detach](c)
