@@ -54,7 +54,7 @@ func (h Hosts) certified(name string) bool {
 	}
 	label, parent, _ := strings.Cut(name, ".")
 	for _, c := range h.Certified() {
-		if below, any := strings.CutPrefix(c, "*."); any && label != "" && strings.EqualFold(below, parent) || strings.EqualFold(c, name) {
+		if below, wild := strings.CutPrefix(c, "*."); wild && label != "" && strings.EqualFold(below, parent) || strings.EqualFold(c, name) {
 			return true
 		}
 	}

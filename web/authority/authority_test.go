@@ -101,7 +101,7 @@ func (w *world) shake(a *authority.Authority, c *tls.Config) (*x509.Certificate,
 	go func() {
 		defer close(done)
 		s := tls.Server(far, a.Config())
-		_ = s.Handshake()
+		_ = s.Handshake() //nolint:errcheck // the client says it
 		_ = far.Close()
 	}()
 	client := tls.Client(near, c)
@@ -221,7 +221,7 @@ func TestStolenKeySignsLittle(t *testing.T) {
 	if err != nil || !ca.PermittedDNSDomainsCritical || len(ca.PermittedDNSDomains) == 0 || len(ca.PermittedIPRanges) == 0 {
 		t.Errorf("the root may sign anything: %v", err)
 	}
-	if key := stolen.PrivateKey.(*ecdsa.PrivateKey); key.PublicKey.Equal(ca.PublicKey) { //nolint:forcetypeassert // a test's
+	if key := stolen.PrivateKey.(*ecdsa.PrivateKey); key.PublicKey.Equal(ca.PublicKey) {
 		t.Error("that is the root's key")
 	}
 }
@@ -403,7 +403,7 @@ func TestRefusals(t *testing.T) {
 			os.Remove(w.path("tls.crt"))
 			os.Remove(w.path("tls.key"))
 		}, nil, []string{"issuer.pem is damaged"}},
-		"a file for a folder": {func(w *world) { w.dir = filepath.Join(w.TempDir(), "f"); os.WriteFile(w.dir, nil, 0o600) }, nil, []string{"cannot be made", "not a directory"}},
+		"a file for a folder": {func(w *world) { w.put("f", nil); w.dir = w.path("f") }, nil, []string{"cannot be made", "not a directory"}},
 		"no name":             {func(*world) {}, []string{"http://x"}, []string{`"http://x"`, "DNS name"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -141,7 +141,7 @@ func TestPing(t *testing.T) {
 	if err := ws.WriteControl(websocket.PingMessage, []byte("x"), time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _, _ = ws.ReadMessage() }() // ends with the connection
+	go func() { _, _, _ = ws.ReadMessage() }() //nolint:errcheck // it ends with the connection
 	if got := <-pong; got != "x" {
 		t.Errorf("got %q", got)
 	}
@@ -179,23 +179,23 @@ func TestClose(t *testing.T) {
 func TestDeadlines(t *testing.T) {
 	for name, try := range map[string]func(c net.Conn) error{
 		"read in the past": func(c net.Conn) error {
-			_ = c.SetReadDeadline(time.Unix(1, 0))
+			_ = c.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // the read says it
 			_, err := c.Read(make([]byte, 1))
 			return err
 		},
 		"read under way": func(c net.Conn) error {
-			defer time.AfterFunc(time.Millisecond, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) }).Stop()
+			defer time.AfterFunc(time.Millisecond, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) }).Stop() //nolint:errcheck // likewise
 			_, err := c.Read(make([]byte, 1))
 			return err
 		},
 		"write in the past": func(c net.Conn) error {
-			_ = c.SetDeadline(time.Unix(1, 0))
+			_ = c.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the write says it
 			_, err := c.Write([]byte("x"))
 			return err
 		},
 		"write under way": func(c net.Conn) error {
-			defer time.AfterFunc(time.Millisecond, func() { _ = c.SetWriteDeadline(time.Unix(1, 0)) }).Stop()
-			for { // until the buffers on the way are full: nobody reads
+			defer time.AfterFunc(time.Millisecond, func() { _ = c.SetWriteDeadline(time.Unix(1, 0)) }).Stop() //nolint:errcheck // likewise
+			for {                                                                                             // until the buffers on the way are full: nobody reads
 				if _, err := c.Write(make([]byte, 1<<20)); err != nil {
 					return err
 				}
@@ -253,7 +253,7 @@ func TestWhoIsLetIn(t *testing.T) {
 			}
 		})
 	}
-	plain, err := http.Get("http://" + host + socket.Path) //nolint:noctx // of a test's own server
+	plain, err := http.Get("http://" + host + socket.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
