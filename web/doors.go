@@ -34,8 +34,8 @@ type Doors struct {
 
 func (s *Server) newAdmin(d Doors) http.Handler {
 	e := s.base(adminPolicy)
-	mountReset(e, d.Reset)
-	rest.Mount(e, rest.Options{Broker: d.Broker, Room: s.room, Logger: s.o.Logger})
+	mountReset(e, func(r *http.Request) error { return rest.Manager(d.Broker, s.o.SAS, r) }, d.Reset)
+	rest.Mount(e, rest.Options{Broker: d.Broker, Room: s.room, Logger: s.o.Logger, SAS: s.o.SAS})
 	return e
 }
 

@@ -18,12 +18,17 @@ type Reset struct {
 // mountReset serves POST /reset, which asks for no confirmation: that the server
 // was started so is one. No entity's address takes a POST, so one called reset
 // is not hidden.
-func mountReset(e *echo.Echo, reset func(ctx context.Context, actor string) (Reset, error)) {
+//
+// may is asked first whether the one who asks may.
+func mountReset(e *echo.Echo, may func(*http.Request) error, reset func(ctx context.Context, actor string) (Reset, error)) {
 	e.POST("/reset", func(c echo.Context) error {
 		if reset == nil {
 			return echo.NewHTTPError(http.StatusNotFound, "This server cannot be reset: it was started without --allow-reset.")
 		}
 		r := c.Request()
+		if err := may(r); err != nil {
+			return err
+		}
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
 		if err != nil {
 			host = r.RemoteAddr

@@ -36,6 +36,7 @@ import (
 	"mayfly/engine"
 	"mayfly/web/access"
 	"mayfly/web/amqp/socket"
+	"mayfly/web/sas"
 )
 
 // Options are what both ports are, whatever is behind them.
@@ -48,6 +49,9 @@ type Options struct {
 	// together, as in engine.Limits. They may travel in headers. Zero: as in
 	// engine.DefaultLimits.
 	HeaderSize int64
+	// SAS is what becomes of requests on the admin port without a token that is
+	// good for them. The dashboard knows no tokens.
+	SAS sas.Policy
 	// AMQP serves a connection that came inside a WebSocket, and returns when it
 	// is over. Zero: none is let in.
 	AMQP func(net.Conn)

@@ -171,7 +171,7 @@ func (c *conn) permit(ctx context.Context, at engine.Path, want engine.Rights) (
 	if c.s.policy != sas.Enforce {
 		return time.Time{}, nil
 	}
-	path := sas.PathOf("/" + string(at))
+	path := sas.PathTo(string(at))
 	c.mu.Lock()
 	shown := []sas.Claim{c.claims.plain}
 	for _, claim := range c.claims.shown {
@@ -212,7 +212,7 @@ func (c *conn) guard(s *session, handle uint32, l link, at engine.Path, right en
 	if len(cl.guards) > 2*c.links+16 { // links do not say when they go
 		maps.DeleteFunc(cl.guards, func(l link, g guard) bool { return g.s.links[g.handle].link != l })
 	}
-	cl.guards[l] = guard{s, handle, sas.PathOf("/" + string(at)), right, until}
+	cl.guards[l] = guard{s, handle, sas.PathTo(string(at)), right, until}
 	c.watch()
 }
 

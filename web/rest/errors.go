@@ -13,11 +13,15 @@ import (
 	"mayfly/engine"
 	"mayfly/web/access"
 	"mayfly/web/rest/fault"
+	"mayfly/web/sas"
 )
 
 // status is what an error is at this door (semantics §§2.2, 16), and its
 // sub-code of ERR-3, zero where there is none.
 func status(err error) (code, sub int) {
+	if sas.Refused(err) {
+		return http.StatusUnauthorized, 0
+	}
 	if r, ok := errors.AsType[*engine.Refusal](err); ok {
 		sub = r.SubCode
 	}

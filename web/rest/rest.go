@@ -46,6 +46,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/web/access"
 	"mayfly/web/rest/atom"
+	"mayfly/web/sas"
 )
 
 // Waiting for a message, unless the request says otherwise, and at most.
@@ -54,13 +55,14 @@ const (
 	longestWait = 300 * time.Second
 )
 
-// Options are what the doors serve. All but Authorize is needed.
+// Options are what the doors serve. All but SAS and Authorize is needed.
 type Options struct {
 	Broker *broker.Broker
 	Room   *access.Room // that lists of messages wait for
 	Logger *slog.Logger // of what went wrong inside
-	// Authorize decides whether a request of administration may be carried out; see
-	// atom.Options.
+	SAS    sas.Policy   // what becomes of requests without a token that is good for them
+	// Authorize decides whether a request of administration may be carried out, in
+	// place of SAS; see atom.Options.
 	Authorize func(*http.Request, atom.Wish) error
 }
 
@@ -70,15 +72,17 @@ type door struct {
 	room   *access.Room
 	log    *slog.Logger
 	admin  *atom.Door
+	policy sas.Policy
 }
 
 // Mount serves the data plane and the administration, and the errors of both, on
 // all of e.
 func Mount(e *echo.Echo, o Options) {
-	d := &door{
-		broker: o.Broker, name: o.Broker.Name(), room: o.Room, log: o.Logger,
-		admin: atom.New(atom.Options{Broker: o.Broker, Logger: o.Logger, Authorize: o.Authorize}),
+	d := &door{broker: o.Broker, name: o.Broker.Name(), room: o.Room, log: o.Logger, policy: o.SAS}
+	if o.Authorize == nil && o.SAS == sas.Enforce {
+		o.Authorize = d.administer
 	}
+	d.admin = atom.New(atom.Options{Broker: o.Broker, Logger: o.Logger, Authorize: o.Authorize})
 	e.HTTPErrorHandler = d.fail
 	e.GET("/health", d.health)
 	e.Any("/*", d.route)
@@ -113,6 +117,9 @@ func (d *door) route(c echo.Context) error {
 	}
 	t.path, err = engine.ParsePath(t.entity, d.broker.Limits())
 	if err != nil {
+		return err
+	}
+	if err := d.permit(c.Request(), t.kind); err != nil {
 		return err
 	}
 	return handle(c, t)

@@ -31,6 +31,9 @@ func Refused(err error) bool {
 	return false
 }
 
+// Lacks tells whether err says that a client has shown who it is, and may not.
+func Lacks(err error) bool { return errors.Is(err, ErrRights) }
+
 // Lacking is how a client hears that it has shown a right to something else
 // only.
 func Lacking(want engine.Rights) error {

@@ -126,6 +126,11 @@ func PathOf(audience string) string {
 	return clean(path)
 }
 
+// PathTo is the path that PathOf has for the address of an entity, or of something
+// below one, in this namespace: nothing is decoded or left out, for it is what a
+// request is about.
+func PathTo(address string) string { return strings.ToLower(strings.Trim(address, "/")) }
+
 func clean(path string) string {
 	if decoded, err := url.PathUnescape(path); err == nil { // it may have been encoded twice
 		path = decoded

@@ -1,0 +1,125 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+	"mayfly/web/access"
+	"mayfly/web/sas"
+)
+
+// guarded is a world that asks for tokens. Its rules are called after their
+// rights, and have the keys "1" and "2".
+func guarded(t *testing.T) *world {
+	t.Helper()
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := echo.New()
+	Mount(e, Options{Broker: b, Room: access.NewRoom(), Logger: slog.New(slog.DiscardHandler), SAS: sas.Enforce})
+	s := httptest.NewServer(e)
+	t.Cleanup(func() { s.Close(); b.Close() })
+	w := &world{T: t, broker: b, server: s}
+	for name, right := range map[string]engine.Rights{"manage": engine.ManageRight, "send": engine.SendRight, "listen": engine.ListenRight} {
+		if _, err := b.SetAccessRule(t.Context(), engine.AccessRule{Name: name, Rights: right, PrimaryKey: "1", SecondaryKey: "2"}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "own", Rights: engine.ManageRight, PrimaryKey: "3"}}}
+	for p, kind := range map[engine.Path]engine.EntityKind{"q": engine.Queue, "other": engine.Queue, "t": engine.Topic} {
+		c := own
+		if p == "other" {
+			c = engine.Config{}
+		}
+		if _, err := b.Create(t.Context(), kind, p, c, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Create(t.Context(), engine.Subscription, "t/Subscriptions/s", engine.Config{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Each right opens what it is for, and nothing else.
+func TestRights(t *testing.T) {
+	w := guarded(t)
+	const (
+		read   = "<Detail>Manage,EntityRead claims required for this operation" // sdk-demands 45
+		write  = "<Detail>Authorization failed for specified action: Manage,EntityWrite."
+		remove = "<Detail>Authorization failed for specified action: Manage,EntityDelete."
+		about  = "<Detail>401 SubCode=40100: Unauthorized : Unauthorized access for '%s' operation on endpoint" // sdk-demands 46
+	)
+	later := time.Now().Add(time.Hour)
+	for _, tc := range []struct{ request, may, told string }{
+		{"POST /q/messages", "send manage own", "Unauthorized access. 'Send' claim(s) are required"},
+		{"POST /q/messages/head?timeout=0", "listen manage own", "Unauthorized access. 'Listen' claim(s) are required"},
+		{"DELETE /q/messages/head?timeout=0", "listen manage own", "Unauthorized access. 'Listen' claim(s) are required"},
+		{"PUT /q/messages/1/00000000-0000-0000-0000-000000000000", "listen manage own", "Unauthorized access. 'Listen' claim(s) are required"},
+		{"POST /t/subscriptions/s/messages/head?timeout=0", "listen manage own", "Unauthorized access. 'Listen' claim(s) are required"},
+		{"POST /q/$DeadLetterQueue/messages/head?timeout=0", "listen manage own", "Unauthorized access. 'Listen' claim(s) are required"},
+		{"POST /other/messages", "send manage", "Unauthorized access. 'Send' claim(s) are required"},
+		{"GET /q?api-version=2021-05", "manage own", read},
+		{"GET /t?api-version=2021-05", "manage own", read},
+		{"GET /$Resources/Queues?api-version=2021-05", "manage", read},
+		{"GET /$namespaceinfo?api-version=2021-05", "manage", read},
+		{"PUT /q?api-version=2021-05", "manage own", write},
+		{"DELETE /nothing?api-version=2021-05", "manage", remove},
+		{"GET /t/Subscriptions/s?api-version=2021-05", "manage own", fmt.Sprintf(about, "GetSubscription")},
+		{"GET /t/Subscriptions?api-version=2021-05", "manage own", fmt.Sprintf(about, "EnumerateSubscriptions")},
+		{"PUT /t/Subscriptions/n?api-version=2021-05", "manage own", fmt.Sprintf(about, "CreateOrUpdateSubscription")},
+		{"DELETE /t/Subscriptions/n?api-version=2021-05", "manage own", fmt.Sprintf(about, "DeleteSubscription")},
+		{"GET /t/Subscriptions/s/rules?api-version=2021-05", "manage own", fmt.Sprintf(about, "EnumerateRules")},
+	} {
+		method, path, _ := strings.Cut(tc.request, " ")
+		for rule, keys := range map[string][]string{"manage": {"1", "2"}, "send": {"1", "2"}, "listen": {"1", "2"}, "own": {"3"}} {
+			for _, key := range keys {
+				got := w.ask(method, path, "", "Authorization", sas.Sign("http://localhost", rule, key, later))
+				if may := strings.Contains(tc.may, rule); may != (got.status != 401) {
+					t.Errorf("%s as %s: %d %s", tc.request, rule, got.status, got.body)
+				} else if rule != "own" && !may && !strings.Contains(got.body, tc.told) {
+					t.Errorf("%s as %s reads %s", tc.request, rule, got.body)
+				}
+			}
+		}
+	}
+	// sdk-demands 47
+	sends := []string{"Authorization", sas.Sign("http://localhost", "send", "1", later)}
+	w.want(404, "GET", "/nothing?api-version=2021-05", "", sends...)
+	w.want(401, "GET", "/t/Subscriptions/nothing?api-version=2021-05", "", sends...)
+	w.want(200, "GET", "/health", "")
+}
+
+// What is no good is refused whatever it is for, before anything else.
+func TestTokensThatAreNoGood(t *testing.T) {
+	w := guarded(t)
+	later := time.Now().Add(time.Hour)
+	for name, tc := range map[string]struct{ token, told string }{
+		"none":        {"", "MissingToken: "},
+		"another":     {"Bearer x", "MalformedToken: "},
+		"expired":     {sas.Sign("http://h", "manage", "1", time.Now().Add(-time.Second)), "ExpiredToken: The token is expired. Expiration time:"},
+		"a wrong key": {sas.Sign("http://h", "manage", "3", later), "InvalidSignature: "},
+		"elsewhere":   {sas.Sign("http://h/other", "manage", "1", later), "InvalidAudience: "},
+	} {
+		for _, request := range []string{"POST /q/messages", "GET /q?api-version=2021-05", "PUT /q?api-version=2021-05", "GET /t/Subscriptions/s", "GET /q/nothing"} {
+			method, path, _ := strings.Cut(request, " ")
+			if got := w.ask(method, path, "", "Authorization", tc.token); got.status != 401 || !strings.Contains(got.body, "<Detail>"+tc.told) {
+				t.Errorf("%s, %s: %d %s", name, request, got.status, got.body)
+			}
+		}
+	}
+	// As clients write them: by the URL, in lower case, with the query.
+	w.want(200, "GET", "/q?api-version=2021-05", "", "Authorization", sas.Sign("http://localhost:5300/q?api-version=2021-05", "manage", "1", later))
+	w.want(200, "GET", "/$Resources/Queues?api-version=2021-05", "", "Authorization", sas.Sign("https://localhost/$resources/queues?api-version=2021-05", "manage", "2", later))
+}
