@@ -48,6 +48,12 @@ type Limits struct {
 	ForwardHops                int64         // automatic forwards of one message
 	TransactionMessages        int64         // of one transaction: so many sent, and so many settled
 	TransactionTime            time.Duration // from its first operation to its end
+	Connections                int64         // AMQP connections at a time; this and the next five: zero stands for the default
+	ConnectionSessions         int64         // AMQP sessions of a connection, at most 65,536
+	ConnectionLinks            int64         // AMQP links of a connection
+	LinkUnsettled              int64         // deliveries of an AMQP link that its client has not settled; more wait
+	FrameSize                  int64         // bytes of an AMQP frame that a client may send, from 512
+	IncompleteBytes            int64         // memory for AMQP messages that have come in part, or wait to be handed on; a connection has half of it at most
 	MinLock, MaxLock           time.Duration // LockDuration
 	MinTTL, MaxTTL             time.Duration // DefaultMessageTimeToLive; MaxTTL zero: no maximum
 	MinAutoDelete              time.Duration // AutoDeleteOnIdle
@@ -74,6 +80,8 @@ func DefaultLimits() Limits {
 		ForwardHops: 4, TransactionMessages: 100, TransactionTime: 2 * time.Minute,
 		Receives: 5_000, AttachedReceivers: 20_000, PeekCount: 250, BatchDelete: 500,
 		NameLength: 260, SubscriptionNameLength: 50, UserMetadata: 1024, AccessRules: 12,
+		Connections: 5_000, ConnectionSessions: 5_000, ConnectionLinks: 10_000, LinkUnsettled: 5_000,
+		FrameSize: 64 << 10, IncompleteBytes: 256 << 20,
 		MinLock: 5 * time.Second, MaxLock: 5 * time.Minute,
 		MinTTL: time.Second, MinAutoDelete: 5 * time.Minute,
 		MinDuplicateWindow: 20 * time.Second, MaxDuplicateWindow: 7 * 24 * time.Hour,
@@ -92,6 +100,8 @@ func (l *Limits) numbers() map[string]*int64 {
 		"transaction-messages": &l.TransactionMessages, "filter-length": &l.FilterLength, "receives": &l.Receives, "attached-receivers": &l.AttachedReceivers,
 		"peek-count": &l.PeekCount, "batch-delete": &l.BatchDelete, "name-length": &l.NameLength,
 		"subscription-name-length": &l.SubscriptionNameLength, "user-metadata": &l.UserMetadata, "access-rules": &l.AccessRules,
+		"connections": &l.Connections, "connection-sessions": &l.ConnectionSessions, "connection-links": &l.ConnectionLinks,
+		"link-unsettled": &l.LinkUnsettled, "frame-size": &l.FrameSize, "incomplete-bytes": &l.IncompleteBytes,
 		"min-megabytes": &l.MinMegabytes, "max-megabytes": &l.MaxMegabytes, "min-kilobytes": &l.MinKilobytes, "max-kilobytes": &l.MaxKilobytes,
 	}
 }

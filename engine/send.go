@@ -16,6 +16,7 @@ type Submission struct {
 	Body         []byte // nil if staged or empty; not changed any more
 	Staged       bool   // the body was given to Store.Stage under Key
 	BodySize     int64
+	Added        int64 // bytes of Content that the sender has not sent: the limits on sizes do not count them
 	TTL          time.Duration
 	ScheduledFor Instant
 	Plan         *Plan  // for a topic; nil: its rules are asked when its turn comes
@@ -222,10 +223,11 @@ func (ns *Namespace) admitSizes(e *entity, batch []Submission) error {
 	limit := ns.largest(e)
 	total := int64(0)
 	for i, s := range batch {
-		if s.Size() > limit {
-			return refuse(ErrTooLarge, "The message%s has %d bytes; '%s' takes messages of at most %d.", nth(i, len(batch)), s.Size(), e.Path, limit)
+		size := s.Size() - s.Added
+		if size > limit {
+			return refuse(ErrTooLarge, "The message%s has %d bytes; '%s' takes messages of at most %d.", nth(i, len(batch)), size, e.Path, limit)
 		}
-		total += s.Size()
+		total += size
 	}
 	if most := max(ns.limits.BatchSize, limit); len(batch) > 1 && total > most {
 		return refuse(ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", total, most)

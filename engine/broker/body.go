@@ -150,6 +150,7 @@ func unread(ctx context.Context, err error) error {
 type Outgoing struct {
 	Content engine.Content
 	Body    []byte
+	Added   int64     // bytes of Content that are not the sender's, such as an id it was given; they count for no limit on sizes
 	Reader  io.Reader // instead of Body; read to its end, at most one byte beyond the limit on messages
 
 	// Finish says what was not known of Content before Reader had come to its end;
@@ -187,6 +188,7 @@ func (b *Broker) prepare(ctx context.Context, to engine.Path, out []Outgoing) ([
 		if err != nil {
 			return append(batch, engine.Submission{Key: key, Staged: staged > 0}), 0, err
 		}
+		s.Added = m.Added
 		if rules != nil {
 			s.Plan = rules.Plan(m.Content)
 		}

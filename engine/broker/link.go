@@ -243,6 +243,19 @@ func (b *Broker) DeliveryBody(ctx context.Context, d engine.Delivery) (io.ReadSe
 // bodies are with the store when it returns. With an error nothing was sent and
 // done is not called.
 func (b *Broker) SubmitSend(ctx context.Context, to engine.Path, out []Outgoing, actor string, done func([]engine.Seq, error)) error {
+	return b.submitSend(ctx, to, out, done, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
+		return ns.Send(now, to, batch, actor)
+	})
+}
+
+// SubmitSendVia is SubmitSend to one entity by way of another (FWD-14).
+func (b *Broker) SubmitSendVia(ctx context.Context, via, to engine.Path, out []Outgoing, actor string, done func([]engine.Seq, error)) error {
+	return b.submitSend(ctx, to, out, done, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
+		return ns.SendVia(now, via, to, batch, actor)
+	})
+}
+
+func (b *Broker) submitSend(ctx context.Context, to engine.Path, out []Outgoing, done func([]engine.Seq, error), step func(*engine.Namespace, engine.Instant, []engine.Submission) ([]engine.Seq, error)) error {
 	batch, size, err := b.prepare(ctx, to, out)
 	if err == nil {
 		var seqs []engine.Seq
@@ -255,7 +268,7 @@ func (b *Broker) SubmitSend(ctx context.Context, to engine.Path, out []Outgoing,
 				done(seqs, err)
 			},
 			step: func(ns *engine.Namespace, now engine.Instant) (err error) {
-				seqs, err = ns.Send(now, to, batch, actor)
+				seqs, err = step(ns, now, batch)
 				return err
 			},
 		})

@@ -15,7 +15,7 @@ func (s *session) attach(a *wire.Attach) error {
 	switch {
 	case s.links[a.Handle].link != nil:
 		return &wire.ProtocolError{Condition: wire.CondHandleInUse, Text: fmt.Sprintf("Handle %d is in use.", a.Handle)}
-	case s.c.links >= s.c.s.limits.Links:
+	case s.c.links >= s.c.limits.links:
 		s.refuse(a, &wire.Error{
 			Condition:   wire.CondResourceLimitExceeded,
 			Description: fmt.Sprintf("The connection has %d links, which is the most it may have.", s.c.links),
@@ -23,7 +23,11 @@ func (s *session) attach(a *wire.Attach) error {
 		return nil
 	}
 	if a.Coordinator != nil {
-		s.refuse(a, &wire.Error{Condition: wire.CondNotImplemented, Description: "There are no transactions here."})
+		if a.Role != wire.RoleSender {
+			s.refuse(a, &wire.Error{Condition: wire.CondNotAllowed, Description: "Nothing is received from a coordinator."})
+		} else {
+			s.attachCoordinator(a)
+		}
 		return nil
 	}
 	address, ok := address(a)

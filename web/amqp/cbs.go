@@ -1,6 +1,8 @@
 package amqp
 
 import (
+	"bytes"
+
 	"mayfly/engine"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
@@ -35,7 +37,7 @@ type requests struct {
 	serve  func(r *requests, m *request)
 
 	count, credit uint32
-	delivery      incoming
+	coming        arrival
 	line          []*request // of a $management, to be served; the first is
 }
 
@@ -45,6 +47,8 @@ type request struct {
 	replyTo string
 	about   value.Properties // application properties
 	body    []byte           // the encoded value; nil: none
+	tx      *transaction     // that it is part of; nil: none
+	kept    int64            // bytes that are counted for it while it waits
 }
 
 const requestCredit = 1_000
@@ -71,16 +75,22 @@ func (r *requests) flow(f *wire.Flow) {
 	}
 }
 
-func (r *requests) end(engine.Closed) func() { return nil }
+func (r *requests) end(engine.Closed) func() {
+	r.coming.over(r.s.c)
+	return nil
+}
 
 func (r *requests) transfer(t *wire.Transfer) error {
-	d := &r.delivery
-	if !d.begun {
-		id, ok := t.DeliveryID.Get()
-		if !ok {
-			return &wire.ProtocolError{Condition: wire.CondInvalidField, Text: "The first transfer of a delivery has no delivery-id."}
-		}
-		*d = incoming{begun: true, id: id}
+	d, c := &r.coming, r.s.c
+	begins, why := d.merge(t)
+	if why == nil && begins && r.credit == 0 {
+		why = &wire.Error{Condition: wire.CondTransferLimitExceeded, Description: "The link has no credit for more messages."}
+	}
+	if why != nil {
+		r.s.detach(r.handle, why)
+		return nil
+	}
+	if begins {
 		r.count++
 		r.messages++
 		if r.credit--; r.credit <= requestCredit/2 {
@@ -88,35 +98,50 @@ func (r *requests) transfer(t *wire.Transfer) error {
 			r.top()
 		}
 	}
-	d.settled = d.settled || t.Settled.Or(false)
-	if t.Aborted {
-		*d = incoming{}
+	switch {
+	case t.Aborted:
+		d.over(c)
 		return nil
-	}
-	d.size += uint64(len(t.Payload))
-	if d.size > mostRequest && d.refused == nil {
-		d.refused, d.bytes = tooLarge(mostRequest), nil
-	}
-	if d.refused == nil {
-		d.bytes = append(d.bytes, t.Payload...)
+	case d.size > mostRequest:
+		d.refuse(c, tooLarge(mostRequest))
+	case t.More && d.refused == nil:
+		if err := d.keep(c, t.Payload); err != nil {
+			d.refuse(c, asError(err))
+		}
 	}
 	if t.More {
 		return nil
 	}
-	whole := *d
-	*d = incoming{}
+	defer d.over(c)
 	var state wire.State = wire.Accepted{}
-	m, err := readRequest(whole.bytes)
+	var m *request
+	tx, unknown := c.transactionOf(d.state) // which is an answer like any other
+	var err error
+	if d.refused == nil {
+		m, err = readRequest(d.whole(t.Payload))
+	}
+	if err == nil && d.refused == nil {
+		m.kept = int64(len(m.body))
+		err = c.keep(m.kept)
+	}
 	switch {
-	case whole.refused != nil:
-		state = wire.Rejected{Error: whole.refused}
+	case d.refused != nil:
+		state = wire.Rejected{Error: d.refused}
 	case err != nil:
 		state = rejected(err)
+	case tx != nil:
+		state = tx.state(state)
 	}
-	if !whole.settled {
-		r.s.send(&wire.Disposition{Role: wire.RoleReceiver, First: whole.id, Last: wire.Some(whole.id), Settled: true, State: state})
+	if !d.settled {
+		r.s.send(&wire.Disposition{Role: wire.RoleReceiver, First: d.id, Last: wire.Some(d.id), Settled: true, State: state})
 	}
-	if _, ok := state.(wire.Accepted); ok {
+	switch {
+	case d.refused != nil || err != nil:
+	case unknown != nil:
+		c.unkeep(m.kept)
+		r.refuse(m, unknown)
+	default:
+		m.tx = tx
 		r.serve(r, m)
 	}
 	return nil
@@ -136,7 +161,7 @@ func readRequest(b []byte) (*request, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // a ProtocolError
 	}
-	return &request{id: props.MessageID, replyTo: props.ReplyTo.Or(""), about: about, body: m.Body.Content()}, nil
+	return &request{id: props.MessageID, replyTo: props.ReplyTo.Or(""), about: about, body: bytes.Clone(m.Body.Content())}, nil
 }
 
 // answer has a reply be written on the link that the client wants it on, if that

@@ -49,6 +49,7 @@ func (c *conn) takePlain(choice *wire.Init) {
 // the connection's own work.
 func (r *requests) token(m *request) {
 	if len(r.line) >= requestCredit {
+		r.s.c.unkeep(m.kept)
 		r.answerToken(m, &engine.Refusal{Kind: engine.ErrBusy, Text: "Too many tokens wait for their answers."})
 		return
 	}
@@ -69,7 +70,9 @@ func (r *requests) wait(serve func(*request) func()) {
 		}
 		m := r.line[0]
 		c.mu.Unlock()
-		c.mail.do(serve(m))
+		answer := serve(m)
+		c.unkeep(m.kept)
+		c.mail.do(answer)
 		c.mu.Lock()
 		r.line[0], r.line = nil, r.line[1:]
 		c.mu.Unlock()

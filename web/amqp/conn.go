@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mayfly/engine"
@@ -25,11 +26,12 @@ type peer struct {
 
 // A conn is one client's connection.
 type conn struct {
-	s   *Server
-	b   *broker.Broker // set before the connection runs
-	nc  net.Conn
-	log *slog.Logger
-	r   wire.Reader
+	s      *Server
+	b      *broker.Broker // set before the connection runs
+	nc     net.Conn
+	limits limits
+	log    *slog.Logger
+	r      wire.Reader
 
 	// Of the reader: what is decoded often.
 	transfer    wire.Transfer
@@ -39,26 +41,31 @@ type conn struct {
 	authenticated bool // SASL came first; of the reader
 	peer          peer // set before the connection runs
 
-	ctx  context.Context //nolint:containedctx // of the connection's own work
-	stop context.CancelFunc
-	work sync.WaitGroup // what was begun for the connection beside reader and writer
-	mail mailbox
+	ctx   context.Context //nolint:containedctx // of the connection's own work
+	stop  context.CancelFunc
+	moved chan struct{}  // has an element when less waits to be handed on or written
+	kept  atomic.Int64   // bytes that are kept of what the client sends
+	work  sync.WaitGroup // what was begun for the connection beside reader and writer
+	mail  mailbox
 
 	mu sync.Mutex
 	record
-	sessions map[uint16]*session // by channel, which is the same both ways
-	links    int
-	attaches uint64       // that there were
-	feeding  []feeder     // that the writer is to look at, in this order
-	spare    []feeder     // room for the next round of them
-	settling []settling   // what the client has settled since the reader last let go
-	out      []byte       // frames to be written, before any transfer that is not made yet
-	todo     []func()     // for the reader to do once it has let go of mu
-	later    []func()     // for the writer
-	farewell *wire.Error  // of the close that is to be sent
-	state    closingState // how far the end has come
-	claims   claims
-	heard    time.Time // a while before it was heard last; of the reader
+	sessions     map[uint16]*session // by channel, which is the same both ways
+	links        int
+	transactions map[string]*transaction // open ones, by what the client calls them
+	declaring    int                     // that are asked for
+	halt         func()                  // what the reader is to wait for once it has let go
+	attaches     uint64                  // that there were
+	feeding      []feeder                // that the writer is to look at, in this order
+	spare        []feeder                // room for the next round of them
+	settling     []settling              // what the client has settled since the reader last let go
+	out          []byte                  // frames to be written, before any transfer that is not made yet
+	todo         []func()                // for the reader to do once it has let go of mu
+	later        []func()                // for the writer
+	farewell     *wire.Error             // of the close that is to be sent
+	state        closingState            // how far the end has come
+	claims       claims
+	heard        time.Time // a while before it was heard last; of the reader
 
 	dispositions uint64 // that came
 }
@@ -74,8 +81,8 @@ const (
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{
-		s: s, nc: nc, log: s.log.With("client", nc.RemoteAddr().String()),
-		r: wire.Reader{From: nc}, sessions: map[uint16]*session{}, mail: newMailbox(),
+		s: s, nc: nc, limits: s.limitsNow(), log: s.log.With("client", nc.RemoteAddr().String()),
+		r: wire.Reader{From: nc}, sessions: map[uint16]*session{}, transactions: map[string]*transaction{}, moved: make(chan struct{}, 1), mail: newMailbox(),
 	}
 	c.ctx, c.stop = context.WithCancel(s.ctx)
 	return c
@@ -103,6 +110,7 @@ func (c *conn) run() {
 	_ = c.nc.Close()
 	c.forget()
 	c.abandon()
+	c.unkeepAll()
 }
 
 // ignore reads what a client still sends that is not listened to any more, until
@@ -146,7 +154,7 @@ func (c *conn) read() (over bool, err error) {
 		c.latest = time.Now()
 		over, err := false, error(nil)
 		for {
-			if over, err = c.handle(f); over || err != nil || !c.r.Buffered() || len(c.todo) >= mostTodo {
+			if over, err = c.handle(f); over || err != nil || c.halt != nil || !c.r.Buffered() || len(c.todo) >= mostTodo {
 				break
 			}
 			if f, err = c.r.Frame(); err != nil {
@@ -155,8 +163,8 @@ func (c *conn) read() (over bool, err error) {
 			}
 		}
 		c.flushSettlements()
-		todo := c.todo
-		c.todo = nil
+		todo, halt := c.todo, c.halt
+		c.todo, c.halt = nil, nil
 		wake := len(c.out) > 0 || over
 		c.mu.Unlock()
 		for _, do := range todo {
@@ -164,6 +172,10 @@ func (c *conn) read() (over bool, err error) {
 		}
 		if wake {
 			c.mail.ring()
+			c.await(c.moved, c.unread)
+		}
+		if halt != nil {
+			halt()
 		}
 		if over || err != nil {
 			return over, err
@@ -183,6 +195,24 @@ func (c *conn) listen() {
 
 // note has the reader do something once it has let go of mu.
 func (c *conn) note(do func()) { c.todo = append(c.todo, do) }
+
+// mostUnread is how many bytes wait to be written to a client that does not read,
+// before nothing more is read of it.
+const mostUnread = 256 << 10
+
+func (c *conn) unread() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.out) > mostUnread && c.state == running
+}
+
+// stir has the reader look whether it need wait any longer.
+func (c *conn) stir() {
+	select {
+	case c.moved <- struct{}{}:
+	default: // it is about to
+	}
+}
 
 // mostTodo is how much is noted for the broker before it is handed over.
 const mostTodo = 64

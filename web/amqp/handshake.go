@@ -141,11 +141,11 @@ func (c *conn) opened() error {
 		maxFrame: max(min(open.MaxFrameSize.Or(largestFrame), largestFrame), wire.MinMaxFrameSize),
 		idle:     time.Duration(open.IdleTimeOut.Or(0)) * time.Millisecond,
 	}
-	c.r.MaxFrame = c.s.limits.FrameSize
+	c.r.MaxFrame = c.limits.frameSize
 	answer := wire.AppendFrame(nil, 0, &wire.Open{
 		ContainerID:  container,
-		MaxFrameSize: wire.Some(c.s.limits.FrameSize),
-		ChannelMax:   wire.Some(uint16(min(c.s.limits.Sessions, 1<<16) - 1)),
+		MaxFrameSize: wire.Some(c.limits.frameSize),
+		ChannelMax:   wire.Some(uint16(c.limits.sessions - 1)),
 		IdleTimeOut:  wire.Some(uint32(c.s.idle / time.Millisecond)),
 	})
 	if _, err := c.nc.Write(answer); err != nil {

@@ -1,7 +1,9 @@
 package amqp
 
 import (
+	"errors"
 	"fmt"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -9,67 +11,118 @@ import (
 )
 
 const (
-	inletCredit = 1_000     // messages that a client may send ahead of our answers
-	keepOver    = 256 << 10 // bytes of a buffer that is not kept for the next message
+	// inletCredit is how many messages a client may send ahead of our answers, and
+	// largeCredit on a link to where they may be larger than a megabyte.
+	inletCredit = 1_000
+	largeCredit = 100
+
+	// envelope is what a message may have in bytes around its body beyond the limit
+	// on messages, which counts less than what is encoded.
+	envelope = 128 << 10
 )
 
-// An inlet is a link that a client sends to an entity on.
+// An inlet is a link that a client sends to an entity on. What has come of a
+// delivery is kept until all of it has, unless it is large: then its data goes on
+// to the store as it comes. See sending.
 type inlet struct {
 	passed
 	s      *session
 	handle uint32
-	path   engine.Path
-	actor  string
-	most   uint64 // bytes of a message
+	path   engine.Path // of what the link is to
+	beyond engine.Path // where messages go by way of that; empty: nowhere
+	most   uint64      // bytes of a message
+	gives  uint32      // credit, as often as it is given
+	over   bool
 
-	count   uint32 // deliveries that have come
+	count   uint32 // deliveries that have come, and those before the link's first
 	credit  uint32 // that the client may still send
 	waiting uint32 // that came and are not answered
 
-	delivery incoming // whose last transfer has not come
+	coming arrival  // the delivery whose last transfer has not come
+	stream *sending // what it is sent by already; nil: nothing
+	line   []*sending
+	lined  int64 // bytes of those in line that are whole
 }
 
-// incoming is a delivery of the client as far as it has come.
-type incoming struct {
-	begun   bool
-	id      uint32
-	format  uint32
-	settled bool
-	state   wire.State
-	bytes   []byte
-	size    uint64
-	refused *wire.Error // why nothing is kept of it any more
-}
+// transferDestination is a property of a link to an entity by way of which its
+// messages go to another (FWD-14).
+const transferDestination = "com.microsoft:transfer-destination-address"
 
 func (s *session) attachInlet(a *wire.Attach, path engine.Path) {
-	in := &inlet{s: s, handle: a.Handle, path: path, actor: s.c.client(), credit: inletCredit}
+	in := &inlet{s: s, handle: a.Handle, path: path, count: a.InitialDeliveryCount.Or(0)}
+	if v, ok := a.Properties.Lookup(transferDestination); ok {
+		beyond, ok := v.Str()
+		if in.beyond, _ = nodeOf(beyond); !ok || in.beyond == "" {
+			s.refuse(a, &wire.Error{Condition: wire.CondInvalidField, Description: "The property " + transferDestination + " is the name of an entity."})
+			return
+		}
+	}
 	s.join(a, in)
 	s.c.work.Go(func() {
+		until, err := in.permit()
 		var most int64
-		until, err := s.c.permit(s.c.ctx, path, engine.SendRight)
 		if err == nil {
-			err = s.c.b.Read(s.c.ctx, func(r broker.Reader) (err error) {
-				most, err = r.Sendable(path)
-				return err
-			})
+			most, err = in.sendable()
 		}
 		s.c.mail.do(func() {
-			if s.links[a.Handle].link != link(in) {
-				return // it has gone meanwhile
-			}
-			if err != nil {
+			switch {
+			case in.over: // it has gone meanwhile
+			case err != nil:
+				in.over = true
 				s.leave(a.Handle)
 				s.refuse(a, asError(err))
-				return
+			default:
+				s.c.guard(s, a.Handle, in, path, engine.SendRight, until)
+				in.agree(a, uint64(most))
 			}
-			s.c.guard(s, a.Handle, in, path, engine.SendRight, until)
-			in.most = uint64(most)
-			answer := s.answer(a)
-			answer.MaxMessageSize = wire.Some(in.most)
-			s.send(answer)
-			in.top()
 		})
 	})
+}
+
+// permit tells until when the client may send, zero if for ever, or why it may
+// not.
+func (in *inlet) permit() (until time.Time, err error) {
+	c := in.s.c
+	if until, err = c.permit(c.ctx, in.path, engine.SendRight); err != nil || in.beyond == "" {
+		return until, err
+	}
+	beyond, err := c.permit(c.ctx, in.beyond, engine.SendRight)
+	if !beyond.IsZero() && (until.IsZero() || beyond.Before(until)) {
+		until = beyond
+	}
+	return until, err
+}
+
+// sendable tells how large messages may be. Where they go by way of an entity,
+// that the other takes none now is a matter of each message (FWD-14).
+func (in *inlet) sendable() (most int64, err error) {
+	c := in.s.c
+	err = c.b.Read(c.ctx, func(r broker.Reader) error {
+		var err error
+		if most, err = r.Sendable(in.path); err != nil || in.beyond == "" {
+			return err //nolint:wrapcheck // the broker's
+		}
+		there, err := r.Sendable(in.beyond)
+		if errors.Is(err, engine.ErrDisabled) {
+			return nil
+		}
+		most = min(most, there)
+		return err //nolint:wrapcheck // likewise
+	})
+	return most, err //nolint:wrapcheck // likewise
+}
+
+// agree answers the attach, and gives credit.
+func (in *inlet) agree(a *wire.Attach, most uint64) {
+	in.most, in.gives = most, inletCredit
+	if most > 1<<20 {
+		in.gives = largeCredit
+	}
+	answer := in.s.answer(a)
+	answer.MaxMessageSize = wire.Some(most)
+	in.s.send(answer)
+	in.credit = in.gives
+	in.top()
 }
 
 // top tells the client how much it may send.
@@ -77,109 +130,118 @@ func (in *inlet) top() {
 	in.s.sendFlow(&wire.Flow{Handle: wire.Some(in.handle), DeliveryCount: wire.Some(in.count), LinkCredit: wire.Some(in.credit)})
 }
 
+// flow takes what the client says of its link: what it says of credit has no
+// meaning, for it is the one who sends.
 func (in *inlet) flow(f *wire.Flow) {
-	if f.Echo {
+	if f.Echo && in.gives > 0 {
 		in.top()
 	}
 }
 
+// end lets go of the delivery that is on its way. Those that came whole are sent.
 func (in *inlet) end(engine.Closed) func() {
+	in.over = true
+	if in.stream != nil {
+		in.stream.breakOff(errGone)
+		in.stream = nil
+	}
+	in.coming.over(in.s.c)
 	return nil
 }
 
 func (in *inlet) transfer(t *wire.Transfer) error {
-	d := &in.delivery
-	if !d.begun {
-		id, ok := t.DeliveryID.Get()
-		if !ok {
-			return &wire.ProtocolError{Condition: wire.CondInvalidField, Text: "The first transfer of a delivery has no delivery-id."}
-		}
-		*d = incoming{begun: true, id: id, format: t.MessageFormat.Or(0), bytes: d.bytes[:0]}
+	d, c := &in.coming, in.s.c
+	begins, why := d.merge(t)
+	if why == nil && begins && in.credit == 0 {
+		why = &wire.Error{Condition: wire.CondTransferLimitExceeded, Description: "The link has no credit for more messages."}
+	}
+	if why != nil {
+		in.s.detach(in.handle, why)
+		return nil
+	}
+	if begins {
 		in.count++
-		if in.credit > 0 {
-			in.credit--
-		}
+		in.credit--
 		in.waiting++
 	}
-	if settled, ok := t.Settled.Get(); ok {
-		d.settled = d.settled || settled
-	}
-	if t.State != nil {
-		d.state = t.State
-	}
 	if t.Aborted {
-		in.over()
-		in.answered()
+		in.abort()
 		return nil
 	}
-	d.size += uint64(len(t.Payload))
-	if d.size > in.most+envelope && d.refused == nil {
-		d.refused = tooLarge(in.most)
-		d.bytes = nil
+	if d.size > in.most+envelope {
+		in.refuse(tooLarge(in.most))
 	}
-	if !t.More {
+	switch {
+	case !t.More:
 		in.complete(t.Payload)
-		return nil
-	}
-	if d.refused == nil {
-		d.bytes = append(d.bytes, t.Payload...)
+	case d.refused != nil: // it is dropped as it comes
+	case in.stream != nil:
+		in.feed(t.Payload)
+	default:
+		if err := d.keep(c, t.Payload); err != nil {
+			in.refuse(asError(err))
+		} else if len(d.bytes) > streamOver && d.format == wire.FormatMessage && !d.entire {
+			in.begin()
+		}
 	}
 	return nil
 }
 
-// envelope is what a message may have around its body beyond the limit on
-// messages, which counts less than the encoded bytes.
-const envelope = 128 << 10
-
-func tooLarge(most uint64) *wire.Error {
-	return &wire.Error{Condition: wire.CondMessageSizeExceeded, Description: fmt.Sprintf("The message is larger than the %d bytes allowed.", most)}
+// refuse has the rest of the delivery be dropped as it comes, and the client be
+// told why once all has: some do not listen before.
+func (in *inlet) refuse(why *wire.Error) {
+	in.coming.refuse(in.s.c, why)
+	if in.stream != nil {
+		in.stream.breakOff(errGone)
+	}
 }
 
-// over ends the delivery that is coming.
-func (in *inlet) over() {
-	d := &in.delivery
-	if cap(d.bytes) > keepOver {
-		d.bytes = nil
+// abort forgets a delivery that the client has thought better of. It is settled
+// by that.
+func (in *inlet) abort() {
+	if in.stream != nil {
+		in.stream.breakOff(errGone)
+		in.stream = nil
 	}
-	d.begun = false
+	in.coming.over(in.s.c)
+	in.answered()
 }
 
 // complete sends the delivery whose last piece this is.
 func (in *inlet) complete(last []byte) {
-	d := in.delivery
-	if len(d.bytes) > 0 {
-		last = append(d.bytes, last...)
+	d, c := &in.coming, in.s.c
+	defer d.over(c)
+	if m := in.stream; m != nil {
+		if d.refused == nil {
+			in.feed(last)
+		}
+		in.stream = nil
+		in.messages++
+		m.came(d)
+		return
 	}
-	defer in.over()
 	if d.refused != nil {
 		in.answer(d.id, d.settled, wire.Rejected{Error: d.refused})
 		return
 	}
-	out, err := readMessages(d.format, last)
+	t, err := c.transactionOf(d.state)
+	if err == nil {
+		m := &sending{in: in, id: d.id, settled: d.settled, tx: t, last: true}
+		if m.out, err = readMessages(d.format, d.whole(last)); err == nil {
+			m.size = int64(d.size)
+			in.messages += uint64(len(m.out))
+			d.forget(c) // the messages have copies
+			err = m.enter()
+		}
+	}
 	if err != nil {
 		in.answer(d.id, d.settled, rejected(err))
-		return
 	}
-	in.messages += uint64(len(out))
-	c := in.s.c
-	done := func(err error) {
-		var state wire.State = wire.Accepted{}
-		if err != nil {
-			state = rejected(err)
-		}
-		c.mail.do(func() { in.answer(d.id, d.settled, state) })
-	}
-	c.todo = append(c.todo, func() {
-		err := c.b.SubmitSend(c.ctx, in.path, out, in.actor, func(_ []engine.Seq, err error) { done(err) })
-		if err != nil {
-			done(err)
-		}
-	})
 }
 
 // answer tells the client what became of a delivery.
 func (in *inlet) answer(id uint32, settled bool, state wire.State) {
-	if !in.s.live() || in.s.links[in.handle].link != link(in) {
+	if in.over || !in.s.live() {
 		return // nobody is there to hear it
 	}
 	if !settled {
@@ -191,8 +253,16 @@ func (in *inlet) answer(id uint32, settled bool, state wire.State) {
 // answered counts an answer, and gives credit anew when half is used up.
 func (in *inlet) answered() {
 	in.waiting--
-	if in.credit <= inletCredit/2 && in.credit+in.waiting <= inletCredit/2+inletCredit/4 {
-		in.credit = inletCredit - in.waiting
+	if in.credit <= in.gives/2 && in.credit+in.waiting <= in.gives/2+in.gives/4 {
+		in.credit = in.gives - in.waiting
 		in.top()
 	}
+}
+
+// readable says whether messages of this format are understood.
+func readable(format uint32) error {
+	if format == wire.FormatMessage || format == wire.FormatBatch {
+		return nil
+	}
+	return &engine.Refusal{Kind: engine.ErrNotImplemented, Text: fmt.Sprintf("There is no message-format 0x%x here.", format)}
 }

@@ -33,6 +33,7 @@ type call struct {
 	in     arguments
 	raw    []byte        // the same, as it came
 	wait   time.Duration // how long the client waits for the answer
+	tx     *transaction  // that it is part of; nil: none
 }
 
 // done is what a call has come to. Nothing found is a status of its own, 204.
@@ -66,6 +67,7 @@ const patience = 60 * time.Second
 // after another, beside the connection's own work.
 func (r *requests) manage(m *request) {
 	if len(r.line) >= requestCredit {
+		r.s.c.unkeep(m.kept)
 		r.refuse(m, &engine.Refusal{Kind: engine.ErrBusy, Text: "Too many requests wait for their answers."})
 		return
 	}
@@ -113,7 +115,7 @@ func (r *requests) perform(m *request) (done, error) {
 	if _, err := c.permit(ctx, r.path, rightTo(operation)); err != nil {
 		return done{}, err
 	}
-	return serve(ctx, &call{b: c.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait})
+	return serve(ctx, &call{b: c.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait, tx: m.tx})
 }
 
 func (r *requests) agree(m *request, out done) {
@@ -334,7 +336,7 @@ func updateDisposition(ctx context.Context, c *call) (done, error) {
 		s.Token = t
 		all = append(all, s)
 	}
-	each, err := c.b.Settle(ctx, all...)
+	each, err := c.settle(ctx, all)
 	if err != nil {
 		return done{}, err
 	}

@@ -95,7 +95,7 @@ func schedule(ctx context.Context, c *call) (done, error) {
 	if err != nil {
 		return done{}, err //nolint:wrapcheck // it says what it is about
 	}
-	seqs, err := c.b.Send(ctx, c.path, out, c.client)
+	seqs, err := c.send(ctx, out)
 	if err != nil {
 		return done{}, err
 	}

@@ -104,7 +104,7 @@ func (o *outlet) tell() {
 func (o *outlet) lacks() int {
 	room := ahead
 	if o.mode == engine.PeekLock {
-		room = max(0, o.s.c.s.limits.Unsettled-o.unsettled)
+		room = max(0, o.s.c.limits.unsettled-o.unsettled)
 	}
 	return min(int(min(o.credit, ahead)), room) - len(o.queue) - o.granted
 }

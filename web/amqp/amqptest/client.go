@@ -109,7 +109,7 @@ func (c *Client) setDeaf(deaf bool) { //nolint:revive // of two methods
 func (c *Client) Write(b []byte) {
 	c.t.Helper()
 	if _, err := c.nc.Write(b); err != nil {
-		c.t.Fatalf("write: %v", err)
+		c.t.Fatalf("write: %v, and unheard: %v", err, c.Pending())
 	}
 }
 
@@ -178,7 +178,21 @@ func Hear[P wire.Performative](c *Client) P {
 }
 
 // Show is a performative for people.
-func Show(p wire.Performative) string { return fmt.Sprintf("%T%+v", p, p) }
+func Show(p wire.Performative) string {
+	var why *wire.Error
+	switch p := p.(type) {
+	case *wire.Close:
+		why = p.Error
+	case *wire.End:
+		why = p.Error
+	case *wire.Detach:
+		why = p.Error
+	}
+	if why != nil {
+		return fmt.Sprintf("%T because of %s: %s", p, why.Condition, why.Description)
+	}
+	return fmt.Sprintf("%T%+v", p, p)
+}
 
 // Begin begins a session.
 func (c *Client) Begin(channel uint16) *wire.Begin {
@@ -243,7 +257,7 @@ func Delivery(handle, id uint32, message []byte) *wire.Transfer {
 }
 
 // Data is a message whose body is of this data.
-func Data(body []byte) []byte { return wire.AppendSection(nil, wire.SectionData, body) }
+func Data(body []byte) []byte { return append(wire.AppendDataHead(nil, uint32(len(body))), body...) }
 
 // Send sends a message, in several transfers if it is large, and is what became of
 // it.
@@ -324,3 +338,6 @@ func (c *Client) Closed() *wire.Error {
 		}
 	}
 }
+
+// String is for people.
+func (f Frame) String() string { return fmt.Sprint(f.Channel, " ", Show(f.Body)) }

@@ -102,7 +102,9 @@ func begun(m *wire.Message, x *extras) (out broker.Outgoing, err error) {
 	if err := p.Decode(m.Properties); err != nil {
 		return out, err //nolint:wrapcheck // a *wire.ProtocolError says where
 	}
-	identify(c, x, &p)
+	if identify(c, x, &p); p.MessageID.Kind() == value.Null {
+		out.Added = int64(len(c.MessageID)) + 2 // with its tag and length
+	}
 	setTTL(c, x, &h, &p)
 	x.header.Durable, x.header.Priority, x.header.FirstAcquirer = h.Durable, h.Priority, h.FirstAcquirer
 	if err := annotate(c, x, m.MessageAnnotations); err != nil {

@@ -40,6 +40,7 @@ func Told(err error) (e *wire.Error, status int32) {
 		cond   wire.Condition
 		status int32
 	}{
+		{engine.ErrRolledBack, wire.CondTransactionRollback, 400}, // whatever it was that failed
 		{engine.ErrNotFound, wire.CondNotFound, 404},
 		{engine.ErrExists, CondEntityExists, 409},
 		{engine.ErrDisabled, CondEntityDisabled, 400},

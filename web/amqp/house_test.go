@@ -1,0 +1,130 @@
+package amqp_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+	"mayfly/web/amqp"
+	"mayfly/web/amqp/amqptest"
+	"mayfly/web/amqp/wire"
+)
+
+// A house is a server with its broker, in a bubble.
+type house struct {
+	*testing.T
+	b *broker.Broker
+	s *amqp.Server
+}
+
+// within runs f with a house whose queue is q, under these limits over those of
+// the premium tier.
+func within(t *testing.T, limits map[string]string, f func(h house)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		withStore(t, limits, new(memory.Store), f)
+	})
+}
+
+func withStore(t *testing.T, limits map[string]string, store engine.Store, f func(h house)) {
+	t.Helper()
+	l, err := engine.Profile("premium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range limits {
+		if err := l.Set(name, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{Limits: &l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := amqp.New(amqp.Options{Logger: slog.New(slog.DiscardHandler)})
+	s.Open(b)
+	h := house{t, b, s}
+	h.queue("q", engine.Config{})
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		s.Close(ctx)
+		if err := b.Close(); err != nil {
+			t.Errorf("the broker: %v", err)
+		}
+	}()
+	f(h)
+}
+
+func (h house) queue(name engine.Path, c engine.Config) {
+	h.Helper()
+	if _, err := h.b.Create(h.Context(), engine.Queue, name, c, "a test"); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// pipe is a connection to the server; the other end is served by a goroutine.
+func (h house) pipe() net.Conn {
+	near, far := net.Pipe()
+	go h.s.ServeConn(far)
+	return near
+}
+
+func (h house) connect() *amqptest.Client {
+	h.Helper()
+	return amqptest.Connect(h, h.pipe(), wire.Open{})
+}
+
+// sender is a client with a session on channel 0 and a link on handle 0 to q.
+func (h house) sender() *amqptest.Client {
+	h.Helper()
+	c := h.connect()
+	c.Begin(0)
+	c.Sender(0, 0, "q")
+	return c
+}
+
+// counts says what a queue has.
+func (h house) active(path engine.Path) int {
+	h.Helper()
+	rows, err := h.b.Peek(h.Context(), path, 1, 250, "a test")
+	if err != nil {
+		h.Fatal(err)
+	}
+	return len(rows)
+}
+
+func condition(s wire.State) wire.Condition {
+	if r, ok := s.(wire.Rejected); ok && r.Error != nil {
+		return r.Error.Condition
+	}
+	return ""
+}
+
+func show(s wire.State) string {
+	if r, ok := s.(wire.Rejected); ok && r.Error != nil {
+		return fmt.Sprintf("rejected with %s: %s", r.Error.Condition, r.Error.Description)
+	}
+	return fmt.Sprintf("%T%+v", s, s)
+}
+
+func (h house) accepted(s wire.State) {
+	h.Helper()
+	if _, ok := s.(wire.Accepted); !ok {
+		h.Errorf("it became of it: %s", show(s))
+	}
+}
+
+func (h house) rejected(s wire.State, want wire.Condition) {
+	h.Helper()
+	if got := condition(s); got != want {
+		h.Errorf("it became of it: %s; want rejected with %s", show(s), want)
+	}
+}
