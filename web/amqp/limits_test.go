@@ -114,7 +114,7 @@ func (h house) because(e *wire.Error, want wire.Condition) {
 
 // A client that sends more than it has credit for loses its link, and nothing
 // else.
-func TestCredit(t *testing.T) {
+func TestSendersCredit(t *testing.T) {
 	within(t, nil, func(h house) {
 		c := h.connect()
 		c.Begin(0)
