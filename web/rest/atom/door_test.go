@@ -204,3 +204,73 @@ func TestAuthorize(t *testing.T) {
 	refuse = false
 	w.want(201, "PUT", "/q", queue(""))
 }
+
+// A rule that stands in a subscription's description is the one it starts with:
+// $Default unless it has a name, and everything's unless it has a filter.
+func TestFirstRules(t *testing.T) {
+	w := start(t, broker.Options{}, nil)
+	w.want(201, "PUT", "/t", topic(""))
+	for i, tc := range []struct{ description, rule, want string }{
+		{"", "$Default", `<Filter i:type="TrueFilter">`},
+		{"<DefaultRuleDescription/>", "$Default", `<Filter i:type="TrueFilter">`},
+		{`<DefaultRuleDescription><Filter i:type="FalseFilter"/><Name>none</Name></DefaultRuleDescription>`, "none", `<Filter i:type="FalseFilter">`},
+		{`<DefaultRuleDescription><Action i:type="SqlRuleAction"><SqlExpression>SET a = 1</SqlExpression></Action></DefaultRuleDescription>`, "$Default",
+			`<Filter i:type="TrueFilter"><SqlExpression>1=1</SqlExpression><CompatibilityLevel>20</CompatibilityLevel></Filter><Action i:type="SqlRuleAction"><SqlExpression>SET a = 1<`},
+		{`<DefaultRuleDescription><Filter i:type="SqlFilter"><SqlExpression>a = @a</SqlExpression><Parameters><KeyValueOfstringanyType><Key>@a</Key>` +
+			`<Value i:type="d6p1:int">5</Value></KeyValueOfstringanyType></Parameters></Filter></DefaultRuleDescription>`, "$Default", `i:type="d6p1:int">5</Value>`},
+	} {
+		at := fmt.Sprint("/t/Subscriptions/s", i)
+		if a := w.want(201, "PUT", at, subscription(tc.description)); strings.Contains(a.body, "DefaultRule") {
+			t.Errorf("the description is told back: %s", a.body)
+		}
+		if a := w.want(200, "GET", at+"/Rules/"+tc.rule, ""); !strings.Contains(a.body, tc.want) {
+			t.Errorf("%s is %s", tc.description, a.body)
+		}
+		if n := len(w.state(engine.Path(at[1:])).Rules); n != 1 {
+			t.Errorf("%s makes %d rules", tc.description, n)
+		}
+	}
+	w.update(200, "/t/Subscriptions/s0/Rules/$default", rule(`<Filter i:type="SqlFilter"><SqlExpression>a = 1</SqlExpression></Filter>`))
+	if a := w.want(200, "GET", "/t/Subscriptions/s0/Rules/$Default", ""); !strings.Contains(a.body, "SqlFilter") {
+		t.Errorf("it is %s", a.body)
+	}
+}
+
+// A parameter has one value in a rule.
+func TestParameters(t *testing.T) {
+	w := start(t, broker.Options{}, nil)
+	w.want(201, "PUT", "/t", topic(""))
+	w.want(201, "PUT", "/t/Subscriptions/s", subscription(""))
+	both := func(inFilter, inAction string) string {
+		return rule(`<Filter i:type="SqlFilter"><SqlExpression>a = @a</SqlExpression><Parameters>` + parameter("@a", "int", inFilter) + `</Parameters></Filter><Action i:type="SqlRuleAction"><SqlExpression>SET b = @A</SqlExpression><Parameters>` +
+			parameter("@A", "int", inAction) + `</Parameters></Action>`)
+	}
+	a := w.want(201, "PUT", "/t/Subscriptions/s/Rules/same", both("1", "1"))
+	if n := strings.Count(a.body, "<Key>@a</Key>"); n != 2 {
+		t.Errorf("it is told %d times in %s", n, a.body)
+	}
+	wants(t, w.want(400, "PUT", "/t/Subscriptions/s/Rules/else", both("1", "2")), 400, 40000, "one value in the filter and another in the action")
+	wants(t, w.want(400, "PUT", "/t/Subscriptions/s/Rules/twice", rule(`<Filter i:type="SqlFilter"><SqlExpression>a = @a</SqlExpression><Parameters>`+parameter("@a", "int", "1")+parameter("@a", "int", "1")+
+		`</Parameters></Filter>`)), 400, 40000, "needs a name, which no other has")
+}
+
+// A key that a description does not give stays, or is made.
+func TestKeys(t *testing.T) {
+	w := start(t, broker.Options{}, nil)
+	access := func(more string) string {
+		return queue(`<AuthorizationRules><AuthorizationRule i:type="SharedAccessAuthorizationRule"><Rights><AccessRights>Send</AccessRights></Rights><KeyName>own</KeyName>` + more + `</AuthorizationRule></AuthorizationRules>`)
+	}
+	a := w.want(201, "PUT", "/q", access("<PrimaryKey>mine</PrimaryKey>"))
+	second := a.element("SecondaryKey")
+	if a.element("PrimaryKey") != "mine" || len(second) < 32 {
+		t.Errorf("the keys are %q and %q", a.element("PrimaryKey"), second)
+	}
+	if a = w.update(200, "/q", access("")); a.element("PrimaryKey") != "mine" || a.element("SecondaryKey") != second {
+		t.Errorf("the keys became %q and %q", a.element("PrimaryKey"), a.element("SecondaryKey"))
+	}
+	wants(t, w.want(400, "PUT", "/r", strings.Replace(access(""), ">Send<", ">Read<", 1)), 400, 40000, "no right called 'Read'")
+	wants(t, w.want(400, "PUT", "/r", access("<CreatedTime>noon</CreatedTime>")), 400, 40000, "CreatedTime of the authorization rule 'own' is no time")
+	if a = w.update(200, "/q", queue("")); strings.Contains(a.body, "KeyName") {
+		t.Errorf("it is still there: %s", a.body)
+	}
+}

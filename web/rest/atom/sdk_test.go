@@ -13,7 +13,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -82,22 +81,22 @@ func sdkQueues(w *world, c *admin.Client) error {
 		return err
 	}
 	w.same(admin.QueueProperties{
-		LockDuration: to.Ptr("PT1M"), MaxSizeInMegabytes: to.Ptr[int32](1024), RequiresDuplicateDetection: to.Ptr(false), RequiresSession: to.Ptr(false),
-		DefaultMessageTimeToLive: to.Ptr(never), DeadLetteringOnMessageExpiration: to.Ptr(false), DuplicateDetectionHistoryTimeWindow: to.Ptr("PT10M"),
-		MaxDeliveryCount: to.Ptr[int32](10), EnableBatchedOperations: to.Ptr(true), Status: to.Ptr(admin.EntityStatusActive), AutoDeleteOnIdle: to.Ptr(never),
-		EnablePartitioning: to.Ptr(false), MaxMessageSizeInKilobytes: to.Ptr[int64](256),
+		LockDuration: new("PT1M"), MaxSizeInMegabytes: new(int32(1024)), RequiresDuplicateDetection: new(false), RequiresSession: new(false),
+		DefaultMessageTimeToLive: new(never), DeadLetteringOnMessageExpiration: new(false), DuplicateDetectionHistoryTimeWindow: new("PT10M"),
+		MaxDeliveryCount: new(int32(10)), EnableBatchedOperations: new(true), Status: new(admin.EntityStatusActive), AutoDeleteOnIdle: new(never),
+		EnablePartitioning: new(false), MaxMessageSizeInKilobytes: new(int64(256)),
 	}, fresh.QueueProperties)
 
 	all := admin.QueueProperties{
-		LockDuration: to.Ptr("PT45S"), MaxSizeInMegabytes: to.Ptr[int32](4096), RequiresDuplicateDetection: to.Ptr(true), RequiresSession: to.Ptr(true),
-		DefaultMessageTimeToLive: to.Ptr("PT6H"), DeadLetteringOnMessageExpiration: to.Ptr(true), DuplicateDetectionHistoryTimeWindow: to.Ptr("PT4H"),
-		MaxDeliveryCount: to.Ptr[int32](100), EnableBatchedOperations: to.Ptr(false), Status: to.Ptr(admin.EntityStatusSendDisabled), AutoDeleteOnIdle: to.Ptr("PT10M"),
-		EnablePartitioning: to.Ptr(true), ForwardTo: to.Ptr("sb://any.host/fresh"), ForwardDeadLetteredMessagesTo: to.Ptr("fresh"), UserMetadata: to.Ptr("a <b> & \"c\" 'd' ü"),
+		LockDuration: new("PT45S"), MaxSizeInMegabytes: new(int32(4096)), RequiresDuplicateDetection: new(true), RequiresSession: new(true),
+		DefaultMessageTimeToLive: new("PT6H"), DeadLetteringOnMessageExpiration: new(true), DuplicateDetectionHistoryTimeWindow: new("PT4H"),
+		MaxDeliveryCount: new(int32(100)), EnableBatchedOperations: new(false), Status: new(admin.EntityStatusSendDisabled), AutoDeleteOnIdle: new("PT10M"),
+		EnablePartitioning: new(true), ForwardTo: new("sb://any.host/fresh"), ForwardDeadLetteredMessagesTo: new("fresh"), UserMetadata: new("a <b> & \"c\" 'd' ü"),
 		AuthorizationRules: []admin.AuthorizationRule{
-			{AccessRights: []admin.AccessRight{admin.AccessRightListen, admin.AccessRightSend, admin.AccessRightManage}, KeyName: to.Ptr("own"), PrimaryKey: to.Ptr("one"), SecondaryKey: to.Ptr("two")},
+			{AccessRights: []admin.AccessRight{admin.AccessRightListen, admin.AccessRightSend, admin.AccessRightManage}, KeyName: new("own"), PrimaryKey: new("one"), SecondaryKey: new("two")},
 			{
-				AccessRights: []admin.AccessRight{admin.AccessRightSend}, KeyName: to.Ptr("timed"), PrimaryKey: to.Ptr("three"), SecondaryKey: to.Ptr("four"),
-				CreatedTime: to.Ptr(time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC)), ModifiedTime: to.Ptr(time.Date(2026, 2, 2, 3, 4, 5, 0, time.UTC)),
+				AccessRights: []admin.AccessRight{admin.AccessRightSend}, KeyName: new("timed"), PrimaryKey: new("three"), SecondaryKey: new("four"),
+				CreatedTime: new(time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC)), ModifiedTime: new(time.Date(2026, 2, 2, 3, 4, 5, 0, time.UTC)),
 			},
 		},
 	}
@@ -105,7 +104,7 @@ func sdkQueues(w *world, c *admin.Client) error {
 	if err != nil {
 		return err
 	}
-	all.MaxSizeInMegabytes, all.MaxMessageSizeInKilobytes = to.Ptr[int32](16*4096), to.Ptr[int64](256)
+	all.MaxSizeInMegabytes, all.MaxMessageSizeInKilobytes = new(int32(16*4096)), new(int64(256))
 	w.same(all, made.QueueProperties)
 	got, err := c.GetQueue(ctx, "TXT/.-_123", nil)
 	if err != nil {
@@ -121,7 +120,7 @@ func sdkQueues(w *world, c *admin.Client) error {
 	if got := w.state("txt/.-_123").Config.MaxSizeInMegabytes; got != 4096 {
 		w.Errorf("an update that changes nothing makes it %d MB", got)
 	}
-	_, err = c.UpdateQueue(ctx, "fresh", admin.QueueProperties{MaxDeliveryCount: to.Ptr[int32](3)}, nil)
+	_, err = c.UpdateQueue(ctx, "fresh", admin.QueueProperties{MaxDeliveryCount: new(int32(3))}, nil)
 	if err != nil {
 		return err
 	}
@@ -143,22 +142,22 @@ func sdkTopics(w *world, c *admin.Client) error {
 		return err
 	}
 	w.same(admin.TopicProperties{
-		MaxSizeInMegabytes: to.Ptr[int32](1024), RequiresDuplicateDetection: to.Ptr(false), DefaultMessageTimeToLive: to.Ptr(never),
-		DuplicateDetectionHistoryTimeWindow: to.Ptr("PT10M"), EnableBatchedOperations: to.Ptr(true), Status: to.Ptr(admin.EntityStatusActive),
-		AutoDeleteOnIdle: to.Ptr(never), EnablePartitioning: to.Ptr(false), SupportOrdering: to.Ptr(false), MaxMessageSizeInKilobytes: to.Ptr[int64](256),
+		MaxSizeInMegabytes: new(int32(1024)), RequiresDuplicateDetection: new(false), DefaultMessageTimeToLive: new(never),
+		DuplicateDetectionHistoryTimeWindow: new("PT10M"), EnableBatchedOperations: new(true), Status: new(admin.EntityStatusActive),
+		AutoDeleteOnIdle: new(never), EnablePartitioning: new(false), SupportOrdering: new(false), MaxMessageSizeInKilobytes: new(int64(256)),
 	}, fresh.TopicProperties)
 	all := admin.TopicProperties{
-		MaxSizeInMegabytes: to.Ptr[int32](2048), RequiresDuplicateDetection: to.Ptr(true), DefaultMessageTimeToLive: to.Ptr("PT6H"),
-		DuplicateDetectionHistoryTimeWindow: to.Ptr("PT4H"), EnableBatchedOperations: to.Ptr(false), Status: to.Ptr(admin.EntityStatusDisabled),
-		AutoDeleteOnIdle: to.Ptr("PT7M"), EnablePartitioning: to.Ptr(false), SupportOrdering: to.Ptr(true), UserMetadata: to.Ptr("ours"),
-		MaxMessageSizeInKilobytes: to.Ptr[int64](256),
+		MaxSizeInMegabytes: new(int32(2048)), RequiresDuplicateDetection: new(true), DefaultMessageTimeToLive: new("PT6H"),
+		DuplicateDetectionHistoryTimeWindow: new("PT4H"), EnableBatchedOperations: new(false), Status: new(admin.EntityStatusDisabled),
+		AutoDeleteOnIdle: new("PT7M"), EnablePartitioning: new(false), SupportOrdering: new(true), UserMetadata: new("ours"),
+		MaxMessageSizeInKilobytes: new(int64(256)),
 	}
 	made, err := c.CreateTopic(ctx, "all", &admin.CreateTopicOptions{Properties: &all})
 	if err != nil {
 		return err
 	}
 	w.same(all, made.TopicProperties)
-	all.Status, all.UserMetadata = to.Ptr(admin.EntityStatusActive), nil
+	all.Status, all.UserMetadata = new(admin.EntityStatusActive), nil
 	updated, err := c.UpdateTopic(ctx, "all", all, nil)
 	if err != nil {
 		return err
@@ -189,15 +188,15 @@ func sdkSubscriptions(w *world, c *admin.Client) error {
 		return err
 	}
 	w.same(admin.SubscriptionProperties{
-		LockDuration: to.Ptr("PT1M"), RequiresSession: to.Ptr(false), DefaultMessageTimeToLive: to.Ptr(never), DeadLetteringOnMessageExpiration: to.Ptr(false),
-		EnableDeadLetteringOnFilterEvaluationExceptions: to.Ptr(true), MaxDeliveryCount: to.Ptr[int32](10), Status: to.Ptr(admin.EntityStatusActive),
-		AutoDeleteOnIdle: to.Ptr(never), EnableBatchedOperations: to.Ptr(true),
+		LockDuration: new("PT1M"), RequiresSession: new(false), DefaultMessageTimeToLive: new(never), DeadLetteringOnMessageExpiration: new(false),
+		EnableDeadLetteringOnFilterEvaluationExceptions: new(true), MaxDeliveryCount: new(int32(10)), Status: new(admin.EntityStatusActive),
+		AutoDeleteOnIdle: new(never), EnableBatchedOperations: new(true),
 	}, fresh.SubscriptionProperties)
 	all := admin.SubscriptionProperties{
-		LockDuration: to.Ptr("PT45S"), RequiresSession: to.Ptr(true), DefaultMessageTimeToLive: to.Ptr("PT6H"), DeadLetteringOnMessageExpiration: to.Ptr(true),
-		EnableDeadLetteringOnFilterEvaluationExceptions: to.Ptr(false), MaxDeliveryCount: to.Ptr[int32](100), Status: to.Ptr(admin.EntityStatusReceiveDisabled),
-		AutoDeleteOnIdle: to.Ptr("PT10M"), ForwardTo: to.Ptr("https://any.host/t"), ForwardDeadLetteredMessagesTo: to.Ptr("t"), EnableBatchedOperations: to.Ptr(false),
-		UserMetadata: to.Ptr("ours"),
+		LockDuration: new("PT45S"), RequiresSession: new(true), DefaultMessageTimeToLive: new("PT6H"), DeadLetteringOnMessageExpiration: new(true),
+		EnableDeadLetteringOnFilterEvaluationExceptions: new(false), MaxDeliveryCount: new(int32(100)), Status: new(admin.EntityStatusReceiveDisabled),
+		AutoDeleteOnIdle: new("PT10M"), ForwardTo: new("https://any.host/t"), ForwardDeadLetteredMessagesTo: new("t"), EnableBatchedOperations: new(false),
+		UserMetadata: new("ours"),
 	}
 	given := all
 	given.DefaultRule = &admin.RuleProperties{Name: "own", Filter: &admin.SQLFilter{Expression: "a = @A", Parameters: map[string]any{"@A": int64(5)}}, Action: &admin.SQLAction{Expression: "SET b = 1"}}
@@ -205,14 +204,14 @@ func sdkSubscriptions(w *world, c *admin.Client) error {
 	if err != nil {
 		return err
 	}
-	all.Status = to.Ptr(admin.EntityStatusActive) // which this client does not send
+	all.Status = new(admin.EntityStatusActive) // which this client does not send
 	w.same(all, made.SubscriptionProperties)
 	got, err := c.GetRule(ctx, "t", "all", "own", nil)
 	if err != nil {
 		return err
 	}
 	w.same(*given.DefaultRule, got.RuleProperties)
-	all.MaxDeliveryCount, all.ForwardTo = to.Ptr[int32](7), to.Ptr("t")
+	all.MaxDeliveryCount, all.ForwardTo = new(int32(7)), new("t")
 	updated, err := c.UpdateSubscription(ctx, "t", "all", all, nil)
 	if err != nil {
 		return err
@@ -247,8 +246,8 @@ func sdkRules(w *world, c *admin.Client) error {
 		"action":      {Filter: &admin.TrueFilter{}, Action: &admin.SQLAction{Expression: "SET a = @x; REMOVE b", Parameters: map[string]any{"@x": int64(1)}}},
 		"correlation": {Filter: &admin.CorrelationFilter{ApplicationProperties: properties}},
 		"every condition": {Filter: &admin.CorrelationFilter{
-			ContentType: to.Ptr("c"), CorrelationID: to.Ptr("ci"), MessageID: to.Ptr("m"), ReplyTo: to.Ptr("r"), ReplyToSessionID: to.Ptr("rs"),
-			SessionID: to.Ptr("s"), Subject: to.Ptr("su"), To: to.Ptr("t"), ApplicationProperties: map[string]any{"n": int64(1)},
+			ContentType: new("c"), CorrelationID: new("ci"), MessageID: new("m"), ReplyTo: new("r"), ReplyToSessionID: new("rs"),
+			SessionID: new("s"), Subject: new("su"), To: new("t"), ApplicationProperties: map[string]any{"n": int64(1)},
 		}, Action: &admin.SQLAction{Expression: "SET sys.Label = 'x'"}},
 	} {
 		want.Name = strings.ReplaceAll(name, " ", "-")
@@ -417,7 +416,7 @@ func sdkRuntime(w *world, c *admin.Client) error {
 	if s.TotalMessageCount != 3 || s.ActiveMessageCount != 2 || s.DeadLetterMessageCount != 1 {
 		w.Errorf("the subscription: %+v", s)
 	}
-	if _, err := c.CreateRule(ctx, "t", "s", &admin.CreateRuleOptions{Name: to.Ptr("c"), Filter: &admin.CorrelationFilter{To: to.Ptr("x")}}); err != nil {
+	if _, err := c.CreateRule(ctx, "t", "s", &admin.CreateRuleOptions{Name: new("c"), Filter: &admin.CorrelationFilter{To: new("x")}}); err != nil {
 		return err
 	}
 	top, err := c.GetTopicRuntimeProperties(ctx, "t", nil)
@@ -439,8 +438,8 @@ func sdkErrors(w *world, c *admin.Client) error {
 	_, also := c.CreateTopic(ctx, "q", nil) // NAME-7
 	_, updated := c.UpdateQueue(ctx, "missing", admin.QueueProperties{}, nil)
 	_, deleted := c.DeleteQueue(ctx, "missing", nil)
-	_, lock := c.CreateQueue(ctx, "long", &admin.CreateQueueOptions{Properties: &admin.QueueProperties{LockDuration: to.Ptr("PT5M1S")}})
-	_, session := c.UpdateQueue(ctx, "q", admin.QueueProperties{RequiresSession: to.Ptr(true)}, nil)
+	_, lock := c.CreateQueue(ctx, "long", &admin.CreateQueueOptions{Properties: &admin.QueueProperties{LockDuration: new("PT5M1S")}})
+	_, session := c.UpdateQueue(ctx, "q", admin.QueueProperties{RequiresSession: new(true)}, nil)
 	_, parent := c.CreateSubscription(ctx, "missing", "s", nil)
 	for name, tc := range map[string]struct {
 		err    error

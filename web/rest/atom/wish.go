@@ -58,12 +58,12 @@ func (w Wish) Path() engine.Path {
 	return engine.Path(w.Entity)
 }
 
-// actions are what a method does to one thing, and to what is only listed.
-var (
-	actions = map[string]Action{http.MethodGet: Get, http.MethodPut: Create, http.MethodDelete: Delete}
-	lists   = map[string]Action{http.MethodGet: List}
-	looks   = map[string]Action{http.MethodGet: Get}
-)
+// What a method does to one thing, and to what can only be listed or looked at.
+func actions() map[string]Action {
+	return map[string]Action{http.MethodGet: Get, http.MethodPut: Create, http.MethodDelete: Delete}
+}
+func lists() map[string]Action { return map[string]Action{http.MethodGet: List} }
+func looks() map[string]Action { return map[string]Action{http.MethodGet: Get} }
 
 // parseWish takes a method and an escaped path apart. Segments are decoded one by
 // one, so that an entity's slashes may be escaped or not.
@@ -99,13 +99,13 @@ func place(parts []string) (w Wish, may map[string]Action, err error) {
 	case parts[0] == "":
 		return w, nil, errNothing
 	case is(0, "$namespaceinfo") && len(parts) == 1:
-		return Wish{Kind: Namespace}, looks, nil
+		return Wish{Kind: Namespace}, looks(), nil
 	case is(0, "$Resources"):
 		switch {
 		case len(parts) == 2 && is(1, "Queues"):
-			return Wish{Kind: Queues}, lists, nil
+			return Wish{Kind: Queues}, lists(), nil
 		case len(parts) == 2 && is(1, "Topics"):
-			return Wish{Kind: Topics}, lists, nil
+			return Wish{Kind: Topics}, lists(), nil
 		}
 		return w, nil, errNothing
 	}
@@ -114,28 +114,28 @@ func place(parts []string) (w Wish, may map[string]Action, err error) {
 			return below(strings.Join(parts[:i], "/"), parts[i+1:])
 		}
 	}
-	return Wish{Kind: Entity, Entity: strings.Join(parts, "/")}, actions, nil
+	return Wish{Kind: Entity, Entity: strings.Join(parts, "/")}, actions(), nil
 }
 
 // below is what stands below a topic's subscriptions.
 func below(topic string, parts []string) (Wish, map[string]Action, error) {
 	w := Wish{Kind: Subscription, Entity: topic}
 	if len(parts) == 0 {
-		return w, lists, nil
+		return w, lists(), nil
 	}
 	w.Subscription = parts[0]
 	switch {
 	case len(parts) == 1:
-		return w, actions, nil
+		return w, actions(), nil
 	case len(parts) <= 3 && strings.EqualFold(parts[1], "Rules"):
 		if w.Kind = Rule; len(parts) == 2 {
-			return w, lists, nil
+			return w, lists(), nil
 		}
 		w.Rule = parts[2]
-		return w, actions, nil
+		return w, actions(), nil
 	case strings.HasPrefix(parts[1], "$"): // a dead-letter queue, or none
 		w.Subscription = strings.Join(parts, "/")
-		return w, actions, nil
+		return w, actions(), nil
 	}
 	return w, nil, errNothing
 }
