@@ -44,6 +44,8 @@ func TestForwardingTime(t *testing.T) {
 			c.update("a", func(cfg *engine.Config) { cfg.ForwardTo = "b" })
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.Unpin(c.now, "a", "") })
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.Pin(c.now, "a", "") })
+			c.update("a", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = 5 * time.Minute }) // which is told, and not in force
+			c.refused(engine.ErrNotAllowed, func() error { return c.ns.Pin(c.now, "a", "") })
 		},
 		"FWD-15, TTL-18": func(c *clocked) { // nothing expires on a source
 			c.queue("b", engine.Config{})
@@ -60,6 +62,7 @@ func TestForwardingTime(t *testing.T) {
 			c.update("a", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			c.sweep()
 			c.wantIDs("b", "m", "n")
+			c.equal(c.rows("b")[1].Expires, engine.Instant(0)) // the source's default is none of it
 			c.at(time.Hour + second - time.Millisecond) // but where it goes
 			c.equal(c.receive("b").Content.MessageID(), "m")
 			c.receive("b")

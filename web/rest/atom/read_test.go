@@ -26,7 +26,7 @@ func TestReading(t *testing.T) {
 			<ns1:QueueDescription><ns1:LockDuration>PT30S</ns1:LockDuration><ns1:MaxDeliveryCount>7</ns1:MaxDeliveryCount><ns1:UserMetadata>a &#38; b</ns1:UserMetadata></ns1:QueueDescription></ns0:content></ns0:entry>`,
 		"without namespaces": "<entry><content><QueueDescription><LockDuration>PT30S</LockDuration><MaxDeliveryCount>7</MaxDeliveryCount><UserMetadata><![CDATA[a & b]]></UserMetadata></QueueDescription></content></entry>",
 		"without its entry":  "<QueueDescription><LockDuration>PT30S</LockDuration><MaxDeliveryCount>7</MaxDeliveryCount><UserMetadata>a <!-- and -->&amp; b</UserMetadata></QueueDescription>",
-		"with more": queue(`<LockDuration>PT30S</LockDuration><Surprise><LockDuration>PT1S</LockDuration></Surprise><x:MaxDeliveryCount xmlns:x="urn:other">9</x:MaxDeliveryCount>
+		"with more": queue(`<LockDuration>PT30S</LockDuration><Surprise><LockDuration>PT1S</LockDuration></Surprise><x:MaxDeliveryCount xmlns:x="urn:other">9</x:MaxDeliveryCount><x:MaxDeliveryCount xmlns:x="urn:other">8</x:MaxDeliveryCount>
 			<MaxDeliveryCount> 7 </MaxDeliveryCount><UserMetadata>a &amp; b</UserMetadata><MessageCount>5</MessageCount><EntityAvailabilityStatus>Available</EntityAvailabilityStatus>`),
 		"with nothing": queue(`<LockDuration>PT30S</LockDuration><ForwardTo i:nil="true"/><AutoDeleteOnIdle i:nil="true">PT1S</AutoDeleteOnIdle><MaxDeliveryCount>7</MaxDeliveryCount>
 			<UserMetadata>a &amp; b</UserMetadata><DefaultMessageTimeToLive/><AuthorizationRules/>`),

@@ -1,0 +1,50 @@
+package atom_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// A page has a hundred entries at most, and a second link if another follows.
+func TestLists(t *testing.T) {
+	w := start(t, broker.Options{}, nil)
+	w.want(201, "PUT", "/t", topic(""))
+	for i := range 101 {
+		for kind, p := range map[engine.EntityKind]string{engine.Queue: "q%03d", engine.Subscription: "t/Subscriptions/s%03d"} {
+			if _, err := w.broker.Create(t.Context(), kind, engine.Path(fmt.Sprintf(p, i)), engine.Config{}, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, list := range []string{"/$Resources/Queues", "/t/Subscriptions/"} {
+		for query, want := range map[string]struct {
+			entries int
+			next    string // what it asks for; empty: there is none
+		}{
+			"":                         {100, "?$skip=100&amp;$top=100"},
+			"?$top=1000":               {100, "?$skip=100&amp;$top=100"},
+			"?$skip=100":               {1, ""},
+			"?$skip=1":                 {100, ""},
+			"?%24Skip=50&%24TOP=50":    {50, "?$skip=100&amp;$top=50"},
+			"?$skip=51&$top=50":        {50, ""},
+			"?$skip=101":               {0, ""},
+			"?$skip=2147483647":        {0, ""},
+			"?$top=0":                  {0, ""},
+			"?api-version=2021-05&a=b": {100, "?api-version=2021-05&amp;$skip=100&amp;$top=100"},
+		} {
+			a := w.want(200, "GET", list+query, "")
+			next := ""
+			if want.next != "" {
+				next = `<link rel="next" href="` + w.server.URL + list + want.next + `"/>`
+			}
+			if strings.Count(a.body, "<entry>") != want.entries || !strings.Contains(a.body, next) || strings.Contains(a.body, `rel="next"`) != (next != "") ||
+				a.header.Get("Content-Type") != "application/atom+xml;type=feed;charset=utf-8" {
+				t.Errorf("%s%s: %d entries, in %.500s", list, query, strings.Count(a.body, "<entry>"), a.body)
+			}
+		}
+	}
+}
