@@ -221,6 +221,9 @@ func TestStolenKeySignsLittle(t *testing.T) {
 	if err != nil || !ca.PermittedDNSDomainsCritical || len(ca.PermittedDNSDomains) == 0 || len(ca.PermittedIPRanges) == 0 {
 		t.Errorf("the root may sign anything: %v", err)
 	}
+	if !stolen.Leaf.PermittedDNSDomainsCritical || len(stolen.Leaf.PermittedIPRanges) == 0 {
+		t.Error("the issuer is bound by its root alone, which not every client asks")
+	}
 	if key := stolen.PrivateKey.(*ecdsa.PrivateKey); key.PublicKey.Equal(ca.PublicKey) {
 		t.Error("that is the root's key")
 	}
