@@ -56,6 +56,7 @@ func TestDeadLetters(t *testing.T) {
 			s := c.sub("T", "S", engine.Config{})
 			c.sends("T", "m")
 			c.kill(c.receive(s), "", "")
+			c.equal(engine.CanonicalPath("T?/SUBSCRIPTIONS/s/$transfer/$deadletterqueue"), engine.Path("T?/Subscriptions/s/$Transfer/$DeadLetterQueue"))
 			p, err := engine.ParsePath("t/SUBSCRIPTIONS/s/$deadletterqueue", c.limits)
 			c.must(err)
 			c.complete(c.receive(p))

@@ -23,13 +23,7 @@ const (
 // limits are those given. Rules, $management and other reserved paths are not
 // places for messages and are refused.
 func ParsePath(s string, limits Limits) (Path, error) {
-	rest, suffix := s, ""
-	for _, sub := range [...]string{transferSuffix, deadLetterSuffix} {
-		if n := len(s) - len(sub); n > 0 && strings.EqualFold(s[n:], sub) {
-			rest, suffix = s[:n], sub
-			break
-		}
-	}
+	rest, suffix := splitSuffix(s)
 	p := Path(rest)
 	if topic, sub, ok := splitSubscription(rest); ok {
 		if err := CheckName(Topic, topic, limits); err != nil {
@@ -43,6 +37,27 @@ func ParsePath(s string, limits Limits) (Path, error) {
 		return "", err
 	}
 	return p + Path(suffix), nil
+}
+
+// CanonicalPath is s as ParsePath has it, whether there can be such names or not:
+// for those who look something up, and tell what they have not found.
+func CanonicalPath(s string) Path {
+	rest, suffix := splitSuffix(s)
+	if topic, sub, ok := splitSubscription(rest); ok {
+		return SubscriptionPath(topic, sub) + Path(suffix)
+	}
+	return Path(rest + suffix)
+}
+
+// splitSuffix takes the end off that names a dead-letter queue, and returns it in
+// its canonical case.
+func splitSuffix(s string) (rest, suffix string) {
+	for _, sub := range [...]string{transferSuffix, deadLetterSuffix} {
+		if n := len(s) - len(sub); n > 0 && strings.EqualFold(s[n:], sub) {
+			return s[:n], sub
+		}
+	}
+	return s, ""
 }
 
 // SubscriptionPath is where the messages of a topic's subscription are.

@@ -40,6 +40,7 @@ type sdk struct {
 var sdks = []sdk{
 	{"python", 53, pythonSuite},
 	{"javascript", 48, javascriptSuite},
+	{"java", 46, javaSuite},
 }
 
 // sdkPatience is how long all the cases of an SDK may take, on a machine that
@@ -200,6 +201,25 @@ func javascriptSuite(t *testing.T, dir string) *exec.Cmd {
 	cmd := exec.Command("node", "suite.mjs")
 	cmd.Dir = dir
 	return cmd
+}
+
+// classes are where Java finds what it needs, dir first.
+func classes(t *testing.T, dir string) string {
+	t.Helper()
+	return dir + string(filepath.ListSeparator) + filepath.Join(sdkDir(t), "java", "jars", "*")
+}
+
+func javaSuite(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	sources, err := filepath.Glob(filepath.Join("testdata", "sdk", "java", "suite", "*.java"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	javac := exec.Command("javac", append([]string{"-d", dir, "-cp", classes(t, dir)}, sources...)...)
+	if out, err := javac.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return exec.Command("java", "-XX:TieredStopAtLevel=1", "-cp", classes(t, dir), "Suite")
 }
 
 // served is the program with arguments of its own, as a process.

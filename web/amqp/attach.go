@@ -94,6 +94,7 @@ const (
 )
 
 // nodeOf is what an address means: "q", "/q", "sb://host/q" and "q/$management".
+// Case does not matter: Java's SDK writes "q/$deadletterqueue".
 func nodeOf(address string) (engine.Path, nodeKind) {
 	if scheme, rest, ok := strings.Cut(address, "://"); ok && scheme != "" && !strings.Contains(scheme, "/") {
 		_, address, _ = strings.Cut(rest, "/")
@@ -104,9 +105,9 @@ func nodeOf(address string) (engine.Path, nodeKind) {
 	}
 	const suffix = "/$management"
 	if n := len(address) - len(suffix); n >= 0 && strings.EqualFold(address[n:], suffix) {
-		return engine.Path(address[:n]), managementNode
+		return engine.CanonicalPath(address[:n]), managementNode
 	}
-	return engine.Path(address), entityNode
+	return engine.CanonicalPath(address), entityNode
 }
 
 // refuse answers an attach with one that has no terminus on this side, and a
