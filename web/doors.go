@@ -12,6 +12,7 @@ import (
 	"mayfly/static"
 	"mayfly/web/access"
 	"mayfly/web/api"
+	"mayfly/web/peers"
 	"mayfly/web/rest"
 )
 
@@ -19,6 +20,8 @@ import (
 // needed.
 type Doors struct {
 	Broker *broker.Broker
+	// Peers are the clients that stay connected. Zero: there are none.
+	Peers peers.Source
 	// UI adds the pages to the root group. Zero: one page that says there are
 	// none.
 	UI func(*echo.Group)
@@ -46,7 +49,7 @@ func (s *Server) newDashboard(d Doors) http.Handler {
 	if d.Live != nil {
 		e.GET("/live", echo.WrapHandler(d.Live))
 	}
-	presentAPI := api.Mount(e.Group("/api/v1"), d.Broker, s.room, s.o.Logger)
+	presentAPI := api.Mount(e.Group("/api/v1"), d.Broker, d.Peers, s.room, s.o.Logger)
 	presentPage := d.UIError
 	if presentPage == nil {
 		presentPage = s.plainError

@@ -24,6 +24,9 @@
 //	POST   /accept/{path}                  take a session: {"session":"ID"}, or the next one: {"wait":"10s"}; 201
 //	DELETE /accept/{path}?hold=H           give it back; 204
 //	POST   /purge/{path}                   remove messages: {"states":["active"],"count":N,"filter":"price > 10"}
+//	GET    /connections[?entity=P&count=N] clients that stay connected (AMQP), newest first
+//	GET    /connections/{id}               one, with its links
+//	DELETE /connections/{id}               disconnect it: SDKs connect again; 204
 //	GET    /activity[?scope=all&count=100] what was done and what happened, newest first
 //
 // A path is an entity's, with its slashes escaped or not, and may end in
@@ -71,6 +74,11 @@
 // "unseen" how many were too many to look at and may match or not. What the
 // purge itself takes as count is their sum.
 //
+// The connections at an entity, ?entity=orders, are those with a link there, to
+// its dead letters or, for a topic, to one of its subscriptions. A connection's
+// id is its own while the namespace is open. What was locked on one that ends
+// stays locked until the lock runs out.
+//
 // Activity is what operators did and what happened to the server; scope=audit or
 // system is one of these, scope=all what happened to messages as well. It can be
 // narrowed: path=orders (with its dead letters; a topic with its subscriptions),
@@ -107,19 +115,22 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/web/access"
+	"mayfly/web/peers"
 )
 
 type door struct {
 	broker *broker.Broker
+	peers  peers.Source // nil: nobody stays connected
 	room   *access.Room
 	holds  *holds
 	log    *slog.Logger
 }
 
-// Mount adds the API of b to g and returns what presents its errors. Large
-// requests wait for room. What went wrong inside is told to log.
-func Mount(g *echo.Group, b *broker.Broker, room *access.Room, log *slog.Logger) echo.HTTPErrorHandler {
-	d := &door{broker: b, room: room, holds: &holds{}, log: log}
+// Mount adds the API of b, and of the clients that stay connected to it, if p is
+// not nil, to g and returns what presents its errors. Large requests wait for
+// room. What went wrong inside is told to log.
+func Mount(g *echo.Group, b *broker.Broker, p peers.Source, room *access.Room, log *slog.Logger) echo.HTTPErrorHandler {
+	d := &door{broker: b, peers: p, room: room, holds: &holds{}, log: log}
 	g.GET("/health", d.health)
 	g.GET("/entities", d.list)
 	g.POST("/entities", d.create)
@@ -144,6 +155,9 @@ func Mount(g *echo.Group, b *broker.Broker, room *access.Room, log *slog.Logger)
 	g.POST("/renew", d.renew)
 	g.POST("/purge/*", d.purge)
 	g.GET("/activity", d.activity)
+	g.GET("/connections", d.connections)
+	g.GET("/connections/:id", d.connection)
+	g.DELETE("/connections/:id", d.disconnect)
 	return d.fail
 }
 

@@ -15,6 +15,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/filter"
 	"mayfly/web/access"
+	"mayfly/web/peers"
 )
 
 // A Problem is an error's document (RFC 9457).
@@ -66,6 +67,7 @@ func problem(err error) Problem {
 		{engine.ErrRolledBack, http.StatusConflict, "TransactionRolledBack"}, // before what it was rolled back for, which is not to be tried again
 		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
 		{engine.ErrMessageNotFound, http.StatusNotFound, "MessageNotFound"},
+		{peers.ErrOver, http.StatusNotFound, "ConnectionNotFound"},
 		{engine.ErrExists, http.StatusConflict, "MessagingEntityAlreadyExists"},
 		{engine.ErrChanged, http.StatusConflict, "Changed"},
 		{engine.ErrDisabled, http.StatusForbidden, "MessagingEntityDisabled"},

@@ -17,6 +17,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
 	"mayfly/web/access"
+	"mayfly/web/peers/peerstest"
 )
 
 // A world is a door on a real broker.
@@ -24,6 +25,7 @@ type world struct {
 	*testing.T
 	broker *broker.Broker
 	server *httptest.Server
+	peers  *peerstest.Source
 }
 
 func start(t *testing.T, o broker.Options) *world {
@@ -33,15 +35,16 @@ func start(t *testing.T, o broker.Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	clients := new(peerstest.Source)
 	e := echo.New()
-	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), b, access.NewRoom(), o.Logger)
+	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), b, clients, access.NewRoom(), o.Logger)
 	s := httptest.NewServer(e)
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
 		b.Close()
 	})
-	return &world{t, b, s}
+	return &world{t, b, s, clients}
 }
 
 // want asks and checks the status; an answer is read into out unless that is

@@ -4,11 +4,15 @@
 package peers
 
 import (
+	"errors"
 	"strings"
 	"time"
 
 	"mayfly/engine"
 )
+
+// ErrOver says that a connection that somebody asks for is over.
+var ErrOver = errors.New("the connection is over")
 
 // Prefix begins the name by which locks, sessions and events know a client that
 // stays connected; what it calls itself follows.

@@ -116,6 +116,9 @@ func (c *conn) farewell(code int, why string) {
 	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, why), time.Now().Add(farewellPatience)) //nolint:errcheck // as said
 }
 
+// NetConn is what the WebSocket travels on.
+func (c *conn) NetConn() net.Conn { return c.ws.NetConn() }
+
 func (c *conn) LocalAddr() net.Addr  { return c.ws.LocalAddr() }
 func (c *conn) RemoteAddr() net.Addr { return c.ws.RemoteAddr() }
 

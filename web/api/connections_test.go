@@ -1,0 +1,74 @@
+package api
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"mayfly/engine/broker"
+	"mayfly/web/peers"
+)
+
+func TestConnections(t *testing.T) {
+	w := start(t, broker.Options{})
+	var none Connections
+	if w.want(200, "GET", "/connections", "", &none); none.Connections == nil || none.All != 0 {
+		t.Errorf("nobody is there: %+v", none)
+	}
+	at, session := time.Date(2026, 7, 14, 10, 0, 0, 0, time.UTC), "s"
+	w.peers.Add(peers.Connection{
+		ID: "1-1", Client: "AMQP worker", Container: "worker", Kit: peers.Kit{SDK: peers.Go, Version: "1.11.0"}, Remote: "10.0.0.7:5", Since: at, Heard: at, TLS: true,
+		Traffic: peers.Traffic{FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4},
+		Links: []peers.Link{
+			{Name: "r", Path: "orders", Role: peers.Receiver, Since: at, Credit: 9, Unsettled: 2, Locks: 3, Ahead: 1, Messages: 5, Holds: true, Session: "s"},
+			{Name: "d", Path: "orders", Role: peers.Receiver, Since: at, Deletes: true, Waits: true},
+			{Name: "m", Path: "orders", Role: peers.Manager, Since: at},
+		},
+	})
+	w.peers.Add(peers.Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, Heard: at, Links: []peers.Link{{Name: "s", Path: "Prices/Subscriptions/eu", Role: peers.Sender, Since: at}}})
+	one := Connection{
+		ID: "1-1", Client: "AMQP worker", Container: "worker", SDK: "go", Version: "1.11.0", Remote: "10.0.0.7:5", TLS: true, Since: at, Heard: at,
+		FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4, Receivers: 2, Credit: 9, Unsettled: 2, Locks: 3,
+	}
+	two := Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, Heard: at, Senders: 1}
+	for path, want := range map[string]Connections{
+		"/connections":                    {Connections: []Connection{two, one}, All: 2},
+		"/connections?count=1":            {Connections: []Connection{two}, All: 2, Next: "2"},
+		"/connections?count=1&before=2":   {Connections: []Connection{one}, All: 2},
+		"/connections?entity=ORDERS":      {Connections: []Connection{one}, All: 2},
+		"/connections?entity=prices":      {Connections: []Connection{two}, All: 2},
+		"/connections?entity=pri":         {Connections: []Connection{}, All: 2},
+		"/connections?entity=prices%2Feu": {Connections: []Connection{}, All: 2},
+	} {
+		var got Connections
+		w.want(200, "GET", path, "", &got)
+		if d := gocmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", path, d)
+		}
+	}
+	one.Links = []Link{
+		{Name: "r", Path: "orders", Role: "receiver", Since: at, Mode: "peek-lock", Session: &session, Credit: 9, Ahead: 1, Unsettled: 2, Locks: 3, Messages: 5},
+		{Name: "d", Path: "orders", Role: "receiver", Since: at, Mode: "receive-and-delete", Waiting: true},
+		{Name: "m", Path: "orders", Role: "management", Since: at},
+	}
+	var got Connection
+	w.want(200, "GET", "/connections/1-1", "", &got)
+	if d := gocmp.Diff(one, got); d != "" {
+		t.Error(d)
+	}
+	w.want(204, "DELETE", "/connections/1-1", "", nil)
+	w.want(404, "GET", "/connections/1-1", "", nil)
+	if _, text := w.ask("DELETE", "/connections/1-1", ""); !strings.Contains(text, `"code":"ConnectionNotFound"`) || !strings.Contains(text, "'1-1'") {
+		t.Errorf("twice: %s", text)
+	}
+	var a Activity
+	w.want(200, "GET", "/activity?scope=audit&count=1", "", &a)
+	if e := a.Events[0]; e.Kind != "disconnected" || e.Reason != "AMQP worker" || e.Actor != "API 127.0.0.1" || !e.Audited {
+		t.Errorf("the event is %+v", e)
+	}
+	for _, wrong := range []string{"count=0", "count=1001", "before=x", "before=0", "entity=%2F", "links=1"} {
+		w.want(400, "GET", "/connections?"+wrong, "", nil)
+	}
+}
