@@ -10,6 +10,7 @@ import (
 	"mayfly/static"
 	"mayfly/web"
 	"mayfly/web/live"
+	"mayfly/web/peers"
 	"mayfly/web/show"
 	"mayfly/web/ui"
 )
@@ -23,9 +24,9 @@ type dashboard struct {
 }
 
 // openDashboard starts to follow the broker. End it with leave, then close.
-func openDashboard(b *broker.Broker, c Config, r Ready) *dashboard {
+func openDashboard(b *broker.Broker, wire peers.Source, c Config, r Ready) *dashboard {
 	build := version() + " " + strings.TrimPrefix(static.URL("live.js"), static.Prefix)
-	d := &dashboard{log: c.Logger, pages: show.Start(b, show.Options{Build: build, Data: keptIn(c.Store), REST: r.Admin, Curl: firstCurl(r), HistoryFor: max(0, c.HistoryFor), Logger: c.Logger})}
+	d := &dashboard{log: c.Logger, pages: show.Start(b, show.Options{Build: build, Data: keptIn(c.Store), REST: r.Admin, Curl: firstCurl(r), HistoryFor: max(0, c.HistoryFor), Peers: wire, Logger: c.Logger})}
 	d.hub = live.Open(live.Options{
 		Open:   d.pages.Open,
 		Topic:  d.pages.Topic,
@@ -35,8 +36,8 @@ func openDashboard(b *broker.Broker, c Config, r Ready) *dashboard {
 		},
 		Logger: c.Logger,
 	})
-	door := ui.New(ui.Options{Broker: b, Pages: d.pages, Logger: c.Logger})
-	d.doors = web.Doors{Broker: b, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler()}
+	door := ui.New(ui.Options{Broker: b, Peers: wire, Pages: d.pages, Logger: c.Logger})
+	d.doors = web.Doors{Broker: b, Peers: wire, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler()}
 	return d
 }
 

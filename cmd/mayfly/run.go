@@ -97,7 +97,7 @@ func (p *program) serve(ctx context.Context, b *broker.Broker) (fenced bool, err
 		}
 		return false, errors.Join(err, p.close(b))
 	}
-	pages := openDashboard(b, p.c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
+	pages := openDashboard(b, p.wire, p.c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
 	pages.doors.Reset = p.resetting(b)
 	p.server.Open(pages.doors) //nolint:contextcheck // requests bring their own
 	p.wire.Open(b)

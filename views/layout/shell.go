@@ -27,6 +27,7 @@ const (
 	Topics      Section = "topics"
 	Deferred    Section = "deferred"
 	Temporary   Section = "temporary"
+	Connected   Section = "connections"
 	Activity    Section = "activity"
 )
 

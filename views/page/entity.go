@@ -17,8 +17,11 @@ type Entity struct {
 	Name      string // as it was created; of a subscription its own
 	Topic     string // of a subscription, the topic it belongs to
 	TopicHref string
-	Href      string // the entity's page; its actions lie below it
-	Path      string // in lower case, with the topic: what Watches names
+	Href      string  // the entity's page; its actions lie below it
+	Path      string  // in lower case, with the topic: what Watches names
+	Receivers []Guest // who is attached, to its dead letters too
+	Senders   []Guest
+	GuestsAt  string // where all of them are shown
 	Status    Status
 	Closed    bool // it refuses sends; of a subscription: nothing can arrive
 	Counts    Counts
@@ -118,17 +121,21 @@ type MessageRow struct {
 	At      time.Time // enqueued
 	Aside   time.Time // of a dead letter died, of a deferred one deferred; zero: not known, or neither
 
-	Clock   component.Clock // its time to live; Now is set even if it has no end
-	Expired bool            // its time ran out and it is still there, as a deferred one is
-	Hold    component.Hold  // the lock on it
-	Due     component.Clock // of a scheduled one
-	Holder  string          // who holds the lock; empty: not known
-	By      string          // who deferred it; empty: not known
+	Clock    component.Clock // its time to live; Now is set even if it has no end
+	Expired  bool            // its time ran out and it is still there, as a deferred one is
+	Hold     component.Hold  // the lock on it
+	Due      component.Clock // of a scheduled one
+	Holder   string          // who holds the lock; empty: not known
+	HolderAt string          // where that client is shown; empty: nowhere
+	By       string          // who deferred it; empty: not known
 
 	Reason, Description string // of a dead letter
 	For                 string // of a transfer that failed: where it was to go
 	Source              string // where it died, if that is not here
 }
+
+// A Guest is a client that is attached to an entity.
+type Guest struct{ Name, SDK, Href string }
 
 // A Pill is a scalar out of a body.
 type Pill struct{ Key, Value string }

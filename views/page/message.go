@@ -31,14 +31,15 @@ type Message struct {
 	Tries   int
 	Max     int
 
-	Clock   component.Clock // its time to live; Now is set even if it has no end
-	Expired bool            // its time ran out and it is still there
-	Hold    component.Hold  // the lock on it
-	Holder  string          // who holds the lock; empty: not known
-	Due     component.Clock // of a scheduled one
-	Fate    component.Fate
-	Why     component.Why // how it came by its time to live; no terms: not shown
-	Reason  Reason        // of a dead letter; Reason.N is unused
+	Clock    component.Clock // its time to live; Now is set even if it has no end
+	Expired  bool            // its time ran out and it is still there
+	Hold     component.Hold  // the lock on it
+	Holder   string          // who holds the lock; empty: not known
+	HolderAt string          // where that client is shown; empty: nowhere
+	Due      component.Clock // of a scheduled one
+	Fate     component.Fate
+	Why      component.Why // how it came by its time to live; no terms: not shown
+	Reason   Reason        // of a dead letter; Reason.N is unused
 
 	Life  []component.Entry
 	Known Known

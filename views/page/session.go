@@ -29,6 +29,7 @@ type Session struct {
 	Turn                     int            // as in SessionRow
 	Hold                     component.Hold // the lock on it; zero: it is free
 	Holder                   string         // who holds it; empty: not known
+	HolderAt                 string         // where that client is shown; empty: nowhere
 	Ours                     bool           // the dashboard holds it, and can give it back
 	Takes                    bool           // one of its messages can be received here, unless another holds it
 

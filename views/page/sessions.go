@@ -25,6 +25,7 @@ type SessionRow struct {
 	Turn     int
 	Hold     component.Hold // the lock on it
 	Holder   string         // who holds it; empty: not known
+	HolderAt string         // where that client is shown; empty: nowhere
 	HasState bool
 	State    int64 // bytes of its state
 }

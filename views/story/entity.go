@@ -114,6 +114,7 @@ func queueMessages() page.Entity {
 	}
 	lock := func(i int, left time.Duration, who string) {
 		m.Rows[i].State, m.Rows[i].Hold, m.Rows[i].Holder = page.Locked, component.Hold{Until: now.Add(left), Of: 30 * time.Second}, who
+		m.Rows[i].HolderAt = home + "/connections/7-" + strconv.Itoa(i+1)
 	}
 	lock(0, 26*time.Second, "worker-5")
 	lock(7, 19*time.Second, "worker-cn-2")

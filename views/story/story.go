@@ -33,6 +33,11 @@ func All() []Story {
 		{Name: "temporary-empty", Page: temporaryEmpty()},
 		{Name: "deferred", Page: deferred()},
 		{Name: "deferred-empty", Page: deferredEmpty()},
+		{Name: "connections", Page: clients()},
+		{Name: "connections-empty", Page: noClients()},
+		{Name: "connections-one", Page: oneClient()},
+		{Name: "connections-over", Page: goneClient()},
+		{Name: "connections-end", Page: endClient()},
 		{Name: "components", Piece: components()},
 	}, append(activityStories(), entityStories()...)...)
 }

@@ -90,7 +90,7 @@ func TestLook(t *testing.T) {
 		if got.FramesIn == 0 || got.FramesOut == 0 || got.BytesIn < 5*8 || got.BytesOut < 3*8 {
 			t.Errorf("its traffic is %+v", got.Traffic)
 		}
-		if want := (peers.Sum{Attached: 2, Receivers: 1, Senders: 1, Credit: got.Credit, Unsettled: 3, Locks: 3}); got.Sum != want {
+		if want := (peers.Sum{Attached: 2, Receivers: 1, Senders: 1, Credit: got.Credit, Unsettled: 3, Locks: 3, Sent: 5, Given: 3}); got.Sum != want {
 			t.Errorf("it comes to %+v, not %+v", got.Sum, want)
 		}
 		if want := []peers.Link{

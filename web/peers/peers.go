@@ -74,11 +74,12 @@ type Traffic struct {
 
 // A Sum is what all links of a connection come to.
 type Sum struct {
-	Attached           int // links to entities, those that wait for a session too
-	Receivers, Senders int // of these
-	Credit             int // messages that its receivers still ask for
-	Unsettled          int // deliveries that it has and has not settled
-	Locks              int // locks on messages that its links have
+	Attached           int    // links to entities, those that wait for a session too
+	Receivers, Senders int    // of these
+	Credit             int    // messages that its receivers still ask for
+	Unsettled          int    // deliveries that it has and has not settled
+	Locks              int    // locks on messages that its links have
+	Sent, Given        uint64 // messages that these links have sent and were given
 }
 
 // Add counts a link.
@@ -88,9 +89,11 @@ func (s *Sum) Add(l Link) {
 		s.Attached++
 		s.Receivers++
 		s.Credit += l.Credit
+		s.Given += l.Messages
 	case Sender:
 		s.Attached++
 		s.Senders++
+		s.Sent += l.Messages
 	case Manager:
 	}
 	s.Unsettled += l.Unsettled

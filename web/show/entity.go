@@ -73,7 +73,7 @@ func (p *Pages) entity(ctx context.Context, at Place) (view.Page, uint64, error)
 	m := p.entityModel(ctx, at, e, s)
 	m.Tab = tab
 	p.fillTab(ctx, at, &m, e, s.now)
-	if tab == page.Parked || tab == page.Held || tab == page.Messages || len(m.Flow.In)+len(m.Flow.Out) > 0 { // what runs out there is not gone at once, and where something is forwarded to may open
+	if p.o.Peers != nil || tab == page.Parked || tab == page.Held || tab == page.Messages || len(m.Flow.In)+len(m.Flow.Out) > 0 { // what runs out there is not gone at once, and where something is forwarded to may open
 		return Refreshing{m, time.Second}, s.n, nil
 	}
 	if tab == page.DeadLetters && sum.count != e.Counts.DeadLetter { // what they died of is to be summed up again
@@ -165,6 +165,7 @@ func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sigh
 		Flow: p.flow(e, s.now), Duplicates: p.duplicates(e.EntityState),
 		Transfer: page.Transfer{Waiting: int(e.Counts.Transfer), Failed: int(e.Counts.TransferDeadLetter)},
 	}
+	m.Receivers, m.Senders, m.GuestsAt = p.attached(e.Path)
 	m.StatusTo = m.Href + "/status"
 	if e.Config.RequiresSession && e.Kind != engine.Topic {
 		m.RequiresSession, m.SessionCount, m.Example = true, e.Sessions.Known, p.sessionExample(e.EntityState)

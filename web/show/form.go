@@ -47,6 +47,8 @@ func (p *Pages) Form(ctx context.Context, at Place, t Typed) (view.Page, error) 
 		return nil, ErrNoPage
 	case at.Do == "new":
 		return p.createForm(ctx, at, t)
+	case at.Kind == Connection:
+		return p.askDisconnect(ctx, at, t)
 	case at.Kind == Message:
 		return p.askMessage(ctx, at, t)
 	case at.Kind != Entity:

@@ -88,10 +88,11 @@ func (p *Pages) messageModel(ctx context.Context, at Place, m messageSight, s si
 		Subject: cut(m.content.Subject, 400), ID: cut(m.content.MessageID, 128), Type: cut(m.content.ContentType, 200),
 		Size: int64(len(m.Content)) + m.content.BodySize, Tries: int(m.Message.DeliveryCount), Max: int(m.Deliveries),
 		Clock: ttlClock(m.Row, s.now), Expired: outOfTime(m.Row, s.now), Hold: hold(m.Message, s.now, m.in.Config.LockFor()),
-		Holder: hand(ctx, m.LockedBy), Due: dueClock(m.Message, s.now), Fate: fate(m.Path, m.KeepsDead),
+		Due: dueClock(m.Message, s.now), Fate: fate(m.Path, m.KeepsDead),
 		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView), string(page.HeadersView))),
 		Body: page.Body{Size: m.content.BodySize, Form: bodyForm(m.content.BodyKind), Download: p.MessageURL(m.Message.Key) + "/body"},
 	}
+	out.Holder, out.HolderAt = p.holder(ctx, m.LockedBy)
 	out.Shell.Active = layout.Queues
 	if m.in.Kind != engine.Queue {
 		out.Shell.Active = layout.Topics

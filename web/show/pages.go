@@ -23,6 +23,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/view"
+	"mayfly/web/peers"
 )
 
 // Options are what pages say beside the broker's state.
@@ -35,6 +36,7 @@ type Options struct {
 	// HistoryFor is how long the store's history is kept, for people; zero: they
 	// are not told.
 	HistoryFor time.Duration
+	Peers      peers.Source // clients that stay connected; nil: there are none
 	Logger     *slog.Logger
 }
 
@@ -48,6 +50,7 @@ type Pages struct {
 	found   findings
 	lately  chronicles
 	sources sources
+	tempo   tempo
 }
 
 // Start begins to remember what happens. Close ends it.
@@ -134,6 +137,10 @@ func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
 		return p.activity(ctx, at)
 	case Lab:
 		return p.lab(ctx, at)
+	case Connections:
+		return p.connections(ctx, at)
+	case Connection:
+		return p.connection(ctx, at)
 	case Session:
 		return p.session(ctx, at)
 	default:
@@ -226,6 +233,8 @@ func (p Place) section() layout.Section {
 		return layout.Deferred
 	case Activity:
 		return layout.Activity
+	case Connections, Connection:
+		return layout.Connected
 	case Entity, Session:
 		if p.Entity == engine.Queue {
 			return layout.Queues

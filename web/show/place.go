@@ -27,13 +27,15 @@ const (
 	Topics
 	Temporary
 	Deferred
-	Entity    // a queue, topic or subscription
-	Message   // one message, wherever it is
-	Tombstone // what deleted itself
-	Starter   // the queue that a first start can be given
-	Activity  // what was done, and what happened to the server
-	Lab       // the filter lab
-	Session   // one session of an entity, by the id in the query
+	Entity      // a queue, topic or subscription
+	Message     // one message, wherever it is
+	Tombstone   // what deleted itself
+	Starter     // the queue that a first start can be given
+	Activity    // what was done, and what happened to the server
+	Lab         // the filter lab
+	Connections // clients that stay connected
+	Connection  // one of them
+	Session     // one session of an entity, by the id in the query
 )
 
 // A Place is what an address of the dashboard names: a thing, and what is done
@@ -44,6 +46,7 @@ type Place struct {
 	Entity    engine.EntityKind // of an Entity or Session
 	Path      engine.Path       // of an Entity or Session, as it stands in the address
 	Key       engine.Key        // of a Message
+	Peer      string            // the id of a Connection
 	Epoch     uint64            // of a Tombstone, as is ID
 	ID        uint64            // of the event with which the entity went
 	Do        string            // "edit", "delete", "bulk/delete", …; empty: it is looked at
@@ -57,7 +60,7 @@ const longestAddress = 4096
 // several pages.
 func asked() []string {
 	return append(past.Words(),
-		"agreed", "by", "dir", "dlq", "fate", "filter", "format", "id", "key", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
+		"agreed", "by", "client", "dir", "dlq", "entity", "fate", "filter", "format", "id", "key", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
 }
 
 // Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.
@@ -116,6 +119,13 @@ func (p *Place) read(parts []string, limits engine.Limits) bool {
 	case "activity":
 		p.Kind = Activity
 		return p.deed(rest, "export")
+	case "connections":
+		p.Kind = Connections
+		if len(rest) == 0 {
+			return true
+		}
+		p.Kind, p.Peer = Connection, rest[0]
+		return len(p.Peer) <= 64 && p.deed(rest[1:], "disconnect")
 	case "lab":
 		p.Kind = Lab
 		return p.deed(rest, "new")
@@ -249,6 +259,10 @@ func (p Place) bare() string {
 		return home + "/tombstones/" + tombKey(p.Epoch, p.ID)
 	case Activity:
 		return home + "/activity"
+	case Connections:
+		return home + "/connections"
+	case Connection:
+		return home + "/connections/" + url.PathEscape(p.Peer)
 	case Lab:
 		return home + "/lab"
 	case Entity:

@@ -40,8 +40,8 @@ func (p *Pages) messageRow(ctx context.Context, r engine.Row, now engine.Instant
 		Subject: called(r.Content, m.Seq), Size: int64(len(r.Content)) + r.Content.BodySize(),
 		Tries: int(m.DeliveryCount), Max: int(r.Deliveries), At: m.EnqueuedAt.Time(),
 		Clock: ttlClock(r, now), Expired: outOfTime(r, now), Hold: hold(m, now, lockFor), Due: dueClock(m, now),
-		Holder: hand(ctx, r.LockedBy),
 	}
+	row.Holder, row.HolderAt = p.holder(ctx, r.LockedBy)
 	row.Subject = cut(row.Subject, 200)
 	if r.Content.Subject() != "" {
 		row.ID = cut(r.Content.MessageID(), 128)

@@ -109,7 +109,7 @@ func (p *Pages) sessionModel(ctx context.Context, at Place, v sessionSight, s si
 		m.Oldest = v.row.OldestAt.Time()
 	}
 	if !m.Hold.Until.IsZero() {
-		m.Holder = hand(ctx, v.row.Holder)
+		m.Holder, m.HolderAt = p.holder(ctx, v.row.Holder)
 		m.Ours = v.row.Attached && (v.row.Holder == "dashboard" || strings.HasPrefix(v.row.Holder, "dashboard "))
 	}
 	m.Takes = takesReceivers(v.Config.Status)

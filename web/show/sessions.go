@@ -97,7 +97,7 @@ func (p *Pages) fillSessions(ctx context.Context, at Place, m *page.Entity, e en
 			r.Oldest = row.OldestAt.Time()
 		}
 		if !r.Hold.Until.IsZero() {
-			r.Holder = hand(ctx, row.Holder)
+			r.Holder, r.HolderAt = p.holder(ctx, row.Holder)
 		}
 		m.Sessions = append(m.Sessions, r)
 	}

@@ -104,6 +104,8 @@ func doorOf(ctx context.Context, actor string) (door, who string) {
 		return locale.T(ctx, "door.dashboard"), cut(rest, 60)
 	case "REST":
 		return "REST", cut(rest, 60)
+	case "AMQP":
+		return "AMQP", cut(rest, 60)
 	case "API":
 		return "API", cut(rest, 60)
 	default:

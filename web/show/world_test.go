@@ -16,6 +16,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
 	"mayfly/views/view"
+	"mayfly/web/peers/peerstest"
 	"mayfly/web/show"
 )
 
@@ -26,6 +27,7 @@ type world struct {
 	b     *broker.Broker
 	pages *show.Pages
 	store *memory.Store
+	peers peerstest.Source
 	wrap  func(*memory.Store) engine.Store // nil: as it is
 }
 
@@ -65,7 +67,7 @@ func (w *world) start() {
 		w.Fatal(err)
 	}
 	w.b = b
-	w.pages = show.Start(b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Logger: logger})
+	w.pages = show.Start(b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Peers: &w.peers, Logger: logger})
 }
 
 func (w *world) stop() {

@@ -20,6 +20,7 @@ import (
 	"mayfly/views/page"
 	"mayfly/views/view"
 	"mayfly/web/access"
+	"mayfly/web/peers"
 	"mayfly/web/show"
 )
 
@@ -27,6 +28,7 @@ import (
 type Options struct {
 	Broker *broker.Broker
 	Pages  *show.Pages
+	Peers  peers.Source  // clients that stay connected; zero: there are none
 	Forms  *access.Forms // zero: new ones
 	Base   string        // the path the dashboard is served under; empty: the root
 	Logger *slog.Logger  // zero: slog.Default
@@ -35,6 +37,7 @@ type Options struct {
 // A Door is the dashboard's. It is safe for concurrent use.
 type Door struct {
 	b     *broker.Broker
+	peers peers.Source
 	pages *show.Pages
 	forms *access.Forms
 	base  string
@@ -45,7 +48,7 @@ type Door struct {
 
 // New makes a door; Mount opens it.
 func New(o Options) *Door {
-	d := &Door{b: o.Broker, pages: o.Pages, forms: o.Forms, base: o.Base, log: cmp.Or(o.Logger, slog.Default())}
+	d := &Door{b: o.Broker, peers: o.Peers, pages: o.Pages, forms: o.Forms, base: o.Base, log: cmp.Or(o.Logger, slog.Default())}
 	if d.forms == nil {
 		d.forms = access.NewForms()
 	}
@@ -59,7 +62,7 @@ func (d *Door) Mount(g *echo.Group) {
 	}
 	for _, at := range []string{
 		"", "/expirations", "/temporary", "/deferred", "/queues", "/topics", "/queues/new", "/topics/new", "/t/:topic/new",
-		"/activity", "/lab",
+		"/activity", "/lab", "/connections", "/connections/:id", "/connections/:id/disconnect",
 	} {
 		g.GET("/n/:ns"+at, d.page)
 	}
@@ -68,6 +71,7 @@ func (d *Door) Mount(g *echo.Group) {
 	for at, h := range map[string]handler{
 		"/queues": d.create, "/topics": d.create, "/t/:topic/new": d.create,
 		"/starter": d.starter, "/tombstones/:id/restore": d.restore, "/lab": d.tryAll,
+		"/connections/:id/disconnect": d.disconnect,
 	} {
 		g.POST("/n/:ns"+at, d.post(h))
 	}
@@ -172,6 +176,10 @@ func (d *Door) page(c echo.Context) error {
 			status = http.StatusNotFound
 		} else if beside(c.Request()) {
 			return d.write(c, status, m.Drawer())
+		}
+	case page.Connection:
+		if m.Gone {
+			status = http.StatusNotFound
 		}
 	case page.Session:
 		if beside(c.Request()) {

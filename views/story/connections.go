@@ -1,0 +1,81 @@
+package story
+
+import (
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func receives(name string) page.LinkPlace {
+	return page.LinkPlace{Name: name, Href: home + "/q/" + name}
+}
+
+func sends(name string) page.LinkPlace {
+	return page.LinkPlace{Name: name, Href: home + "/q/" + name, Sends: true}
+}
+
+func clientRows() []page.ConnectionRow {
+	row := func(key, name, sdk, remote string, since time.Duration, at ...page.LinkPlace) page.ConnectionRow {
+		return page.ConnectionRow{
+			Key: key, Href: home + "/connections/" + key, End: home + "/connections/" + key + "/disconnect", Name: name, SDK: sdk, Remote: remote,
+			At: at, Links: len(at), Since: now.Add(-since), Now: now, In: page.Rate{Known: true}, Out: page.Rate{Known: true},
+		}
+	}
+	rows := []page.ConnectionRow{
+		row("7-9", "orders-worker", "Python SDK 7.14.3", "10.0.0.7:51234", 4*time.Minute, receives("orders"), sends("invoices")),
+		row("7-8", "web-shop", "Go SDK 1.11.0", "10.0.0.9:40018", 2*time.Hour, sends("orders"), sends("prices"), receives("replies-4417")),
+		row("7-7", "MF_2f9a41_1752487200123", "Java SDK 7.17.20", "10.0.0.12:38122", 26*time.Hour, receives("orders/$DLQ")),
+		row("7-5", hostileID, "qpid-proton", "[2001:db8::7]:5", 12*time.Second),
+	}
+	rows[0].Credit, rows[0].Unsettled, rows[0].Locks, rows[0].Out = 47, 3, 6, page.Rate{N: 12.5, Known: true}
+	rows[1].Secure, rows[1].In, rows[1].More = true, page.Rate{N: 340, Known: true}, 2
+	rows[3].In, rows[3].Out = page.Rate{}, page.Rate{}
+	return rows
+}
+
+func clients() page.Connections {
+	return page.Connections{
+		Shell: shell("Connections", layout.Connected, "/connections"), Here: home + "/connections", All: 4, Rows: clientRows(),
+		Lede:  []component.Text{strong("4 clients are connected"), s(". "), s("They hold 6 locks.")},
+		Start: home + "#h-connect",
+	}
+}
+
+func noClients() page.Connections {
+	m := clients()
+	m.Rows, m.Lede, m.All = nil, nil, 0
+	return m
+}
+
+func oneClient() page.Connection {
+	row := clientRows()[0]
+	link := func(key string, kind page.LinkKind, at page.LinkPlace) page.LinkRow {
+		return page.LinkRow{Key: key, Kind: kind, Place: at, Name: "link-" + key, Since: now.Add(-3 * time.Minute), Now: now, Rate: page.Rate{Known: true}}
+	}
+	m := page.Connection{
+		Shell: shell("orders-worker", layout.Connected, "/connections/7-9"), All: home + "/connections", Row: row, Platform: "Python 3.12.1 · Linux-6.8",
+		WebSocket: true, Heard: now.Add(-2 * time.Second), Sessions: 2, FramesIn: 48_211, FramesOut: 96_008, BytesIn: 7_340_032, BytesOut: 104_857_600, Left: 2,
+	}
+	m.Links = []page.LinkRow{
+		link("1", page.LinkReceives, receives("orders")), link("2", page.LinkReceives, receives("baskets")), link("3", page.LinkReceives, receives("baskets")),
+		link("4", page.LinkSends, sends("invoices")), link("5", page.LinkManages, receives("orders")), link("6", page.LinkDeletes, receives("telemetry")),
+	}
+	first := &m.Links[0]
+	first.Credit, first.Ahead, first.Unsettled, first.Locks, first.Messages, first.Rate.N = 47, 3, 3, 6, 48_211, 12.5
+	m.Links[1].Holds, m.Links[1].Session, m.Links[1].SessionHref = true, "customer-4", sessionHref("customer-4")
+	m.Links[2].Waits = true
+	return m
+}
+
+func goneClient() page.Connection {
+	return page.Connection{Shell: shell("A connection", layout.Connected, "/connections/7-2"), All: home + "/connections", Gone: true}
+}
+
+func endClient() page.Disconnect {
+	m := page.Disconnect{Name: "orders-worker", SDK: "Python SDK 7.14.3", To: home + "/connections/7-9/disconnect", Cancel: home + "/connections/7-9", Links: 3, Locks: 6}
+	m.Shell = shell("orders-worker", layout.Connected, "/connections/7-9/disconnect")
+	m.Shell.Live = layout.Live{}
+	return m
+}

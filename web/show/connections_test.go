@@ -1,0 +1,126 @@
+package show_test
+
+import (
+	"testing"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/views/page"
+	"mayfly/web/peers"
+	"mayfly/web/show"
+)
+
+// Who is connected, what they are at and how fast, and who has gone.
+func TestConnectionsPage(t *testing.T) {
+	within(t, func(w *world) {
+		open := func(url string) any {
+			m, _, err := w.pages.Open(w.Context(), url)
+			w.must(err)
+			if r, ok := m.(show.Refreshing); ok {
+				return r.Page
+			}
+			return m
+		}
+		list := func(query string) page.Connections {
+			m, ok := open("/n/default/connections" + query).(page.Connections)
+			if !ok {
+				t.Fatal("another page")
+			}
+			return m
+		}
+		if m := list(""); len(m.Rows) != 0 || m.Lede != nil || m.Start == "" {
+			t.Errorf("nobody is there: %+v", m)
+		}
+		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{}, "me")
+		w.must(err)
+		begun := time.Now()
+		w.peers.Add(peers.Connection{
+			ID: "1-1", Client: "AMQP worker", Container: "worker", Kit: peers.Kit{SDK: peers.Python, Version: "7.14.3"}, Remote: "10.0.0.7:5", Since: begun,
+			Links: []peers.Link{
+				{Name: "r", Path: "orders", Role: peers.Receiver, Since: begun, Credit: 5, Unsettled: 1, Locks: 2, Ahead: 1, Messages: 10},
+				{Name: "s", Path: "orders", Role: peers.Sender, Since: begun},
+				{Name: "m", Path: "orders", Role: peers.Manager, Since: begun},
+			},
+		})
+		w.peers.Add(peers.Connection{ID: "1-2", Client: "AMQP other", Container: "", Remote: "10.0.0.8:6", Kit: peers.Kit{Product: "proton"}, Since: begun})
+		m := list("")
+		if len(m.Rows) != 2 || m.Rows[0].Name != "10.0.0.8:6" || m.Rows[0].SDK != "proton" || m.Rows[1].SDK != "Python SDK 7.14.3" {
+			t.Fatalf("the rows are %+v", m.Rows)
+		}
+		if r := m.Rows[1]; len(r.At) != 2 || r.At[0].Sends || !r.At[1].Sends || r.More != 0 || r.Credit != 5 || r.Locks != 2 || r.Out.Known {
+			t.Errorf("the worker is %+v", r)
+		}
+		w.peers.Change("1-1", func(c *peers.Connection) { c.Given = 34 })
+		time.Sleep(200 * time.Millisecond)
+		if r := list("").Rows[1]; r.Out.Known {
+			t.Errorf("after a moment a rate is known: %+v", r.Out)
+		}
+		time.Sleep(1800 * time.Millisecond)
+		if r := list("?entity=ORDERS").Rows; len(r) != 1 || r[0].Out != (page.Rate{N: 12, Known: true}) || r[0].In != (page.Rate{Known: true}) {
+			t.Errorf("two seconds later: %+v", r)
+		}
+		time.Sleep(time.Minute)
+		if r := list("?entity=orders").Rows[0]; r.Out.Known {
+			t.Errorf("nobody has looked for a minute, and the rate is %+v", r.Out)
+		}
+		if m := list("?entity=nothing"); len(m.Rows) != 0 || m.Wrong != "" || m.Clear == "" {
+			t.Errorf("at nothing: %+v", m)
+		}
+		if m := list("?entity=%2F%2F"); m.Wrong == "" {
+			t.Errorf("at what can be no entity: %+v", m)
+		}
+
+		one, ok := open("/n/default/connections/1-1").(page.Connection)
+		if !ok || one.Gone || len(one.Links) != 3 || one.Links[0].Kind != page.LinkReceives || one.Links[2].Kind != page.LinkManages || one.Links[0].Place.Href != "/n/default/q/orders" {
+			t.Errorf("the worker's page is %+v", one)
+		}
+		if one, ok := open("/n/default/connections/9-9").(page.Connection); !ok || !one.Gone {
+			t.Errorf("of nobody: %+v", one)
+		}
+		if m, ok := open("/n/default/connections/1-1/disconnect").(page.Disconnect); !ok || m.Name != "worker" || m.Links != 2 || m.Locks != 2 {
+			t.Errorf("asked: %+v", m)
+		}
+		e, ok := open("/n/default/q/orders").(page.Entity)
+		if !ok || len(e.Receivers) != 1 || len(e.Senders) != 1 || e.Receivers[0] != (page.Guest{Name: "worker", SDK: "Python SDK", Href: "/n/default/connections/1-1"}) {
+			t.Errorf("the queue has %+v and %+v", e.Receivers, e.Senders)
+		}
+	})
+}
+
+// A lock outlives who holds it, and says so.
+func TestHolder(t *testing.T) {
+	within(t, func(w *world) {
+		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{}, "me")
+		w.must(err)
+		w.peers.Add(peers.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker", Kit: peers.Kit{SDK: peers.Go}})
+		held := func(by string) (string, string) {
+			_, err := w.b.Send(w.Context(), "orders", []broker.Outgoing{{}}, "me")
+			w.must(err)
+			got, err := w.b.Receive(w.Context(), broker.Receive{Path: "orders", Client: by, Max: 1})
+			w.must(err)
+			defer func() {
+				_, err := w.b.Settle(w.Context(), engine.Settlement{Token: got[0].Message.Token(), Outcome: engine.Complete, Path: "orders"})
+				w.must(err)
+			}()
+			m, _, err := w.pages.Open(w.Context(), "/n/default/q/orders?tab=locked")
+			w.must(err)
+			rows := m.(show.Refreshing).Page.(page.Entity).Rows
+			return rows[0].Holder, rows[0].HolderAt
+		}
+		for by, want := range map[string][2]string{
+			"AMQP worker":   {"worker · Go SDK", "/n/default/connections/1-1"},
+			"AMQP stranger": {"stranger, gone", ""},
+			"REST 10.0.0.7": {"REST 10.0.0.7", ""},
+			"dashboard":     {"the dashboard", ""},
+		} {
+			if name, at := held(by); name != want[0] || at != want[1] {
+				t.Errorf("%s: %q at %q", by, name, at)
+			}
+		}
+		w.peers.Disconnect("1-1")
+		if name, at := held("AMQP worker"); name != "worker · Go SDK, gone" || at != "" {
+			t.Errorf("it has gone: %q at %q", name, at)
+		}
+	})
+}
