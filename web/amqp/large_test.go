@@ -76,6 +76,7 @@ func TestLarge(t *testing.T) {
 				amqptest.Hear[*wire.Detach](c)
 			}
 		}
+		synctest.Wait()
 		if n := h.s.Kept(); n != 0 {
 			t.Errorf("%d bytes are kept", n)
 		}
@@ -147,6 +148,7 @@ func TestTooLarge(t *testing.T) {
 		h.rejected(c.Send(0, 0, 52, append(amqptest.Data(pattern(900_000)), 0, 0x53)), wire.CondDecodeError)
 		c.Say(0, &wire.Transfer{Handle: 1, DeliveryID: wire.Some[uint32](60), DeliveryTag: []byte{}, Settled: wire.Some(true), Payload: amqptest.Data(pattern(1 << 10))})
 		h.accepted(c.Send(0, 1, 61, amqptest.Data(nil)))
+		synctest.Wait()
 		if n := h.s.Kept(); n != 0 {
 			t.Errorf("%d bytes are kept", n)
 		}
@@ -177,6 +179,7 @@ func TestAborted(t *testing.T) {
 				if n := h.active("q"); n != 1 {
 					t.Errorf("%d are there", n)
 				}
+				synctest.Wait()
 				if n := h.s.Kept(); n != 0 {
 					t.Errorf("%d bytes are kept", n)
 				}
@@ -260,6 +263,7 @@ func TestIncompleteBytes(t *testing.T) {
 			t.Errorf("%d were taken, %d not", taken, busy)
 		}
 		h.accepted(c.Send(0, 0, 99, amqptest.Data(pattern(600_000))))
+		synctest.Wait()
 		if n := h.s.Kept(); n != 0 {
 			t.Errorf("%d bytes are kept", n)
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"mayfly/web/amqp/wire"
 )
@@ -24,11 +25,12 @@ type Client struct {
 	t  testing.TB
 	nc net.Conn
 
-	mu    sync.Mutex
-	heard sync.Cond
-	list  []Frame
-	err   error // why nothing more comes
-	deaf  bool
+	mu     sync.Mutex
+	heard  sync.Cond
+	list   []Frame
+	err    error // why nothing more comes
+	deaf   bool
+	latest time.Time // that something came
 }
 
 // A Frame is one that the server has sent.
@@ -43,7 +45,7 @@ func Connect(t testing.TB, nc net.Conn, open wire.Open) *Client {
 	t.Helper()
 	c := &Client{t: t, nc: nc}
 	c.heard.L = &c.mu
-	t.Cleanup(func() { _ = nc.Close() })
+	t.Cleanup(func() { _ = nc.Close(); c.Listen() })
 	if open.ContainerID == "" {
 		open.ContainerID = "a test"
 	}
@@ -68,6 +70,9 @@ func Connect(t testing.TB, nc net.Conn, open wire.Open) *Client {
 func (c *Client) listen(r *wire.Reader) {
 	for {
 		f, err := r.Frame()
+		c.mu.Lock()
+		c.latest = time.Now()
+		c.mu.Unlock()
 		if err == nil && f.Heartbeat() {
 			continue
 		}
@@ -144,6 +149,13 @@ func (c *Client) Pending() []Frame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.list)
+}
+
+// Heard is when something came last, be it a heartbeat.
+func (c *Client) Heard() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.latest
 }
 
 // Gone tells whether the server has closed the connection, all before heard or
