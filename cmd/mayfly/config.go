@@ -16,6 +16,7 @@ import (
 	"mayfly/engine"
 	"mayfly/storage"
 	"mayfly/web/authority"
+	"mayfly/web/sas"
 )
 
 // Config is what a server is started with. The zero value is the command line
@@ -38,7 +39,9 @@ type Config struct {
 	HistoryFor   time.Duration  // how long history is kept; zero: a week; negative: no bound
 	HistoryBytes int64          // how much history is kept; zero: 256 MiB; negative: no bound
 	Insecure     bool
-	AllowReset   bool // the admin port deletes everything for whoever asks
+	SAS          sas.Policy          // what becomes of clients that do not show that they may
+	SASKeys      []engine.AccessRule // of the namespace, each with its primary key
+	AllowReset   bool                // the admin port deletes everything for whoever asks
 	AllowHosts   []string
 	ReadyJSON    bool
 	Logger       *slog.Logger // zero: nothing is logged
@@ -96,7 +99,7 @@ func (c *Config) complete() error {
 		if a.address == "" || a.address == noPort && a.flag == "--amqp" {
 			continue
 		}
-		if err := checkAddress(a.flag, a.address, c.Insecure); err != nil {
+		if err := checkAddress(a.flag, a.address, c.Insecure || c.guarded(a.flag)); err != nil {
 			return err
 		}
 	}
@@ -158,7 +161,11 @@ func checkAddress(flag, text string, insecure bool) error {
 		return nil
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("%s %s is reachable from other machines and there is no authentication; use 127.0.0.1, or add --insecure if that is what you want", flag, text)
+		instead := "use 127.0.0.1"
+		if flag != "--http" {
+			instead += ", ask for tokens with --sas enforce"
+		}
+		return fmt.Errorf("%s %s is reachable from other machines and there is no authentication; %s, or add --insecure if that is what you want", flag, text, instead)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func openPorts(ctx context.Context, c Config) (p ports, err error) {
 		if o.address == "" || o.address == noPort {
 			continue
 		}
-		l, err := listen(ctx, o.flag, o.address, c.Insecure)
+		l, err := listen(ctx, o.flag, o.address, c.Insecure || c.guarded(o.flag))
 		if err != nil {
 			return p, err
 		}

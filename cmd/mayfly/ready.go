@@ -12,6 +12,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/sas"
 	"mayfly/web/show"
 )
 
@@ -30,7 +31,8 @@ type Ready struct {
 	AMQPS     string `json:"amqps,omitempty"` // host and port of AMQP with TLS
 	HTTPS     string `json:"https,omitempty"` // URL of what Admin is, with TLS
 	CA        string `json:"ca,omitempty"`    // path of what clients are to trust for TLS; empty where the operator's own certificate is served
-	// What SDKs are given, on this machine: for messages, if AMQP is to be had
+	// What SDKs are given, on this machine, with the word KEY for the key where
+	// tokens are asked for: for messages, if AMQP is to be had
 	// without TLS, and for entities.
 	ConnectionString      string `json:"connectionString,omitempty"`
 	AdminConnectionString string `json:"adminConnectionString"`
@@ -59,7 +61,15 @@ func (p *program) ready(state string) Ready {
 	if p.ports.authority != nil {
 		r.CA = p.ports.authority.CA()
 	}
+	if p.c.SAS == sas.Enforce { // which key is nothing for a log
+		r.ConnectionString, r.AdminConnectionString = withoutKey(r.ConnectionString), withoutKey(r.AdminConnectionString)
+	}
 	return r
+}
+
+// withoutKey has KEY where the key is to stand that the dashboard tells.
+func withoutKey(connection string) string {
+	return strings.Replace(connection, "SAS_KEY_VALUE", "KEY", 1)
 }
 
 // portAMQP is where SDKs look for AMQP if a connection string says nothing else.

@@ -16,6 +16,7 @@ import (
 	"mayfly/storage"
 	"mayfly/web"
 	"mayfly/web/amqp"
+	"mayfly/web/sas"
 )
 
 // stopPatience bounds how long running requests are waited for at the end.
@@ -60,10 +61,10 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	}
 	defer at.close() // for the ways out before they are served
 
-	wire := amqp.New(amqp.Options{Logger: c.Logger})
+	wire := amqp.New(amqp.Options{Logger: c.Logger, SAS: c.SAS})
 	p := &program{
 		c: c, want: want, process: rand.Text(), stdout: stdout, ports: at, shared: storage.Shared(c.Store),
-		server: web.New(web.Options{Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn}), //nolint:contextcheck // requests end with Shutdown, gracefully
+		server: web.New(web.Options{Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, SAS: c.SAS}), //nolint:contextcheck // requests end with Shutdown, gracefully
 		wire:   wire,
 	}
 	defer p.leaving.Wait()
@@ -146,8 +147,13 @@ func (p *program) furnish(ctx context.Context, b *broker.Broker) (Ready, error) 
 	if err := apply(ctx, b, p.want, p.c.Definition); err != nil {
 		return r, err
 	}
+	if err := furnishAccess(ctx, b, p.c.SASKeys); err != nil {
+		return r, err
+	}
 	var err error
-	r.Curl, err = curl(ctx, b, r)
+	if r.Curl, err = curl(ctx, b, r); p.c.SAS == sas.Enforce {
+		r.Curl = firstCurl(r) // which asks the dashboard
+	}
 	return r, err
 }
 

@@ -31,7 +31,9 @@ type serveCommand struct {
 	Namespace  string   `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Name of the namespace; wins over the one in --config. Default: the file's, or default."`
 	Profile    string   `enum:"${profiles}" default:"standard" env:"MAYFLY_PROFILE" help:"Whose limits and defaults: those of a tier of Service Bus, or of its emulator: ${profiles}."`
 	Limit      []string `placeholder:"NAME=VALUE" env:"MAYFLY_LIMIT" help:"One value other than the profile's; may be repeated. There are ${limits}; without names what there is not: ${features}."`
-	Insecure   bool     `env:"MAYFLY_INSECURE" help:"Permit addresses beyond loopback. There is no authentication: whoever reaches a port may do everything."`
+	Insecure   bool     `env:"MAYFLY_INSECURE" help:"Permit addresses beyond loopback. Whoever reaches a port may do everything there, unless --sas asks for tokens; on the dashboard always."`
+	SAS        string   `name:"sas" enum:"accept,enforce" default:"accept" env:"MAYFLY_SAS" help:"Tokens of clients: accept whatever they are, as the emulator does, or enforce what the namespace's access rules allow. With enforce, all addresses but the dashboard's may be beyond loopback."`
+	SASKey     []string `name:"sas-key" sep:";" placeholder:"NAME=KEY:RIGHTS" env:"MAYFLY_SAS_KEY" help:"An access rule of the namespace with its primary key, such as ci=c2VjcmV0:Send,Listen; may be repeated. The rights are Manage, Send and Listen."`
 	AllowReset bool     `env:"MAYFLY_ALLOW_RESET" help:"For test suites: POST /reset at the admin port deletes every entity with all its messages, or goes back to what --config says."`
 	AllowHost  []string `placeholder:"NAME" env:"MAYFLY_ALLOW_HOST" help:"A further name by which requests may call the server, beside loopback's and the addresses above; may be repeated."`
 	ReadyJSON  bool     `name:"ready-json" env:"MAYFLY_READY_JSON" help:"Print the block at the start as one line of JSON."`
@@ -44,6 +46,14 @@ func (c *serveCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	policy, err := parsePolicy(c.SAS)
+	if err != nil {
+		return err
+	}
+	keys, err := parseKeys(c.SASKey)
+	if err != nil {
+		return err
+	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		panic(err) // the flag's enum has let it through
@@ -51,7 +61,7 @@ func (c *serveCommand) Run(ctx context.Context, s streams) error {
 	config := Config{
 		HTTP: c.HTTP, Admin: c.Admin, AMQP: cmp.Or(c.AMQP, noPort), AMQPS: c.AMQPS, HTTPS: c.HTTPS, TLSDir: c.TLSDir, TLSNames: c.TLSName,
 		Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits,
-		Advertise: c.Advertise, Insecure: c.Insecure, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, ReadyJSON: c.ReadyJSON,
+		Advertise: c.Advertise, Insecure: c.Insecure, SAS: policy, SASKeys: keys, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),
 	}
 	if err := c.measure(&config); err != nil {

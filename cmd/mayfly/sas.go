@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/web/sas"
+)
+
+// bySAS is who an access rule of a flag was set by.
+const bySAS = "--sas-key"
+
+// guarded tells whether who comes to a port shows that he may: tokens are for
+// everything but the dashboard.
+func (c *Config) guarded(flag string) bool { return c.SAS == sas.Enforce && flag != "--http" }
+
+// parsePolicy reads --sas.
+func parsePolicy(name string) (sas.Policy, error) {
+	for p := range sas.Policies() {
+		if sas.Policy(p).String() == name {
+			return sas.Policy(p), nil
+		}
+	}
+	return 0, fmt.Errorf("--sas is %s, not %q", strings.Join(sas.Policies(), " or "), name)
+}
+
+// parseKeys reads --sas-key flags. Its errors tell no key.
+func parseKeys(given []string) (rules []engine.AccessRule, err error) {
+	for _, g := range given {
+		name, rest, named := strings.Cut(strings.TrimSpace(g), "=")
+		at := strings.LastIndexByte(rest, ':')
+		if !named || name == "" || at <= 0 {
+			return nil, errors.New("--sas-key is written NAME=KEY:RIGHTS, such as ci=c2VjcmV0:Send,Listen")
+		}
+		rights, err := engine.ParseRights(strings.Split(rest[at+1:], ","))
+		if err != nil {
+			return nil, fmt.Errorf("--sas-key %s=…: %w", name, err)
+		}
+		if _, twice := engine.FindAccessRule(rules, name); twice {
+			return nil, fmt.Errorf("--sas-key names %s twice", name)
+		}
+		rules = append(rules, engine.AccessRule{Name: name, PrimaryKey: rest[:at], Rights: rights})
+	}
+	return rules, nil
+}
+
+// furnishAccess sees to it that the namespace has its root rule and those of the
+// flags. What is so already is left alone.
+func furnishAccess(ctx context.Context, b *broker.Broker, want []engine.AccessRule) error {
+	for _, r := range want {
+		rules, err := b.AccessRules(ctx)
+		if err != nil {
+			return err
+		}
+		if is, ok := engine.FindAccessRule(rules, r.Name); ok && is.PrimaryKey == r.PrimaryKey && is.Rights == r.Rights {
+			continue
+		}
+		if _, err := b.SetAccessRule(ctx, r, bySAS); err != nil {
+			return fmt.Errorf("--sas-key %s=…: %w", r.Name, err)
+		}
+	}
+	return b.FurnishAccess(ctx)
+}
