@@ -67,7 +67,7 @@ func (p *program) ready(state string) Ready {
 	return r
 }
 
-// withoutKey has KEY where the key is to stand that the dashboard tells.
+// withoutKey has KEY where the key is to stand that the JSON API tells.
 func withoutKey(connection string) string {
 	return strings.Replace(connection, "SAS_KEY_VALUE", "KEY", 1)
 }

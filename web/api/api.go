@@ -27,6 +27,10 @@
 //	GET    /connections[?entity=P&count=N] clients that stay connected (AMQP), newest first
 //	GET    /connections/{id}               one, with its links
 //	DELETE /connections/{id}               disconnect it: SDKs connect again; 204
+//	GET    /access[?keys=true]             the namespace's access rules; keys only if they are asked for
+//	PUT    /access/{name}                  add a rule, or change it: {"rights":["Send","Listen"],"primaryKey":"…"}
+//	POST   /access/{name}/renew?key=K      another primary or secondary key, at random
+//	DELETE /access/{name}                  204
 //	GET    /activity[?scope=all&count=100] what was done and what happened, newest first
 //
 // A path is an entity's, with its slashes escaped or not, and may end in
@@ -57,6 +61,9 @@
 //
 // A rule without "filter" and "correlation" takes every message. An empty filter
 // is an error.
+//
+// A key that is left out where an access rule is set stays what it was, and is
+// made at random for a new rule. RootManageSharedAccessKey cannot be removed.
 //
 // A session is received from by what /accept answered: {"hold":"…"} given to
 // /receive and /renew. It is over when it is given back or when its lock has run
@@ -149,6 +156,10 @@ func Mount(g *echo.Group, b *broker.Broker, p peers.Source, room *access.Room, l
 	g.POST("/accept/*", d.accept)
 	g.DELETE("/accept/*", d.giveUp)
 	g.POST("/send/*", d.send)
+	g.GET("/access", d.accessRules)
+	g.PUT("/access/:name", d.setAccessRule)
+	g.POST("/access/:name/renew", d.renewAccessKey)
+	g.DELETE("/access/:name", d.removeAccessRule)
 	g.GET("/peek/*", d.peek)
 	g.POST("/receive/*", d.receive)
 	g.POST("/settle", d.settle)

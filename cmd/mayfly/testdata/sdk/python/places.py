@@ -4,7 +4,7 @@ import datetime
 import urllib.error
 
 from azure.servicebus import ServiceBusMessage
-from azure.servicebus.exceptions import MessagingEntityNotFoundError
+from azure.servicebus.exceptions import ServiceBusAuthenticationError
 
 from harness import bodies, case, equal, raises, standard, take, until
 
@@ -81,7 +81,7 @@ def deletes_itself_when_idle():
         return False
 
     until(gone)
-    with standard.client() as c, raises(MessagingEntityNotFoundError), c.get_queue_sender(q):
+    with standard.client() as c, raises(ServiceBusAuthenticationError), c.get_queue_sender(q):  # see nothing_of_that_name
         pass
 
 
