@@ -23,7 +23,9 @@ type coordinator struct {
 
 // capabilities are what transactions can do here: they belong to a connection, and
 // any of its sessions can take part in any of them.
-var capabilities = []string{"amqp:local-transactions", "amqp:multi-txns-per-ssn", "amqp:multi-ssns-per-txn"}
+func capabilities() []string {
+	return []string{"amqp:local-transactions", "amqp:multi-txns-per-ssn", "amqp:multi-ssns-per-txn"}
+}
 
 func (s *session) attachCoordinator(a *wire.Attach) {
 	limits := s.c.b.Limits()
@@ -34,7 +36,7 @@ func (s *session) attachCoordinator(a *wire.Attach) {
 	co := &coordinator{s: s, handle: a.Handle, count: a.InitialDeliveryCount.Or(0), credit: coordinatorCredit}
 	s.join(a, co)
 	answer := s.answer(a)
-	answer.Coordinator = &wire.Coordinator{Capabilities: capabilities}
+	answer.Coordinator = &wire.Coordinator{Capabilities: capabilities()}
 	s.send(answer)
 	co.top()
 }
@@ -97,7 +99,7 @@ func (co *coordinator) transfer(t *wire.Transfer) error {
 
 // serve does what a message says, which is a declare or a discharge. Its error is
 // for the client.
-func (co *coordinator) serve(id uint32, settled bool, message []byte) error { //nolint:revive // of the transfer
+func (co *coordinator) serve(id uint32, settled bool, message []byte) error {
 	var m wire.Message
 	if err := m.Decode(message); err != nil {
 		return err //nolint:wrapcheck // a ProtocolError
@@ -129,7 +131,7 @@ func (co *coordinator) serve(id uint32, settled bool, message []byte) error { //
 }
 
 // answer tells the client what became of its message; state nil: nothing.
-func (co *coordinator) answer(id uint32, settled bool, state wire.State) { //nolint:revive // of the transfer
+func (co *coordinator) answer(id uint32, settled bool, state wire.State) {
 	if co.over {
 		return
 	}

@@ -2,6 +2,7 @@ package amqp_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -62,7 +63,7 @@ func (p *peer) next() (wire.Code, []byte) {
 	for {
 		f, err := p.r.Frame()
 		if err != nil {
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				p.b.Error(err)
 			}
 			return 0, nil

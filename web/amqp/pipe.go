@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"errors"
 	"io"
 	"sync"
 )
@@ -96,7 +97,7 @@ func (p *pipe) end(err error) {
 	if p.err != nil {
 		return
 	}
-	if p.err = err; err != io.EOF { // what is there is of no use
+	if p.err = err; !errors.Is(err, io.EOF) { // what is there is of no use
 		p.n = 0
 	}
 	p.ready.Broadcast()

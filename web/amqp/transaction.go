@@ -1,7 +1,6 @@
 package amqp
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -82,7 +81,7 @@ func (t *transaction) serve() {
 
 // rollBack ends the transaction with nothing done. Whether that can be told to
 // the broker does not matter: it ends by itself then.
-func (t *transaction) rollBack() { _ = t.tx.Rollback(t.c.s.ctx) }
+func (t *transaction) rollBack() { _ = t.tx.Rollback(t.c.s.ctx) } //nolint:errcheck // see above
 
 // endTransactions rolls back what was declared on a link and is open.
 func (c *conn) endTransactions(of *coordinator) {
@@ -194,7 +193,7 @@ func (co *coordinator) declare(id uint32, settled bool) {
 		case err != nil:
 			state = rejected(err)
 		case co.over:
-			c.newTransaction(tx, co).do(func() { _ = tx.Rollback(c.s.ctx) })
+			c.newTransaction(tx, co).do(func() { _ = tx.Rollback(c.s.ctx) }) //nolint:errcheck // as rollBack
 		default:
 			t := c.newTransaction(tx, co)
 			c.transactions[string(t.id)] = t
@@ -246,8 +245,8 @@ func (co *coordinator) discharge(id uint32, settled bool, d wire.Discharge) {
 	})
 }
 
-func (t *transaction) end(fail bool) error { //nolint:revive // of the discharge
-	c, ctx := t.c, context.Context(t.c.s.ctx)
+func (t *transaction) end(fail bool) error {
+	c, ctx := t.c, t.c.s.ctx
 	var err error
 	if fail {
 		err = t.tx.Rollback(ctx)

@@ -4,6 +4,7 @@ package amqptest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -103,7 +104,7 @@ func (c *Client) Deafen() { c.setDeaf(true) }
 // Listen ends what Deafen began.
 func (c *Client) Listen() { c.setDeaf(false) }
 
-func (c *Client) setDeaf(deaf bool) { //nolint:revive // of two methods
+func (c *Client) setDeaf(deaf bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deaf = deaf
@@ -343,7 +344,7 @@ func (c *Client) Closed() *wire.Error {
 	_ = c.nc.Close()
 	for {
 		if _, err := c.Next(); err != nil {
-			if err != io.EOF && err != io.ErrClosedPipe && c.Gone() == nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) && c.Gone() == nil {
 				c.t.Errorf("after the close: %v", err)
 			}
 			return p.Error
