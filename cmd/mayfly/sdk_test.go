@@ -38,9 +38,9 @@ type sdk struct {
 }
 
 var sdks = []sdk{
-	{"python", 53, pythonSuite},
-	{"javascript", 48, javascriptSuite},
-	{"java", 46, javaSuite},
+	{"python", 59, pythonSuite},
+	{"javascript", 53, javascriptSuite},
+	{"java", 50, javaSuite},
 }
 
 // sdkPatience is how long all the cases of an SDK may take, on a machine that

@@ -10,6 +10,8 @@ test("nothing_of_that_name", () =>
     await raises("MessagingEntityNotFound", () => c.createSender("js-nothing").sendMessages({ body: "x" }));
     await raises("MessagingEntityNotFound", () => c.createReceiver("js-nothing").receiveMessages(1, brief));
     await raises("MessagingEntityNotFound", () => c.createReceiver("js-nothing").peekMessages(1));
+    await raises("MessagingEntityNotFound", () => c.acceptSession("js-nothing", "x")); // sdk-demands 1
+    await raises("MessagingEntityNotFound", () => c.acceptNextSession("js-nothing"));
     const t = await standard.topic("js-not-found");
     await raises("MessagingEntityNotFound", () => c.createReceiver(t, "nothing").receiveMessages(1, brief));
   }));

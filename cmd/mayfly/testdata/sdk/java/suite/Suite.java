@@ -9,6 +9,7 @@ final class Suite {
         Places.add();
         Errors.add();
         Transactions.add();
+        Administration.add();
         Harness.run(Set.of(names));
     }
 }
