@@ -180,8 +180,8 @@ func (m Confirm) field(ctx context.Context, name, label, tip string, prose bool)
 	return f
 }
 
-// sample names a few of n messages and says how many it does not name.
-func sample(ctx context.Context, names []string, n int) string {
+// some names a few of n messages and says how many it does not name.
+func some(ctx context.Context, names []string, n int) string {
 	if rest := n - len(names); rest > 0 {
 		names = append(slices.Clip(names), locale.N(ctx, "confirm.more", rest))
 	}

@@ -49,6 +49,7 @@ type ConnectionRow struct {
 type LinkPlace struct {
 	Name, Href string
 	Sends      bool
+	Manages    bool // it asks for its $management
 }
 
 // A Rate is a number a second; not Known: it is being measured.
@@ -59,7 +60,7 @@ type Rate struct {
 
 func (r Rate) text(ctx context.Context) string {
 	if !r.Known {
-		return locale.T(ctx, "entities.nothing")
+		return locale.T(ctx, "connections.measuring")
 	}
 	return figure(ctx, r.N)
 }
@@ -204,7 +205,7 @@ func connectionColumns() []heading {
 func linkColumns() []heading {
 	return []heading{
 		{name: "connections.link", class: "name"},
-		{name: "column.session", class: ""},
+		{name: "connections.session", class: ""},
 		{name: "connections.credit", class: "num"},
 		{name: "connections.ahead", class: "num opt"},
 		{name: "connections.unsettled", class: "num"},

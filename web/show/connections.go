@@ -21,6 +21,7 @@ const (
 	placesShown       = 3   // entities of a client, in the table
 	linksShown        = 500 // of a client, on its page
 	longestShown      = 80  // bytes of what clients call themselves
+	briefName         = 28  // of that in lists: many call themselves something long and random
 	// connectionsFresh is how often what is shown of connections is looked at,
 	// while somebody sees it.
 	connectionsFresh = 500 * time.Millisecond
@@ -114,7 +115,7 @@ func ClientName(c peers.Connection) string { return cut(cmp.Or(c.Container, c.Re
 
 func (p *Pages) connectionRow(c peers.Connection, now engine.Instant) page.ConnectionRow {
 	r := page.ConnectionRow{
-		Key: c.ID, Href: p.connectionURL(c.ID), Name: ClientName(c), SDK: kitName(c.Kit), Remote: c.Remote, Secure: c.TLS,
+		Key: c.ID, Href: p.connectionURL(c.ID), Name: cut(ClientName(c), briefName), SDK: kitName(c.Kit), Remote: c.Remote, Secure: c.TLS,
 		End:   p.URL(Place{Namespace: p.b.Name(), Kind: Connection, Peer: c.ID, Do: "disconnect"}),
 		Links: c.Attached, Credit: c.Credit, Unsettled: c.Unsettled, Locks: c.Locks, Since: c.Since, Now: now.Time(),
 		In: p.tempo.rate(c.ID+" in", c.Sent, now), Out: p.tempo.rate(c.ID+" out", c.Given, now),
@@ -137,7 +138,7 @@ func (p *Pages) connectionRow(c peers.Connection, now engine.Instant) page.Conne
 // linkPlace is the entity that a link is to. A name that there can be none of
 // leads nowhere.
 func (p *Pages) linkPlace(l peers.Link) page.LinkPlace {
-	out := page.LinkPlace{Name: cut(Shown(l.Path), 200), Sends: l.Role == peers.Sender}
+	out := page.LinkPlace{Name: cut(Shown(l.Path), 200), Sends: l.Role == peers.Sender, Manages: l.Role == peers.Manager}
 	if _, err := engine.ParsePath(string(l.Path), p.b.Limits()); err == nil {
 		out.Href = p.EntityURL(engine.Queue, l.Path)
 	}
@@ -168,6 +169,7 @@ func (p *Pages) connection(ctx context.Context, at Place) (view.Page, uint64, er
 		return m, s.n, nil
 	}
 	m.Shell, m.Row = p.shell(ctx, at, s, ClientName(c)), p.connectionRow(c, s.now)
+	m.Row.Name = ClientName(c)
 	m.Platform, m.WebSocket, m.Heard, m.Sessions = cut(c.Platform, longestShown), c.WebSocket, c.Heard, c.Sessions
 	m.FramesIn, m.FramesOut, m.BytesIn, m.BytesOut = c.FramesIn, c.FramesOut, int64(c.BytesIn), int64(c.BytesOut)
 	keys := map[string]int{}
@@ -251,7 +253,7 @@ func cutPrefix(actor string) (name string, ok bool) {
 	if len(actor) <= len(peers.Prefix) || actor[:len(peers.Prefix)] != peers.Prefix {
 		return "", false
 	}
-	return cut(actor[len(peers.Prefix):], 60), true
+	return cut(actor[len(peers.Prefix):], briefName), true
 }
 
 // attached is who is at an entity: its receivers, or its senders.
@@ -261,7 +263,7 @@ func (p *Pages) attached(path engine.Path) (receivers, senders []page.Guest, mor
 	}
 	list := p.o.Peers.Connections(peers.Query{Entity: path, Limit: connectionsOnPage, Links: 16})
 	for _, c := range list.Connections {
-		g := page.Guest{Name: ClientName(c), SDK: c.SDK.Name(), Href: p.connectionURL(c.ID)}
+		g := page.Guest{Name: cut(ClientName(c), briefName), SDK: c.SDK.Name(), Href: p.connectionURL(c.ID)}
 		var receives, sends bool
 		for _, l := range c.Links {
 			receives = receives || l.Role == peers.Receiver && l.At(path)

@@ -8,12 +8,13 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/views/page"
 	"mayfly/web/peers"
+	"mayfly/web/peers/peerstest"
 	"mayfly/web/show"
 )
 
 // Who is connected, what they are at and how fast, and who has gone.
 func TestConnectionsPage(t *testing.T) {
-	within(t, func(w *world) {
+	inside(t, &world{peers: new(peerstest.Source)}, func(w *world) {
 		open := func(url string) any {
 			m, _, err := w.pages.Open(w.Context(), url)
 			w.must(err)
@@ -90,7 +91,7 @@ func TestConnectionsPage(t *testing.T) {
 
 // A lock outlives who holds it, and says so.
 func TestHolder(t *testing.T) {
-	within(t, func(w *world) {
+	inside(t, &world{peers: new(peerstest.Source)}, func(w *world) {
 		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{}, "me")
 		w.must(err)
 		w.peers.Add(peers.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker", Kit: peers.Kit{SDK: peers.Go}})

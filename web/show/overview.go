@@ -3,7 +3,9 @@ package show
 import (
 	"cmp"
 	"context"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"mayfly/engine"
@@ -11,6 +13,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/sample"
 	"mayfly/views/view"
 )
 
@@ -173,7 +176,28 @@ func (p *Pages) connect(ctx context.Context, queue engine.Path) page.Connect {
 		queue = cmp.Or(queue, StarterQueue)
 		c.Curl = "curl " + p.o.REST + "/" + string(queue) + "/messages \\\n  -H 'BrokerProperties: {\"TimeToLive\":60}' \\\n  -d 'hello'"
 	}
+	c.String, c.Admin = p.dialled(ctx, p.o.Connection), p.dialled(ctx, p.o.AdminConnection)
+	if c.String != "" {
+		c.Samples = sample.All(c.String, string(cmp.Or(queue, StarterQueue)))
+	}
 	return c
+}
+
+// dialled is a connection string for somebody who reaches the server as this
+// visitor does: on another machine the name of this one is not localhost.
+func (p *Pages) dialled(ctx context.Context, s string) string {
+	who, _ := ctx.Value(visitorKey{}).(Visitor)
+	if who.Host == "" || who.Host == "localhost" {
+		return s
+	}
+	if ip, err := netip.ParseAddr(who.Host); err == nil && ip.IsLoopback() {
+		return s
+	}
+	host := who.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return strings.Replace(s, "sb://localhost", "sb://"+host, 1)
 }
 
 // temporaries are those of the entities that delete themselves, or are pinned:

@@ -32,7 +32,10 @@ type Options struct {
 	Build string // of the program, for the script
 	Data  string // where messages are kept, for people; empty: in memory
 	REST  string // the address of the REST door, without a slash at the end; empty: no lines for the shell
-	Curl  string // a line for the shell that sends a message though no queue is there; empty: one for REST
+	// Connection and AdminConnection are what SDKs on this machine are given, for
+	// messages and for entities; empty: nothing.
+	Connection, AdminConnection string
+	Curl                        string // a line for the shell that sends a message though no queue is there; empty: one for REST
 	// HistoryFor is how long the store's history is kept, for people; zero: they
 	// are not told.
 	HistoryFor time.Duration
@@ -66,6 +69,7 @@ func (p *Pages) Close() { p.recent.close() }
 // carries as package locale does.
 type Visitor struct {
 	CSRF   string
+	Host   string // by which the visitor reaches the server, without a port; empty: not known
 	Theme  string // "light", "dark"; empty: as the system has it
 	Notice component.Notice
 }

@@ -13,10 +13,10 @@ import (
 // concurrent use.
 type tempo struct {
 	mu   sync.Mutex
-	last map[string]sample
+	last map[string]tempoCount
 }
 
-type sample struct {
+type tempoCount struct {
 	n    uint64
 	at   engine.Instant
 	rate page.Rate
@@ -44,7 +44,7 @@ func (t *tempo) rate(of string, n uint64, now engine.Instant) page.Rate {
 	}
 	was.n, was.at = n, now
 	if t.last == nil || len(t.last) >= tempoKept {
-		kept := map[string]sample{}
+		kept := map[string]tempoCount{}
 		for of, s := range t.last {
 			if now.Sub(s.at) <= tempoMost && len(kept) < tempoKept/2 {
 				kept[of] = s

@@ -27,7 +27,7 @@ type world struct {
 	b     *broker.Broker
 	pages *show.Pages
 	store *memory.Store
-	peers peerstest.Source
+	peers *peerstest.Source                // nil: nobody stays connected
 	wrap  func(*memory.Store) engine.Store // nil: as it is
 }
 
@@ -67,7 +67,11 @@ func (w *world) start() {
 		w.Fatal(err)
 	}
 	w.b = b
-	w.pages = show.Start(b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Peers: &w.peers, Logger: logger})
+	o := show.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Logger: logger}
+	if w.peers != nil {
+		o.Peers = w.peers
+	}
+	w.pages = show.Start(b, o)
 }
 
 func (w *world) stop() {

@@ -125,7 +125,7 @@ func (d *Door) visit(c echo.Context) {
 	}
 	c.Set(visited, true)
 	r := c.Request()
-	who := show.Visitor{CSRF: d.forms.Token(c.Response(), r)}
+	who := show.Visitor{CSRF: d.forms.Token(c.Response(), r), Host: (&url.URL{Host: r.Host}).Hostname()}
 	if theme, err := c.Cookie("mayfly_theme"); err == nil && (theme.Value == "light" || theme.Value == "dark") {
 		who.Theme = theme.Value
 	}
