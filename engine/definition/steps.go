@@ -38,7 +38,8 @@ type Step struct {
 // says, in order. Entities that the topology does not name stay as they are,
 // and none is ever deleted; what is as it should be needs no step. A
 // description is replaced whole, so what the file leaves out is the default
-// again (PROP-2), but for what is fixed at creation. An entity that was pinned
+// again (PROP-2), but for what is fixed at creation and what no file can say,
+// authorization rules among it. An entity that was pinned
 // stays pinned as long as the file does not change its idle time (OPS-9).
 //
 // The error is Problems: a property fixed at creation that differs (PROP-1), a
@@ -234,13 +235,24 @@ func (p *plan) change(e Entity) {
 }
 
 // keepFixed takes over what an entity was created with and the file is silent
-// about.
+// about, and what no file can say: who may do what, and by which address a
+// destination was named that stays the same.
 func keepFixed(c *engine.Config, was engine.Config, stated map[string]bool) {
 	if !stated["RequiresSession"] {
 		c.RequiresSession = was.RequiresSession
 	}
 	if !stated["RequiresDuplicateDetection"] {
 		c.RequiresDuplicateDetection = was.RequiresDuplicateDetection
+	}
+	if !stated["EnablePartitioning"] {
+		c.EnablePartitioning = was.EnablePartitioning
+	}
+	c.AuthorizationRules = was.AuthorizationRules
+	if c.ForwardToAddress == "" && strings.EqualFold(c.ForwardTo, was.ForwardTo) {
+		c.ForwardToAddress = was.ForwardToAddress
+	}
+	if c.ForwardDeadLetteredMessagesToAddress == "" && strings.EqualFold(c.ForwardDeadLetteredMessagesTo, was.ForwardDeadLetteredMessagesTo) {
+		c.ForwardDeadLetteredMessagesToAddress = was.ForwardDeadLetteredMessagesToAddress
 	}
 }
 

@@ -3,6 +3,7 @@ package definition_test
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,37 @@ func TestStepsUpdate(t *testing.T) {
 		t.Error(err)
 	}
 	same(t, load(t, ns, in(`"Queues":[{"Name":"orders","Properties":{"LockDuration":"00:00:30","MaxDeliveryCount":10}}]`))) // the same in other words
+}
+
+// What a file cannot say stays as it is: who may do what, that an entity is
+// partitioned, and the words in which a destination was given.
+func TestStepsKeepWhatAFileCannotSay(t *testing.T) {
+	ns := empty()
+	was := engine.Config{
+		AuthorizationRules: []engine.AccessRule{{Name: "ci", Rights: engine.SendRight, PrimaryKey: "k", CreatedAt: 7}}, EnablePartitioning: true,
+		ForwardTo: "other", ForwardToAddress: "sb://host/other",
+	}
+	load(t, ns, in(`"Queues":[{"Name":"other"}]`))
+	for kind, path := range map[engine.EntityKind]engine.Path{engine.Queue: "q", engine.Topic: "t"} {
+		c := was
+		if kind == engine.Topic {
+			c.ForwardTo, c.ForwardToAddress = "", ""
+		}
+		if _, err := ns.Create(now, kind, path, c, "me"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := in(`"Queues":[{"Name":"q","Properties":{"MaxDeliveryCount":4,"ForwardTo":"Other"}}],"Topics":[{"Name":"t","Properties":{"RequiresDuplicateDetection":false,"DefaultMessageTimeToLive":"PT1H"}}]`)
+	same(t, load(t, ns, file), "update q", "update t")
+	for _, s := range ns.States(0) {
+		if c := s.Config; s.Path != "other" && (!slices.Equal(c.AuthorizationRules, was.AuthorizationRules) || !c.EnablePartitioning) {
+			t.Errorf("%s has %+v", s.Path, c)
+		}
+		if s.Path == "q" && s.Config.ForwardToAddress != was.ForwardToAddress {
+			t.Errorf("it forwards to %q", s.Config.ForwardToAddress)
+		}
+	}
+	same(t, load(t, ns, file))
 }
 
 // OPS-9: a pin outlives a start with the same file.
