@@ -145,8 +145,7 @@ func (c *conn) close(why *wire.Error) {
 func (c *conn) read() (over bool, err error) {
 	defer c.mail.ring()
 	for {
-		c.listen()
-		f, err := c.r.Frame()
+		f, err := c.frame()
 		if err != nil {
 			return false, c.broken(err)
 		}
@@ -183,14 +182,37 @@ func (c *conn) read() (over bool, err error) {
 	}
 }
 
-// listen says how long the client may be silent. After a close the writer does.
-func (c *conn) listen() {
+// frame waits for the client's next frame, and after a while with less memory.
+func (c *conn) frame() (wire.Frame, error) {
+	if now := time.Now(); now.Sub(c.heard) > c.s.idle/8 {
+		c.heard = now
+		patience := 2 * c.s.idle
+		if c.r.Large() {
+			patience = c.s.idle / 2
+		}
+		c.listen(now.Add(patience))
+	}
+	f, err := c.r.Frame()
+	if timedOut(err) && c.r.Large() {
+		c.r.Shrink()
+		c.listen(c.heard.Add(2 * c.s.idle))
+		return c.r.Frame()
+	}
+	return f, err
+}
+
+// listen says until when the client may be silent. After a close the writer does.
+func (c *conn) listen(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); c.state == running && now.Sub(c.heard) > c.s.idle/8 {
-		c.heard = now
-		_ = c.nc.SetReadDeadline(now.Add(2 * c.s.idle)) //nolint:errcheck // the read says it
+	if c.state == running {
+		_ = c.nc.SetReadDeadline(until) //nolint:errcheck // the read says it
 	}
+}
+
+func timedOut(err error) bool {
+	t, ok := errors.AsType[net.Error](err)
+	return ok && t.Timeout()
 }
 
 // note has the reader do something once it has let go of mu.
@@ -225,7 +247,7 @@ func (c *conn) broken(err error) error {
 	case isProtocolError(err):
 		return err
 	}
-	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
+	if timedOut(err) {
 		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: "Nothing was heard from the client for " + (2 * c.s.idle).String() + "."}
 	}
 	return nil // the network is gone, and nobody is there to tell

@@ -1,6 +1,7 @@
 package amqp_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"testing"
@@ -120,6 +121,29 @@ func TestClosed(t *testing.T) {
 			t.Errorf("after %v the connection is still there: %v", time.Since(before), err)
 		}
 	})
+}
+
+// A client that says nothing for twice as long as it was told is told so, to the
+// moment, whether it had said much before or little. Half a frame is not lost in
+// between.
+func TestSilence(t *testing.T) {
+	for name, before := range map[string]int{"little": 1, "much": 20_000} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				c := w.client()
+				b := wire.AppendHeartbeat(nil)
+				c.Write(bytes.Repeat(b, before))
+				c.Write(b[:5])
+				time.Sleep(3 * time.Minute)
+				c.Write(b[5:])
+				c.Begin(1)
+				since := time.Now()
+				if e := c.Closed(); e == nil || e.Condition != wire.CondConnectionForced || time.Since(since) != 4*time.Minute {
+					t.Errorf("after %v closed because of %+v", time.Since(since), e)
+				}
+			})
+		})
+	}
 }
 
 // A name that is attached again takes its link over; the same name in the other

@@ -112,6 +112,21 @@ func (r *Reader) Buffered() bool {
 	return err != nil || size <= r.to-r.from
 }
 
+// Large says whether r keeps more memory than it needs for a peer that says
+// little.
+func (r *Reader) Large() bool { return len(r.buf) > firstBuffer && r.to-r.from <= firstBuffer }
+
+// Shrink gives back the memory by which r is Large. It may be called after Frame
+// has failed because of a deadline, and Frame again after it.
+func (r *Reader) Shrink() {
+	if !r.Large() {
+		return
+	}
+	small := make([]byte, firstBuffer)
+	r.to = copy(small, r.buf[r.from:r.to])
+	r.buf, r.from = small, 0
+}
+
 // fill reads until n bytes are there. The buffer grows with what has come, not
 // with what a header claims will.
 func (r *Reader) fill(n int) error {

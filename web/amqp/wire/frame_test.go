@@ -181,3 +181,34 @@ func TestHeartbeatWritten(t *testing.T) {
 	check(t, "heartbeat", AppendHeartbeat(nil), x("00000008 02 00 0000"))
 	check(t, "sasl", AppendFrame(nil, 0, &Outcome{})[:8], x("00000011 02 01 0000"))
 }
+
+// A reader that has grown with what came gives its memory back, without losing
+// what it has of a frame.
+func TestShrink(t *testing.T) {
+	var sent bytes.Buffer
+	for range 40_000 {
+		sent.Write(AppendHeartbeat(nil))
+	}
+	r := &Reader{From: &sent}
+	for range 40_000 {
+		if _, err := r.Frame(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !r.Large() {
+		t.Fatalf("the buffer has %d bytes", len(r.buf))
+	}
+	half := AppendHeartbeat(nil)
+	sent.Write(half[:5])
+	if _, err := r.Frame(); err == nil {
+		t.Fatal("half a frame is one")
+	}
+	r.Shrink()
+	if r.Large() || len(r.buf) > 8<<10 {
+		t.Errorf("the buffer still has %d bytes", len(r.buf))
+	}
+	sent.Write(half[5:])
+	if f, err := r.Frame(); err != nil || !f.Heartbeat() {
+		t.Errorf("the rest: %v, %v", f, err)
+	}
+}
