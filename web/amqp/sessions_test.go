@@ -1,13 +1,18 @@
 package amqp_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
 	"mayfly/engine/value"
+	"mayfly/storage/memory"
+	"mayfly/web/amqp"
 	"mayfly/web/amqp/amqptest"
 	"mayfly/web/amqp/wire"
 )
@@ -206,6 +211,45 @@ func TestSessionReturned(t *testing.T) {
 				if err := h.Decode(m.Header); err != nil || h.DeliveryCount.Or(99) != 0 {
 					t.Errorf("it was counted: %d, %v", h.DeliveryCount.Or(99), err)
 				}
+			})
+		})
+	}
+}
+
+// slow is a store that takes a second to write.
+type slow struct{ engine.Store }
+
+func (s slow) Commit(ctx context.Context, b *engine.Batch) error {
+	time.Sleep(time.Second)
+	return s.Store.Commit(ctx, b)
+}
+
+// While the broker is at something else, a goodbye waits for it: who was answered
+// finds the session free.
+func TestGoodbyeWaits(t *testing.T) {
+	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{})
+				w.queue("q", engine.Config{RequiresSession: true})
+				c := w.client()
+				c.Attach(0, asks(0, "q", value.OfString("a"), 0))
+				sent := make(chan struct{})
+				go func() {
+					defer close(sent)
+					w.send("q", "b", "x")
+				}()
+				synctest.Wait()
+				c.Say(0, bye)
+				if got := brief(frames(c)); got != nil {
+					t.Errorf("the server said %q before it was so", got)
+				}
+				<-sent
+				time.Sleep(2 * time.Second)
+				if got := frames(c); len(got) != 1 || got[0].Code() != bye.Code() {
+					t.Errorf("the server said %q", brief(got))
+				}
+				w.client().Attach(0, asks(0, "q", value.OfString("a"), 0))
 			})
 		})
 	}

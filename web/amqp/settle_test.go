@@ -129,6 +129,31 @@ func TestPartialSettlement(t *testing.T) {
 	})
 }
 
+// What was done is answered in ranges around what was not.
+func TestRangesAroundFailures(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.queue("q", engine.Config{})
+		w.send("q", "", make([]string, 6)...)
+		c := w.client()
+		c.Attach(0, amqptest.Receives(0, "q"))
+		c.Say(0, flow(0, 6, nil))
+		for i := range 6 {
+			token := engine.LockToken(wire.LockTag([16]byte(c.Receive().DeliveryTag)))
+			if i != 2 && i != 5 {
+				continue
+			}
+			if err := w.b.BreakLock(t.Context(), token.Key(), "operator"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Say(0, settles(0, wire.Some[uint32](5), wire.Accepted{}))
+		const lost = " rejected com.microsoft:message-lock-lost"
+		if diff := cmp.Diff([]string{"0-1 accepted", "2-2" + lost, "3-4 accepted", "5-5" + lost}, dispositions(c)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // A disposition for deliveries of a link that is gone is neither applied nor
 // answered; the locks stay, and are settled from any connection (sdk-demands 3,
 // 4).

@@ -27,7 +27,12 @@ type world struct {
 
 func newWorld(t testing.TB, o amqp.Options, bo broker.Options) *world {
 	t.Helper()
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, bo)
+	return newWorldOn(t, new(memory.Store), o, bo)
+}
+
+func newWorldOn(t testing.TB, store engine.Store, o amqp.Options, bo broker.Options) *world {
+	t.Helper()
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, bo)
 	if err != nil {
 		t.Fatal(err)
 	}
