@@ -13,6 +13,11 @@
 // is noted under the mutex and submitted by the reader after it has let go, in
 // the order of the frames that asked for it.
 //
+// INVARIANT: a detach, end or close of the client's is answered when the broker has
+// ended its links, so that what they held is free for whoever asks next; and once
+// it is, nothing more is said on that link, channel or connection. What was
+// delivered and not written whole goes back without a count.
+//
 // How much a connection can take of memory is bounded: by the frames it may
 // send (sizes are checked before anything is allocated), by Limits on sessions,
 // links and unsettled deliveries, by the window of each link, and by the
