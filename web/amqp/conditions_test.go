@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	goamqp "github.com/Azure/go-amqp"
@@ -108,6 +109,7 @@ func TestConditions(t *testing.T) {
 				return err
 			}
 			time.Sleep(2 * time.Minute)
+			synctest.Wait()
 			return r.AcceptMessage(ctx, m)
 		}, "com.microsoft:message-lock-lost", "The lock supplied is invalid."},
 		"SES-10": {func(ctx context.Context, w *world, s *goamqp.Session) error {
@@ -121,6 +123,7 @@ func TestConditions(t *testing.T) {
 				return err
 			}
 			time.Sleep(2 * time.Minute)
+			synctest.Wait()
 			return r.AcceptMessage(ctx, m)
 		}, "com.microsoft:session-lock-lost", engine.SessionLockLostText},
 		"receive from what forwards": {func(ctx context.Context, _ *world, s *goamqp.Session) error {
@@ -260,6 +263,7 @@ func TestRecoveries(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute + time.Second) // what they did not settle comes back, counted
+		synctest.Wait()
 		if active, locked := w.count("q"); active != messages || locked != 0 {
 			t.Errorf("%d are free and %d locked", active, locked)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,6 +113,7 @@ func TestClosed(t *testing.T) {
 		for c.Gone() == nil && time.Since(before) < time.Minute {
 			c.Say(0, &wire.End{})
 			time.Sleep(700 * time.Millisecond)
+			synctest.Wait()
 			frames(c)
 			if time.Since(before) > 2*time.Second {
 				break
@@ -135,6 +137,7 @@ func TestSilence(t *testing.T) {
 				c.Write(bytes.Repeat(b, before))
 				c.Write(b[:5])
 				time.Sleep(3 * time.Minute)
+				synctest.Wait()
 				c.Write(b[5:])
 				c.Begin(1)
 				since := time.Now()

@@ -3,6 +3,7 @@ package amqp_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -279,6 +280,7 @@ func TestIdleStays(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Hour)
+			synctest.Wait()
 			w.send("q", "", "x")
 			if m, err := r.Receive(t.Context(), nil); err != nil || string(m.GetData()) != "x" {
 				t.Errorf("after an hour came %v, %v", m, err)

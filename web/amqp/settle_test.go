@@ -3,6 +3,7 @@ package amqp_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,10 +113,12 @@ func TestPartialSettlement(t *testing.T) {
 			c.Say(0, flow(0, 2, nil))
 			frames(c)
 			time.Sleep(30 * time.Second)
+			synctest.Wait()
 			w.send("q", "", "2", "3")
 			c.Say(0, flow(2, 2, nil))
 			frames(c)
 			time.Sleep(30 * time.Second) // the locks of the first two have run out
+			synctest.Wait()
 			c.Say(0, settles(0, wire.Some[uint32](3), wire.Accepted{}))
 			const lost = "com.microsoft:message-lock-lost"
 			if diff := cmp.Diff([]string{"0-0 rejected " + lost, "1-1 rejected " + lost, "2-3 accepted"}, dispositions(c)); diff != "" {
