@@ -41,6 +41,7 @@ func TestBrowser(t *testing.T) {
 		{"sessions", sessionsInBrowser},
 		{"keyboard", keyboardInBrowser},
 		{"activity", activityInBrowser},
+		{"connections", connectionsInBrowser},
 		{"restart", restartInBrowser},
 		{"walk", walkInBrowser},
 	} {

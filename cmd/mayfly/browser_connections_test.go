@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+// connectionsInBrowser: a client of the Go SDK appears while somebody looks, its
+// locks say who holds them, and an operator ends its connection.
+func connectionsInBrowser(_ *testing.T, v *visit) {
+	ctx := v.t.Context()
+	v.create("queue", "orders", `{"LockDuration":"PT5M"}`)
+	v.send("orders", "", "hello")
+	v.visit("/n/default/connections")
+	v.want(isLive)
+	v.want(`document.querySelector("[data-slot=empty]").innerText.includes("Nobody is connected")`)
+
+	client, err := azservicebus.NewClientFromConnectionString(v.server.ConnectionString, &azservicebus.ClientOptions{
+		RetryOptions: azservicebus.RetryOptions{MaxRetries: -1},
+	})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer client.Close(context.WithoutCancel(ctx)) //nolint:errcheck // its connection is closed already
+	r, err := client.NewReceiverForQueue("orders", nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if _, err := r.ReceiveMessages(ctx, 1, nil); err != nil {
+		v.t.Fatal(err)
+	}
+	v.want(rows + `.length === 1 && ` + rows + `[0].innerText.includes("Go SDK") && ` + rows + `[0].querySelector('[data-label="Locks"]').innerText.trim() === "1"`)
+	v.want(`document.querySelector("[data-slot=lede]").innerText === "One client is connected. It holds one lock."`)
+
+	v.visit("/n/default/q/orders?tab=locked")
+	v.want(isLive)
+	v.want(`document.querySelector("td.holder a")?.innerText.endsWith("· Go SDK")`)
+	v.want(`document.querySelector("[data-slot=facts]").innerText.includes("Receiver")`)
+	v.click("td.holder a")
+	v.want(`location.pathname.startsWith("/n/default/connections/") && document.querySelector("[data-list=links]").innerText.includes("receives under locks")`)
+	v.click(`a[href$="/disconnect"]`)
+	v.want(`document.querySelector("h1").innerText.startsWith("Disconnect")`)
+	v.click(`form.asking button[type=submit]`)
+	v.want(`location.pathname === "/n/default/connections" && document.querySelector("[data-notice]").innerText.includes("Disconnected")`)
+	v.want(`document.querySelector("[data-slot=empty]").innerText.includes("Nobody is connected")`)
+	v.visit("/n/default/q/orders?tab=locked")
+	v.want(`document.querySelector("td.holder").innerText.endsWith("Go SDK, gone")`)
+}
