@@ -61,7 +61,8 @@ func parse(raw []byte) (*node, error) {
 			break
 		}
 		if err != nil {
-			return nil, argument("The body is no XML: %v.", err)
+			text := err.Error() // which may name what is as long as the body
+			return nil, argument("The body is no XML: %s.", strings.ToValidUTF8(text[:min(len(text), 200)], ""))
 		}
 		switch t := t.(type) {
 		case xml.Directive:

@@ -60,6 +60,8 @@ func TestReadingRefuses(t *testing.T) {
 		"two roots":      {"<entry/><entry/>", "more than one element"},
 		"another script": {`<?xml version="1.0" encoding="utf-16"?><entry/>`, "is no XML"},
 		"not closed":     {"<entry></content>", "is no XML"},
+		"a long name":    {"<entry></" + strings.Repeat("a", 100_000), "is no XML"},
+		"a long end":     {"<entry></" + strings.Repeat("a", 100_000) + ">", "is no XML"},
 	} {
 		if a := w.want(400, "PUT", "/q", tc.body); !strings.Contains(a.body, tc.text) || !strings.Contains(a.body, "SubCode=40000.") || len(a.body) > 500 {
 			t.Errorf("%s: %s", name, a.body)
