@@ -10,13 +10,14 @@ import (
 	"mayfly/web/sas"
 )
 
-// authorize wants a right at a path, shown in a request's Authorization header.
-func authorize(b *broker.Broker, r *http.Request, path string, want engine.Rights) (sas.Place, error) {
+// authorize wants a right to an entity, shown in a request's Authorization header
+// for the path of the request.
+func authorize(b *broker.Broker, r *http.Request, entity engine.Path, path string, want engine.Rights) (sas.Place, error) {
 	claim, err := sas.Shown(r.Header.Get("Authorization"))
 	if err != nil {
 		return sas.Place{}, err //nolint:wrapcheck // shown to the client as it is
 	}
-	place, err := sas.Look(r.Context(), b, path)
+	place, err := sas.LookOf(r.Context(), b, entity, path)
 	if err == nil {
 		err = place.Allow(claim, want)
 	}
@@ -29,20 +30,20 @@ func Manager(b *broker.Broker, p sas.Policy, r *http.Request) error {
 	if p != sas.Enforce {
 		return nil
 	}
-	_, err := authorize(b, r, "", engine.ManageRight)
+	_, err := authorize(b, r, "", "", engine.ManageRight)
 	return err
 }
 
 // permit decides about a request for messages.
-func (d *door) permit(r *http.Request, k kind) error {
+func (d *door) permit(r *http.Request, t target) error {
 	if d.policy != sas.Enforce {
 		return nil
 	}
 	want := engine.ListenRight
-	if k == messages {
+	if t.kind == messages {
 		want = engine.SendRight
 	}
-	_, err := authorize(d.broker, r, sas.PathTo(r.URL.Path), want)
+	_, err := authorize(d.broker, r, t.path, sas.PathTo(r.URL.Path), want)
 	return err
 }
 
@@ -50,7 +51,7 @@ func (d *door) permit(r *http.Request, k kind) error {
 // is told of as such to whoever has any right there, for that is how clients tell
 // whether it exists (sdk-demands 47).
 func (d *door) administer(r *http.Request, w atom.Wish) error {
-	place, err := authorize(d.broker, r, sas.PathTo(r.URL.Path), engine.ManageRight)
+	place, err := authorize(d.broker, r, w.Path(), sas.PathTo(r.URL.Path), engine.ManageRight)
 	switch {
 	case err == nil, !sas.Refused(err):
 		return err

@@ -123,3 +123,34 @@ func TestTokensThatAreNoGood(t *testing.T) {
 	w.want(200, "GET", "/q?api-version=2021-05", "", "Authorization", sas.Sign("http://localhost:5300/q?api-version=2021-05", "manage", "1", later))
 	w.want(200, "GET", "/$Resources/Queues?api-version=2021-05", "", "Authorization", sas.Sign("https://localhost/$resources/queues?api-version=2021-05", "manage", "2", later))
 }
+
+// A rule of an entity is good for that one, not for another whose address, or
+// whose messages', is at or below the name of the former.
+func TestRuleOfAnEntityAlone(t *testing.T) {
+	w := guarded(t)
+	own := engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "it", Rights: engine.ManageRight, PrimaryKey: "4"}}}
+	for _, p := range []engine.Path{"q/messages", "q/messages/head"} {
+		if _, err := w.broker.Create(t.Context(), engine.Queue, p, own, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	token := sas.Sign("http://localhost", "it", "4", time.Now().Add(time.Hour))
+	for request, want := range map[string]int{
+		"POST /q/messages":                                   401,
+		"DELETE /q/messages/head?timeout=0":                  401,
+		"DELETE /q/messages/head/messages/head?timeout=0":    204,
+		"DELETE /q/messages/messages/head?timeout=0":         204,
+		"GET /q?api-version=2021-05":                         401,
+		"GET /q/messages?api-version=2021-05":                200,
+		"PUT /q/messages/new?api-version=2021-05":            401,
+		"GET /q/messages/new/messages?api-version=2021-05":   401,
+		"DELETE /q/messages/messages?api-version=2021-05":    401,
+		"GET /q/messages/Subscriptions?api-version=2021-05":  404,
+		"PUT /q/messages/new/Subscriptions/s?api-version=20": 401,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		if got := w.ask(method, path, "", "Authorization", token); got.status != want {
+			t.Errorf("%s: %d %s; want %d", request, got.status, got.body, want)
+		}
+	}
+}

@@ -119,7 +119,7 @@ func (d *door) route(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.permit(c.Request(), t.kind); err != nil {
+	if err := d.permit(c.Request(), t); err != nil {
 		return err
 	}
 	return handle(c, t)

@@ -50,6 +50,22 @@ func Look(ctx context.Context, b *broker.Broker, path string) (p Place, err erro
 	return p, err
 }
 
+// LookOf is Look for a request about an entity, or about the namespace if that is
+// empty: whatever else stands at the request's path or above it, the rules are
+// those of the entity, or of a subscription's topic. There tells of that one.
+func LookOf(ctx context.Context, b *broker.Broker, entity engine.Path, path string) (p Place, err error) {
+	if topic, _, ok := entity.Subscription(); ok {
+		entity = engine.Path(topic)
+	}
+	err = b.Read(ctx, func(r broker.Reader) error {
+		p = Place{Path: path, Now: r.Now.Time(), Rules: Rules{Namespace: r.AccessRules()}}
+		p.Rules.Entity, p.There = r.AccessAt(entity)
+		p.There = p.There || entity == ""
+		return nil
+	})
+	return p, err
+}
+
 // above is a path without its last segment.
 func above(path string) string {
 	return path[:max(0, strings.LastIndexByte(path, '/'))]
