@@ -28,7 +28,7 @@ func TestAccessRulesOfTheNamespace(t *testing.T) {
 	}
 }
 
-func testAccess(c *clocked, again bool) { //nolint:revive // a way of running it
+func testAccess(c *clocked, again bool) {
 	want := func(rules ...string) {
 		c.Helper()
 		if c.step(); again {

@@ -63,7 +63,7 @@ func TestForwardingTime(t *testing.T) {
 			c.sweep()
 			c.wantIDs("b", "m", "n")
 			c.equal(c.rows("b")[1].Expires, engine.Instant(0)) // the source's default is none of it
-			c.at(time.Hour + second - time.Millisecond) // but where it goes
+			c.at(time.Hour + second - time.Millisecond)        // but where it goes
 			c.equal(c.receive("b").Content.MessageID(), "m")
 			c.receive("b")
 		},
