@@ -53,15 +53,15 @@ func TestConnectionsPage(t *testing.T) {
 			t.Errorf("the worker is %+v", r)
 		}
 		w.peers.Change("1-1", func(c *peers.Connection) { c.Given = 34 })
-		time.Sleep(200 * time.Millisecond)
+		w.pass(200 * time.Millisecond)
 		if r := list("").Rows[1]; r.Out.Known {
 			t.Errorf("after a moment a rate is known: %+v", r.Out)
 		}
-		time.Sleep(1800 * time.Millisecond)
+		w.pass(1800 * time.Millisecond)
 		if r := list("?entity=ORDERS").Rows; len(r) != 1 || r[0].Out != (page.Rate{N: 12, Known: true}) || r[0].In != (page.Rate{Known: true}) {
 			t.Errorf("two seconds later: %+v", r)
 		}
-		time.Sleep(time.Minute)
+		w.pass(time.Minute)
 		if r := list("?entity=orders").Rows[0]; r.Out.Known {
 			t.Errorf("nobody has looked for a minute, and the rate is %+v", r.Out)
 		}
