@@ -32,7 +32,7 @@ func guarded(t *testing.T) *world {
 	t.Cleanup(func() { s.Close(); b.Close() })
 	w := &world{T: t, broker: b, server: s}
 	for name, right := range map[string]engine.Rights{"manage": engine.ManageRight, "send": engine.SendRight, "listen": engine.ListenRight} {
-		if _, err := b.SetAccessRule(t.Context(), engine.AccessRule{Name: name, Rights: right, PrimaryKey: "1", SecondaryKey: "2"}, ""); err != nil {
+		if _, err := b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: name, Rights: right, PrimaryKey: "1", SecondaryKey: "2"}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
