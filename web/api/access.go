@@ -78,8 +78,12 @@ func (d *door) accessAt(c echo.Context, names ...string) (at engine.Path, q url.
 	return at, q, err
 }
 
-// accessName is the name in an address.
+// accessName is the name in an address, of which a parameter is decoded already
+// where the address can be written in one way only.
 func accessName(c echo.Context) (string, error) {
+	if c.Request().URL.RawPath == "" {
+		return c.Param("name"), nil
+	}
 	name, err := url.PathUnescape(c.Param("name"))
 	if err != nil {
 		return "", argument("The address cannot be decoded: '%s'.", cut(c.Param("name")))

@@ -114,3 +114,17 @@ func TestAccessOfAnEntity(t *testing.T) {
 		t.Errorf("left are %+v", is)
 	}
 }
+
+// A name may have whatever can be printed, also what addresses escape.
+func TestAccessNames(t *testing.T) {
+	w := start(t, broker.Options{})
+	for path, want := range map[string]string{"50%25": "50%", "a%2541": "a%41", "a%2Fb": "a/b", "a%2F%2541": "a/%41", "ci%20two": "ci two", "%C3%A4": "ä"} {
+		var made, renewed AccessRule
+		w.want(200, "PUT", "/access/"+path, `{"rights":["Send"]}`, &made)
+		w.want(200, "POST", "/access/"+path+"/renew?key=primary", "", &renewed)
+		if made.Name != want || renewed.Name != want {
+			t.Errorf("%s is called %q, then %q", path, made.Name, renewed.Name)
+		}
+		w.want(204, "DELETE", "/access/"+path, "", nil)
+	}
+}
