@@ -25,6 +25,7 @@ type changes struct {
 	deleted  []*holder              // gone with their entity; their messages are let go after Seal
 	seen     []*entity              // that have seen or let go of ids
 	access   bool                   // the namespace's rules
+	sparing  bool                   // the batch that was taken last has no locks
 }
 
 type undoKind uint8
@@ -71,6 +72,7 @@ func (c *changes) note(u undo) { c.log = append(c.log, u) }
 
 func (c *changes) mark(m *message) {
 	delete(c.dropped, m.Key)
+	m.marks &^= calm
 	if !m.is(dirty) {
 		m.marks |= dirty
 		c.messages = append(c.messages, m)
@@ -121,14 +123,32 @@ func (ns *Namespace) Pending() (hard, soft bool) {
 // dirty. Call Seal when it is durable or when nothing had to be, Rollback when
 // the store refused it.
 func (ns *Namespace) Flush(now Instant, commit bool) Effects { //nolint:revive // whether to commit now is its caller's to say
+	ns.changes.sparing = false
+	fx := ns.happened()
+	if commit {
+		fx.Batch = ns.batch(now)
+	}
+	return fx
+}
+
+// FlushHard is Flush of what must be durable now and what goes with it. Messages
+// whose only change is a lock stay behind, for a later Flush: most are completed
+// before it comes, and the store never hears of their locks. What is not durable
+// of a lock is lost in a crash, and the message is free then (DEC-12).
+func (ns *Namespace) FlushHard(now Instant) Effects {
+	ns.changes.sparing = true
+	fx := ns.happened()
+	fx.Batch = ns.batch(now)
+	return fx
+}
+
+// happened takes what happened since it was taken last.
+func (ns *Namespace) happened() Effects {
 	fx := ns.out
 	ns.out = Effects{}
 	fx.Events, ns.events = ns.events, nil
 	s := &ns.changes.sealed
 	s.events, s.deliveries, s.ended, s.accepted = 0, 0, 0, 0
-	if commit {
-		fx.Batch = ns.batch(now)
-	}
 	return fx
 }
 
@@ -139,7 +159,7 @@ func (ns *Namespace) batch(now Instant) *Batch {
 		b.Access = &Access{Rules: ns.access}
 	}
 	for _, m := range c.messages {
-		if ns.messages[m.Key] == m {
+		if ns.messages[m.Key] == m && !(c.sparing && m.is(calm)) {
 			b.Messages = append(b.Messages, m.Message)
 			b.Written = append(b.Written, m.packed())
 		}
@@ -217,16 +237,21 @@ func (ns *Namespace) Seal(committed bool) { //nolint:revive // what became of th
 	c.log = cutAt(c.log, 0)
 	ns.dying, c.deleted = append(ns.dying, c.deleted...), nil
 	if committed {
-		c.clean()
+		c.clean(ns)
 	}
 	c.sealed = ns.mark()
 }
 
-// clean says that the store has everything that was here.
-func (c *changes) clean() {
-	for _, m := range c.messages {
-		m.marks = m.marks&^dirty | stored
-	}
+// clean says that the store has everything that was here, but for what the batch
+// spared.
+func (c *changes) clean(ns *Namespace) {
+	c.messages = deleteFrom(c.messages, 0, func(m *message) bool {
+		if c.sparing && m.is(calm) && ns.messages[m.Key] == m {
+			return false
+		}
+		m.marks = m.marks&^(dirty|calm) | stored
+		return true
+	})
 	for _, h := range c.meters {
 		h.meterDirty = false
 	}
@@ -243,9 +268,8 @@ func (c *changes) clean() {
 			c.ripe = append(c.ripe, k)
 		}
 	}
-	clear(c.messages)
 	clear(c.contents)
-	c.messages, c.meters, c.contents, c.garbage = c.messages[:0], c.meters[:0], c.contents[:0], nil
+	c.meters, c.contents, c.garbage = c.meters[:0], c.contents[:0], nil
 	clear(c.dropped)
 	clear(c.entities)
 	clear(c.holders)

@@ -354,8 +354,8 @@ func (ns *Namespace) checkChanges() error {
 	c := &ns.changes
 	listed, meters := map[*message]bool{}, map[*holder]bool{}
 	for _, m := range c.messages {
-		if !m.is(dirty) || listed[m] {
-			return fmt.Errorf("message %d waits for the store twice, or is not dirty", m.Key)
+		if !m.is(dirty) || listed[m] || m.is(calm) && !m.is(stored) {
+			return fmt.Errorf("message %d waits for the store twice, is not dirty, or may wait though the store does not have it", m.Key)
 		}
 		listed[m] = true
 	}

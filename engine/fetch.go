@@ -17,7 +17,10 @@ func (ns *Namespace) take(now Instant, h *holder, m *message, mode Mode, client 
 		next.LockedUntil = h.sessions.byID[m.sessionID()].lock.until // SES-5
 	}
 	next.Nonce = ns.nonce()
-	ns.put(m, next)
+	quiet := !m.is(dirty) || m.is(calm)
+	if ns.put(m, next); quiet {
+		m.marks |= calm
+	}
 	if h.lockBy == nil {
 		h.lockBy = map[Key]string{}
 	}

@@ -7,14 +7,15 @@ type message struct {
 	marks   marks
 }
 
-// marks are where a message stands in its holder's alarms, above two bits of
+// marks are where a message stands in its holder's alarms, above three bits of
 // bookkeeping: together they keep a waiting message in 112 bytes.
 type marks int64
 
 const (
 	stored    marks = 1 << iota // the store has some version of it
 	dirty                       // the store's version is old; it is in changes.messages
-	markBits  = 2
+	calm                        // dirty, but only by a lock, which the store need not hear of at once
+	markBits  = 3
 	markFlags = 1<<markBits - 1
 )
 

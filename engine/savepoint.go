@@ -123,7 +123,7 @@ func (ns *Namespace) forget(to savepoint) {
 		if ns.messages[m.Key] == m {
 			return false
 		}
-		m.marks &^= dirty
+		m.marks &^= dirty | calm
 		return true
 	})
 	c.contents = deleteFrom(c.contents, to.contents, func(k *content) bool {

@@ -55,8 +55,7 @@ func TestReadmeScripts(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) //nolint:errcheck // it has ended by itself then
-			defer stop()
+			defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })()
 			if err := cmd.Wait(); err != nil {
 				t.Fatalf("%v\n%s%s", err, &out, &said)
 			}

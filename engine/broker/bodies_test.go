@@ -39,7 +39,7 @@ func TestBodiesTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close() //nolint:errcheck // not what this is about
+	defer b.Close()
 	if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ type Options struct {
 	InboxBytes int64          // bytes of messages that may wait; zero: 64 MiB
 	CacheBytes int64          // of bodies kept in memory; zero: 32 MiB
 	SoftDelay  time.Duration  // how long locks and last uses may wait for a commit; zero: 500 ms
+	EagerLocks bool           // every commit has the locks taken before it, also those that SoftDelay lets wait
 	Unswept    bool           // for tests: nothing happens before somebody asks for it
 
 	HistoryFor   time.Duration // how long a history keeps events; zero: a week; negative: no bound

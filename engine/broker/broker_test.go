@@ -343,37 +343,6 @@ func TestFenced(t *testing.T) {
 	})
 }
 
-// After a restart a lock that was never committed is free and not counted; one
-// that was is honoured, and counted when it runs out (DEC-12).
-func TestLocksAfterRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
-		w.send("q", "a", "b")
-		w.receive(broker.Receive{Path: "q"})
-		w.send("q", "c") // carries the first lock with it
-		w.receive(broker.Receive{Path: "q"})
-		w.store.breaks(errors.New("power"), false)
-		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test"); !errors.Is(err, engine.ErrBusy) {
-			t.Fatalf("got %v", err)
-		}
-		w.store.breaks(nil, false)
-		synctest.Wait()
-		if c := w.counts("q"); c.Locked != 1 || c.Active != 2 {
-			t.Fatalf("%+v", c)
-		}
-		got := w.receive(broker.Receive{Path: "q"})
-		if len(got) != 1 || text(t, got[0]) != "b" || got[0].Message.DeliveryCount != 0 {
-			t.Fatalf("%+v", got)
-		}
-		time.Sleep(time.Minute)
-		got = w.receive(broker.Receive{Path: "q"})
-		if len(got) != 1 || text(t, got[0]) != "a" || got[0].Message.DeliveryCount != 1 {
-			t.Fatalf("%+v", got)
-		}
-	})
-}
-
 // IDLE-2, IDLE-8: an open receiver keeps a temporary queue; when it has left,
 // the queue goes at its time.
 func TestIdleDeletion(t *testing.T) {

@@ -24,7 +24,11 @@ func (b *Broker) shutDown(ctx context.Context) {
 	defer cancel()
 	b.refuseRest(engine.ErrClosed)
 	now := b.clock.now()
-	if fx := b.flush(now, b.Health().ReadOnly == ""); fx.Batch != nil {
+	what := takeAll
+	if b.Health().ReadOnly != "" {
+		what = takeNothing
+	}
+	if fx := b.flush(now, what); fx.Batch != nil {
 		fx.Batch.Hard = true
 		if err := b.commit(ctx, fx.Batch); err != nil {
 			b.err = fmt.Errorf("last commit: %w", err)

@@ -106,7 +106,7 @@ func tell(t *testing.T, seed uint64) *history {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	h := &history{T: t, seed: seed, tokens: map[engine.LockToken]int{}}
 	h.ground = &ground{clock: &h.clock, rnd: rand.New(rand.NewPCG(seed, 1)), faults: []storetest.Fault{storetest.Before, storetest.After, storetest.Unwritable}}
-	b, err := broker.Open(t.Context(), h.ground.open, broker.Options{Logger: slog.New(slog.DiscardHandler)})
+	b, err := broker.Open(t.Context(), h.ground.open, broker.Options{EagerLocks: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op
 			b.finish(o, busy(b.Health().ReadOnly))
 			continue
 		}
-		fx := b.flush(now, false)
+		fx := b.flush(now, takeNothing)
 		b.ns.Seal(false)
 		o.err = err
 		b.answer([]*op{o}, fx)

@@ -40,7 +40,14 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 	if soft && b.softSince == 0 {
 		b.softSince = now
 	}
-	fx := b.flush(now, hard || soft && now.Sub(b.softSince) >= b.softDelay())
+	what := takeNothing
+	switch {
+	case hard && b.o.EagerLocks, soft && now.Sub(b.softSince) >= b.softDelay():
+		what = takeAll
+	case hard:
+		what = takeHard
+	}
+	fx := b.flush(now, what)
 	confirmed := false
 	if fx.Batch != nil && !fx.Batch.Empty() {
 		switch err := b.commit(ctx, fx.Batch); {
@@ -55,18 +62,32 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 	if !confirmed && !b.store.Load().Owned() {
 		return errUnowned
 	}
-	if fx.Batch != nil {
+	b.ns.Seal(fx.Batch != nil)
+	if _, waits := b.ns.Pending(); fx.Batch != nil && (what == takeAll || !waits) {
 		b.softSince = 0
 	}
-	b.ns.Seal(fx.Batch != nil)
 	b.answer(ops, fx)
 	return nil
 }
 
+// A taking is what is to become of changes.
+type taking uint8
+
+const (
+	takeNothing taking = iota // they wait
+	takeHard                  // what must be durable is committed
+	takeAll                   // everything is
+)
+
 // flush takes what happened and numbers it as the log will. What operators did
 // goes with the batch, which is hard then: it is never missing (§21a).
-func (b *Broker) flush(now engine.Instant, commit bool) engine.Effects {
-	fx := b.ns.Flush(now, commit)
+func (b *Broker) flush(now engine.Instant, what taking) engine.Effects {
+	var fx engine.Effects
+	if what == takeHard {
+		fx = b.ns.FlushHard(now)
+	} else {
+		fx = b.ns.Flush(now, what == takeAll)
+	}
 	last := b.events.Last()
 	for i := range fx.Events {
 		e := &fx.Events[i]

@@ -10,16 +10,15 @@ import (
 	"mayfly/engine"
 )
 
-// An AccessRule is one of the namespace's own, or of a queue or topic, by which
-// clients may do things there. Keys are told only to who asks for them, and when
-// they were just set.
+// An AccessRule is one of the namespace's own, by which clients may do things
+// there. Keys are told only to who asks for them, and when they were just set.
 type AccessRule struct {
 	Name         string    `json:"name"`
 	Rights       []string  `json:"rights"` // Listen, Send, Manage
 	PrimaryKey   string    `json:"primaryKey,omitempty"`
 	SecondaryKey string    `json:"secondaryKey,omitempty"`
-	CreatedAt    time.Time `json:"createdAt,omitzero"` // missing: not told by who made it
-	UpdatedAt    time.Time `json:"updatedAt,omitzero"`
+	CreatedAt    time.Time `json:"createdAt"`
+	UpdatedAt    time.Time `json:"updatedAt"`
 }
 
 // AccessRules is the answer of GET /access.
@@ -34,56 +33,30 @@ func presentAccess(r engine.AccessRule) AccessRule {
 	}
 }
 
-// presentAll are rules, with their keys if keys are asked for.
-func presentAll(rules []engine.AccessRule, q url.Values) []AccessRule {
-	out := []AccessRule{}
-	for _, r := range rules {
-		if !q.Has("keys") {
-			r.PrimaryKey, r.SecondaryKey = "", ""
-		}
-		out = append(out, presentAccess(r))
-	}
-	return out
-}
-
 func (d *door) accessRules(c echo.Context) error {
-	at, q, err := d.accessAt(c, "keys")
+	q, err := query(c, "keys")
 	if err != nil {
 		return err
 	}
 	if q.Has("keys") && q.Get("keys") != "true" {
 		return argument("The value for 'keys' is true, or it is left out.")
 	}
-	var rules []engine.AccessRule
-	if at == "" {
-		rules, err = d.broker.AccessRules(c.Request().Context())
-	} else {
-		var s engine.EntityState
-		s, err = d.state(c.Request().Context(), at)
-		rules = s.Config.AuthorizationRules
-	}
+	rules, err := d.broker.AccessRules(c.Request().Context())
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, AccessRules{Rules: presentAll(rules, q)})
-}
-
-// accessAt is the entity whose rules are meant, empty for the namespace, and
-// what else an address asks for.
-func (d *door) accessAt(c echo.Context, names ...string) (at engine.Path, q url.Values, err error) {
-	if q, err = query(c, append(names, "entity")...); err != nil || !q.Has("entity") {
-		return "", q, err
+	out := AccessRules{Rules: []AccessRule{}}
+	for _, r := range rules {
+		if !q.Has("keys") {
+			r.PrimaryKey, r.SecondaryKey = "", ""
+		}
+		out.Rules = append(out.Rules, presentAccess(r))
 	}
-	at, err = engine.ParsePath(q.Get("entity"), d.broker.Limits())
-	return at, q, err
+	return reply(c, http.StatusOK, out)
 }
 
-// accessName is the name in an address, of which a parameter is decoded already
-// where the address can be written in one way only.
+// accessName is the name in an address.
 func accessName(c echo.Context) (string, error) {
-	if c.Request().URL.RawPath == "" {
-		return c.Param("name"), nil
-	}
 	name, err := url.PathUnescape(c.Param("name"))
 	if err != nil {
 		return "", argument("The address cannot be decoded: '%s'.", cut(c.Param("name")))
@@ -93,10 +66,9 @@ func accessName(c echo.Context) (string, error) {
 
 func (d *door) setAccessRule(c echo.Context) error {
 	name, err := accessName(c)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = query(c)
 	}
-	at, _, err := d.accessAt(c)
 	if err != nil {
 		return err
 	}
@@ -116,7 +88,7 @@ func (d *door) setAccessRule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := d.broker.SetAccessRule(c.Request().Context(), at, engine.AccessRule{Name: name, Rights: rights, PrimaryKey: in.PrimaryKey, SecondaryKey: in.SecondaryKey}, client(c.Request()))
+	r, err := d.broker.SetAccessRule(c.Request().Context(), engine.AccessRule{Name: name, Rights: rights, PrimaryKey: in.PrimaryKey, SecondaryKey: in.SecondaryKey}, client(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -128,7 +100,7 @@ func (d *door) renewAccessKey(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	at, q, err := d.accessAt(c, "key")
+	q, err := query(c, "key")
 	if err != nil {
 		return err
 	}
@@ -136,7 +108,7 @@ func (d *door) renewAccessKey(c echo.Context) error {
 		if q.Get("key") != which.String() {
 			continue
 		}
-		r, err := d.broker.RenewAccessKey(c.Request().Context(), at, name, which, client(c.Request()))
+		r, err := d.broker.RenewAccessKey(c.Request().Context(), name, which, client(c.Request()))
 		if err != nil {
 			return err
 		}
@@ -147,12 +119,11 @@ func (d *door) renewAccessKey(c echo.Context) error {
 
 func (d *door) removeAccessRule(c echo.Context) error {
 	name, err := accessName(c)
-	if err != nil {
-		return err
-	}
-	at, _, err := d.accessAt(c)
 	if err == nil {
-		err = d.broker.RemoveAccessRule(c.Request().Context(), at, name, client(c.Request()))
+		_, err = query(c)
+	}
+	if err == nil {
+		err = d.broker.RemoveAccessRule(c.Request().Context(), name, client(c.Request()))
 	}
 	if err != nil {
 		return err

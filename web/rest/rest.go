@@ -82,11 +82,7 @@ func Mount(e *echo.Echo, o Options) {
 	if o.Authorize == nil && o.SAS == sas.Enforce {
 		o.Authorize = d.administer
 	}
-	admin := atom.Options{Broker: o.Broker, Logger: o.Logger, Authorize: o.Authorize}
-	if o.SAS == sas.Enforce {
-		admin.Forward = d.forward
-	}
-	d.admin = atom.New(admin)
+	d.admin = atom.New(atom.Options{Broker: o.Broker, Logger: o.Logger, Authorize: o.Authorize})
 	e.HTTPErrorHandler = d.fail
 	e.GET("/health", d.health)
 	e.Any("/*", d.route)

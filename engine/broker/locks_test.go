@@ -1,0 +1,66 @@
+package broker_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// After a restart a lock that was never committed is free and not counted; one
+// that was is honoured, and counted when it runs out (DEC-12).
+func TestLocksAfterRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		w.send("q", "a", "b")
+		w.receive(broker.Receive{Path: "q"})
+		time.Sleep(time.Second) // the first lock is durable
+		w.receive(broker.Receive{Path: "q"})
+		w.send("q", "c") // does not carry the second one with it
+		w.store.breaks(errors.New("power"), false)
+		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test"); !errors.Is(err, engine.ErrBusy) {
+			t.Fatalf("got %v", err)
+		}
+		w.store.breaks(nil, false)
+		synctest.Wait()
+		if c := w.counts("q"); c.Locked != 1 || c.Active != 2 {
+			t.Fatalf("%+v", c)
+		}
+		got := w.receive(broker.Receive{Path: "q"})
+		if len(got) != 1 || text(t, got[0]) != "b" || got[0].Message.DeliveryCount != 0 {
+			t.Fatalf("%+v", got)
+		}
+		time.Sleep(time.Minute)
+		got = w.receive(broker.Receive{Path: "q"})
+		if len(got) != 1 || text(t, got[0]) != "a" || got[0].Message.DeliveryCount != 1 {
+			t.Fatalf("%+v", got)
+		}
+	})
+}
+
+// DEC-12: a lock is durable after SoftDelay, however many commits came between.
+func TestLocksBesideCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{})
+		w.queue("q", engine.Config{})
+		w.send("q", "a")
+		w.receive(broker.Receive{Path: "q"})
+		for range 6 {
+			w.send("q", "b")
+			time.Sleep(100 * time.Millisecond)
+		}
+		w.store.breaks(errors.New("power"), false)
+		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test"); !errors.Is(err, engine.ErrBusy) {
+			t.Fatalf("got %v", err)
+		}
+		w.store.breaks(nil, false)
+		synctest.Wait()
+		if c := w.counts("q"); c.Locked != 1 || c.Active != 6 {
+			t.Fatalf("%+v", c)
+		}
+	})
+}
