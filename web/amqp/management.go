@@ -33,6 +33,7 @@ type call struct {
 	in     arguments
 	raw    []byte        // the same, as it came
 	wait   time.Duration // how long the client waits for the answer
+	link   string        // name of the link that the client asks for; empty: it does not say
 	tx     *transaction  // that it is part of; nil: none
 }
 
@@ -110,12 +111,14 @@ func (r *requests) perform(m *request) (done, error) {
 			}
 		}
 	}
+	associated, _ := m.about.Lookup("associated-link-name")
+	link, _ := associated.Str()
 	ctx, cancel := context.WithTimeout(c.ctx, wait)
 	defer cancel()
 	if _, err := c.permit(ctx, r.path, rightTo(operation)); err != nil {
 		return done{}, err
 	}
-	return serve(ctx, &call{b: c.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait, tx: m.tx})
+	return serve(ctx, &call{b: c.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait, link: link, tx: m.tx})
 }
 
 func (r *requests) agree(m *request, out done) {

@@ -10,7 +10,8 @@ import (
 )
 
 // holder is the link of this connection that holds the session named in a call,
-// in the broker.
+// in the broker. Of a client that says for which of its links it asks, it is that
+// one: another may have the session that it has lost.
 func (c *call) holder() (*broker.Link, error) {
 	_, l, err := c.holding()
 	return l, err
@@ -29,6 +30,9 @@ func (c *call) holding() (*outlet, *broker.Link, error) {
 	defer c.c.mu.Unlock()
 	for _, s := range c.c.sessions {
 		for _, l := range s.links {
+			if c.link != "" && c.link != l.name.name {
+				continue
+			}
 			if o, ok := l.link.(*outlet); ok && o.broker != nil && o.session.LockedUntil != 0 && o.session.ID == id && o.path.Fold() == c.path.Fold() {
 				return o, o.broker, nil
 			}

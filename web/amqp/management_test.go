@@ -35,6 +35,7 @@ type desk struct {
 	c       *amqptest.Client
 	token   value.Value // of the lock on the message "locked" in q
 	foreign value.Value // of no lock
+	link    string      // name of the one that holds "s"
 }
 
 func newDesk(w *world) *desk {
@@ -58,7 +59,9 @@ func newDesk(w *world) *desk {
 	c.Credit(1, 0, 0, 1)
 	d := &desk{w: w, c: c, foreign: value.OfUUID([16]byte{1})}
 	d.token = value.OfUUID(wire.LockTag([16]byte(c.Receive().DeliveryTag)))
-	c.Attach(1, asks(1, "qs", value.OfString("s"), 0))
+	session := asks(1, "qs", value.OfString("s"), 0)
+	d.link = session.Name
+	c.Attach(1, session)
 	return d
 }
 
@@ -195,6 +198,22 @@ func TestSessionStateOverManagement(t *testing.T) {
 			}
 			if !got.Equal(set) {
 				t.Errorf("%v was got, %v was set", got, set)
+			}
+		}
+	})
+}
+
+// Who asks for a link gets what that link holds, and nothing by way of another.
+func TestAssociatedLink(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		d := newDesk(w)
+		m := manages(d.c, "qs")
+		for link, want := range map[string]int64{d.link: 200, "another": 410} {
+			m.askWith(value.Properties{
+				prop("operation", value.OfString("com.microsoft:get-session-state")), prop("associated-link-name", value.OfString(link)),
+			}, wire.AppendMap(nil, value.Properties{prop("session-id", value.OfString("s"))}))
+			if got := m.answer(); got.Status != want {
+				t.Errorf("for the link %q: %+v", link, got)
 			}
 		}
 	})
