@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,11 +72,34 @@ func (r AccessRule) GoString() string { return r.String() }
 
 // FindAccessRule finds a rule by its name, in any case.
 func FindAccessRule(rules []AccessRule, name string) (AccessRule, bool) {
-	i := slices.IndexFunc(rules, func(r AccessRule) bool { return strings.EqualFold(r.Name, name) })
+	i := accessIndex(rules, name)
 	if i < 0 {
 		return AccessRule{}, false
 	}
 	return rules[i], true
+}
+
+func accessIndex(rules []AccessRule, name string) int {
+	return slices.IndexFunc(rules, func(r AccessRule) bool { return strings.EqualFold(r.Name, name) })
+}
+
+// after is r as what becomes of was, whose name, age and keys stay unless r has
+// others.
+func (r AccessRule) after(was AccessRule) AccessRule {
+	r.Name, r.CreatedAt = was.Name, was.CreatedAt
+	r.PrimaryKey, r.SecondaryKey = cmp.Or(r.PrimaryKey, was.PrimaryKey), cmp.Or(r.SecondaryKey, was.SecondaryKey)
+	return r
+}
+
+// renewed is r with another key.
+func (r AccessRule) renewed(now Instant, which KeyKind, key string) AccessRule {
+	if which == PrimaryKey {
+		r.PrimaryKey = key
+	} else {
+		r.SecondaryKey = key
+	}
+	r.UpdatedAt = max(now, r.CreatedAt)
+	return r
 }
 
 // How long names and keys of access rules may be at most, as SDKs have it, in

@@ -42,14 +42,9 @@ func (ns *Namespace) AccessAt(p Path) (rules []AccessRule, there bool) {
 func (ns *Namespace) SetAccessRule(now Instant, r AccessRule, actor string) (AccessRule, error) {
 	was, known := FindAccessRule(ns.access, r.Name)
 	did := "create"
+	r.CreatedAt, r.UpdatedAt = now, now
 	if known {
-		did, r.Name = "update", was.Name
-		if r.PrimaryKey == "" {
-			r.PrimaryKey = was.PrimaryKey
-		}
-		if r.SecondaryKey == "" {
-			r.SecondaryKey = was.SecondaryKey
-		}
+		did, r = "update", r.after(was)
 	}
 	switch err := r.check(); {
 	case err != nil:
@@ -58,10 +53,6 @@ func (ns *Namespace) SetAccessRule(now Instant, r AccessRule, actor string) (Acc
 		return AccessRule{}, refuse(ErrNotAllowed, "The rule '%s' always has all rights.", RootAccessRule)
 	case !known && int64(len(ns.access)) >= ns.limits.AccessRules:
 		return AccessRule{}, refuse(ErrQuota, "This namespace has %d access rules, which is the most it may have.", len(ns.access))
-	}
-	r.CreatedAt, r.UpdatedAt = now, now
-	if known {
-		r.CreatedAt = was.CreatedAt
 	}
 	ns.setAccess(now, with(ns.access, r), did+" "+r.String(), actor)
 	return r, nil
@@ -74,15 +65,9 @@ func (ns *Namespace) RenewAccessKey(now Instant, name string, which KeyKind, key
 	if !ok {
 		return AccessRule{}, noAccessRule(name)
 	}
-	if which == PrimaryKey {
-		r.PrimaryKey = key
-	} else {
-		r.SecondaryKey = key
+	if r = r.renewed(now, which, key); r.check() != nil {
+		return AccessRule{}, r.check()
 	}
-	if err := r.check(); err != nil {
-		return AccessRule{}, err
-	}
-	r.UpdatedAt = max(now, r.CreatedAt)
 	ns.setAccess(now, with(ns.access, r), "new "+which.String()+" key of "+r.Name, actor)
 	return r, nil
 }

@@ -125,3 +125,64 @@ func TestAccessRulesThatAreRefused(t *testing.T) {
 		t.Errorf("a subscription's own: %v", err)
 	}
 }
+
+// The rules of a queue are added, changed, given other keys and removed one by
+// one, as the namespace's are.
+func TestAccessRulesOneByOne(t *testing.T) {
+	c := newClocked(t, asked)
+	c.queue("q", engine.Config{ForwardTo: "", UserMetadata: "kept"})
+	want := func(did string, rules ...engine.AccessRule) {
+		t.Helper()
+		c.step()
+		if d := cmp.Diff(rules, c.state("q").Config.AuthorizationRules); d != "" {
+			t.Errorf("%s (-want +got):\n%s", did, d)
+		}
+		if e := c.events[len(c.events)-1]; e.Kind != engine.EventEntityUpdated || e.Actor != "me" || e.Reason != engine.AuthorizationRules || e.Entity.Config.UserMetadata != "kept" {
+			t.Errorf("%s: told %+v", did, e)
+		}
+	}
+	one := engine.AccessRule{Name: "b", Rights: engine.SendRight, PrimaryKey: "k1", SecondaryKey: "k2"}
+	one.CreatedAt, one.UpdatedAt = c.now, c.now
+	_, err := c.ns.SetAccessRuleOf(c.now, "Q", engine.AccessRule{Name: "b", Rights: engine.SendRight, PrimaryKey: "k1", SecondaryKey: "k2", CreatedAt: 1}, "me")
+	c.must(err)
+	want("added", one)
+	c.pass(second)
+	two := engine.AccessRule{Name: "a", Rights: engine.ListenRight, PrimaryKey: "k3", CreatedAt: c.now, UpdatedAt: c.now}
+	_, err = c.ns.SetAccessRuleOf(c.now, "q", engine.AccessRule{Name: "a", Rights: engine.ListenRight, PrimaryKey: "k3"}, "me")
+	c.must(err)
+	want("one more", one, two)
+	c.pass(second)
+	_, err = c.ns.SetAccessRuleOf(c.now, "q", engine.AccessRule{Name: "B", Rights: engine.ManageRight, SecondaryKey: "k4"}, "me")
+	c.must(err)
+	one.Rights, one.SecondaryKey, one.UpdatedAt = engine.ManageRight, "k4", c.now
+	want("changed", one, two)
+	c.pass(second)
+	_, err = c.ns.RenewAccessKeyOf(c.now, "q", "A", engine.SecondaryKey, "k5", "me")
+	c.must(err)
+	two.SecondaryKey, two.UpdatedAt = "k5", c.now
+	want("renewed", one, two)
+	for name, err := range map[string]error{
+		"of nothing":             c.ns.RemoveAccessRuleOf(c.now, "x", "a", "me"),
+		"of a dead letter queue": c.ns.RemoveAccessRuleOf(c.now, "q/$DeadLetterQueue", "a", "me"),
+		"another":                c.ns.RemoveAccessRuleOf(c.now, "q", "x", "me"),
+		"another's key": func() error {
+			_, err := c.ns.RenewAccessKeyOf(c.now, "q", "x", engine.PrimaryKey, "k", "me")
+			return err
+		}(),
+		"a key too long": func() error {
+			_, err := c.ns.RenewAccessKeyOf(c.now, "q", "a", engine.PrimaryKey, strings.Repeat("k", 257), "me")
+			return err
+		}(),
+		"no rights": func() error {
+			_, err := c.ns.SetAccessRuleOf(c.now, "q", engine.AccessRule{Name: "a"}, "me")
+			return err
+		}(),
+	} {
+		if err == nil {
+			t.Errorf("%s: done", name)
+		}
+		want("after "+name, one, two)
+	}
+	c.must(c.ns.RemoveAccessRuleOf(c.now, "q", "B", "me"))
+	want("removed", two)
+}

@@ -37,7 +37,7 @@ type commands struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
-const about = `A message broker you can look inside. It speaks the REST protocol of Azure Service Bus and shows in a browser what happens to every message.
+const about = `A message broker you can look inside. It speaks AMQP and HTTP as Azure Service Bus does, so that its SDKs connect unchanged, and shows in a browser what happens to every message.
 
 Every flag of serve is also a variable: --http is MAYFLY_HTTP, --allow-host is MAYFLY_ALLOW_HOST. Flags win.`
 

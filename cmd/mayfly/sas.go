@@ -59,7 +59,7 @@ func furnishAccess(ctx context.Context, b *broker.Broker, want []engine.AccessRu
 		if is, ok := engine.FindAccessRule(rules, r.Name); ok && is.PrimaryKey == r.PrimaryKey && is.Rights == r.Rights {
 			continue
 		}
-		if _, err := b.SetAccessRule(ctx, r, bySAS); err != nil {
+		if _, err := b.SetAccessRule(ctx, "", r, bySAS); err != nil {
 			return fmt.Errorf("--sas-key %s=…: %w", r.Name, err)
 		}
 	}

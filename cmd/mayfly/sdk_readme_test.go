@@ -55,7 +55,8 @@ func TestReadmeScripts(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })()
+			stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) //nolint:errcheck // it has ended by itself then
+			defer stop()
 			if err := cmd.Wait(); err != nil {
 				t.Fatalf("%v\n%s%s", err, &out, &said)
 			}

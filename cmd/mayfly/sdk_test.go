@@ -80,7 +80,8 @@ func converse(t *testing.T, k sdk, cmd *exec.Cmd, standard *served) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })() //nolint:errcheck // it has ended by itself then
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) //nolint:errcheck // it has ended by itself then
+	defer stop()
 	var passed int
 	var failed *failure
 	total := -1

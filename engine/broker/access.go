@@ -1,9 +1,11 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"fmt"
 
 	"mayfly/engine"
 )
@@ -38,37 +40,71 @@ func (b *Broker) FurnishAccess(ctx context.Context) error {
 	if _, ok := engine.FindAccessRule(rules, engine.RootAccessRule); ok {
 		return nil
 	}
-	_, err = b.SetAccessRule(ctx, engine.AccessRule{Name: engine.RootAccessRule, Rights: engine.ListenRight | engine.SendRight | engine.ManageRight}, "")
+	_, err = b.SetAccessRule(ctx, "", engine.AccessRule{Name: engine.RootAccessRule, Rights: engine.ListenRight | engine.SendRight | engine.ManageRight}, "")
 	return err
 }
 
-// SetAccessRule adds a rule to the namespace, or changes the one of that name.
-// A key that is empty stays what it was; that of a new rule is random.
-func (b *Broker) SetAccessRule(ctx context.Context, rule engine.AccessRule, actor string) (engine.AccessRule, error) {
+// SetAccessRule adds a rule, or changes the one of that name: of a queue or topic,
+// or of the namespace if at is empty. A key that is empty stays what it was; that
+// of a new rule is random.
+func (b *Broker) SetAccessRule(ctx context.Context, at engine.Path, rule engine.AccessRule, actor string) (engine.AccessRule, error) {
 	primary, secondary := NewAccessKey(), NewAccessKey()
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.AccessRule, error) {
 		r := rule
-		if _, known := engine.FindAccessRule(ns.AccessRules(), r.Name); !known {
-			if r.PrimaryKey == "" {
-				r.PrimaryKey = primary
-			}
-			if r.SecondaryKey == "" {
-				r.SecondaryKey = secondary
-			}
+		if _, known := engine.FindAccessRule(accessRules(ns, at), r.Name); !known {
+			r.PrimaryKey, r.SecondaryKey = cmp.Or(r.PrimaryKey, primary), cmp.Or(r.SecondaryKey, secondary)
 		}
-		return ns.SetAccessRule(now, r, actor)
+		return setAccessRule(ns, now, at, r, actor)
 	})
 }
 
-// RenewAccessKey gives a rule of the namespace another random key.
-func (b *Broker) RenewAccessKey(ctx context.Context, name string, which engine.KeyKind, actor string) (engine.AccessRule, error) {
+// AddAccessRule is SetAccessRule for a rule that is not there yet; else the error
+// is engine.ErrExists.
+func (b *Broker) AddAccessRule(ctx context.Context, at engine.Path, rule engine.AccessRule, actor string) (engine.AccessRule, error) {
+	rule.PrimaryKey, rule.SecondaryKey = cmp.Or(rule.PrimaryKey, NewAccessKey()), cmp.Or(rule.SecondaryKey, NewAccessKey())
+	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.AccessRule, error) {
+		if is, known := engine.FindAccessRule(accessRules(ns, at), rule.Name); known {
+			return engine.AccessRule{}, &engine.Refusal{Kind: engine.ErrExists, SubCode: 40900, Text: fmt.Sprintf("There is an access rule called '%s' already.", is.Name)}
+		}
+		return setAccessRule(ns, now, at, rule, actor)
+	})
+}
+
+// accessRules are those of an entity, or of the namespace.
+func accessRules(ns *engine.Namespace, at engine.Path) []engine.AccessRule {
+	if at == "" {
+		return ns.AccessRules()
+	}
+	rules, _ := ns.AccessAt(at) // what is not there is refused later
+	return rules
+}
+
+func setAccessRule(ns *engine.Namespace, now engine.Instant, at engine.Path, r engine.AccessRule, actor string) (engine.AccessRule, error) {
+	if at == "" {
+		return ns.SetAccessRule(now, r, actor)
+	}
+	return ns.SetAccessRuleOf(now, at, r, actor)
+}
+
+// RenewAccessKey gives a rule another random key: one of a queue or topic, or of
+// the namespace if at is empty.
+func (b *Broker) RenewAccessKey(ctx context.Context, at engine.Path, name string, which engine.KeyKind, actor string) (engine.AccessRule, error) {
 	key := NewAccessKey()
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.AccessRule, error) {
+		if at != "" {
+			return ns.RenewAccessKeyOf(now, at, name, which, key, actor)
+		}
 		return ns.RenewAccessKey(now, name, which, key, actor)
 	})
 }
 
-// RemoveAccessRule takes a rule from the namespace.
-func (b *Broker) RemoveAccessRule(ctx context.Context, name, actor string) error {
-	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.RemoveAccessRule(now, name, actor) })
+// RemoveAccessRule takes a rule from a queue or topic, or from the namespace if
+// at is empty.
+func (b *Broker) RemoveAccessRule(ctx context.Context, at engine.Path, name, actor string) error {
+	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
+		if at != "" {
+			return ns.RemoveAccessRuleOf(now, at, name, actor)
+		}
+		return ns.RemoveAccessRule(now, name, actor)
+	})
 }

@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -43,24 +44,36 @@ func TestAccessKeys(t *testing.T) {
 			}
 			return r
 		}
-		made := must(w.SetAccessRule(t.Context(), engine.AccessRule{Name: "ci", Rights: engine.SendRight, PrimaryKey: "mine"}, "me"))
+		made := must(w.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "ci", Rights: engine.SendRight, PrimaryKey: "mine"}, "me"))
 		if made.PrimaryKey != "mine" || len(made.SecondaryKey) != 44 {
 			t.Errorf("keys are %q, %q", made.PrimaryKey, made.SecondaryKey)
 		}
-		if changed := must(w.SetAccessRule(t.Context(), engine.AccessRule{Name: "ci", Rights: engine.ListenRight}, "me")); changed.PrimaryKey != "mine" || changed.SecondaryKey != made.SecondaryKey {
+		if changed := must(w.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "ci", Rights: engine.ListenRight}, "me")); changed.PrimaryKey != "mine" || changed.SecondaryKey != made.SecondaryKey {
 			t.Error("other rights brought other keys")
 		}
-		if r := must(w.RenewAccessKey(t.Context(), "ci", engine.PrimaryKey, "me")); len(r.PrimaryKey) != 44 || r.SecondaryKey != made.SecondaryKey {
+		if r := must(w.RenewAccessKey(t.Context(), "", "ci", engine.PrimaryKey, "me")); len(r.PrimaryKey) != 44 || r.SecondaryKey != made.SecondaryKey {
 			t.Errorf("after the first was renewed, keys are %q, %q", r.PrimaryKey, r.SecondaryKey)
 		}
-		if r := must(w.RenewAccessKey(t.Context(), "ci", engine.SecondaryKey, "me")); len(r.SecondaryKey) != 44 || r.SecondaryKey == made.SecondaryKey {
+		if r := must(w.RenewAccessKey(t.Context(), "", "ci", engine.SecondaryKey, "me")); len(r.SecondaryKey) != 44 || r.SecondaryKey == made.SecondaryKey {
 			t.Errorf("after the second was renewed, it is %q", r.SecondaryKey)
 		}
-		if err := w.RemoveAccessRule(t.Context(), "ci", "me"); err != nil {
+		if _, err := w.AddAccessRule(t.Context(), "", engine.AccessRule{Name: "CI", Rights: engine.ManageRight}, "me"); !errors.Is(err, engine.ErrExists) {
+			t.Errorf("added once more: %v", err)
+		}
+		if err := w.RemoveAccessRule(t.Context(), "", "ci", "me"); err != nil {
 			t.Fatal(err)
 		}
 		if rules, err := w.AccessRules(t.Context()); err != nil || len(rules) != 0 {
 			t.Errorf("left are %v, %v", rules, err)
+		}
+		if _, err := w.Create(t.Context(), engine.Queue, "q", engine.Config{}, "me"); err != nil {
+			t.Fatal(err)
+		}
+		if r := must(w.AddAccessRule(t.Context(), "q", engine.AccessRule{Name: "own", Rights: engine.SendRight}, "me")); len(r.PrimaryKey) != 44 || len(r.SecondaryKey) != 44 {
+			t.Errorf("a queue's own has keys %q, %q", r.PrimaryKey, r.SecondaryKey)
+		}
+		if _, err := w.AddAccessRule(t.Context(), "q", engine.AccessRule{Name: "Own", Rights: engine.SendRight}, "me"); !errors.Is(err, engine.ErrExists) {
+			t.Errorf("a queue's own added once more: %v", err)
 		}
 	})
 }

@@ -134,6 +134,10 @@ func (s *session) answer(a *wire.Attach) *wire.Attach {
 	}
 	if out.Role == wire.RoleSender {
 		out.InitialDeliveryCount = wire.Some[uint32](0)
+		// Go's SDK refuses what is larger. A queue may have larger messages than most,
+		// and they have got annotations, and reasons why they are dead.
+		l := s.c.b.Limits()
+		out.MaxMessageSize = wire.Some(uint64(max(l.MessageSize, l.MaxKilobytes<<10)) + 1<<20)
 	}
 	return out
 }

@@ -71,7 +71,7 @@ func TestTokens(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, amqp.Options{SAS: policy}, broker.Options{})
 				w.queue("Q", engine.Config{})
-				if _, err := w.b.SetAccessRule(t.Context(), engine.AccessRule{Name: "root", Rights: engine.ManageRight, PrimaryKey: "key"}, ""); err != nil {
+				if _, err := w.b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.ManageRight, PrimaryKey: "key"}, ""); err != nil {
 					t.Fatal(err)
 				}
 				good := func(resource string) string { return sas.Sign(resource, "root", "key", time.Now().Add(time.Hour)) }
@@ -118,7 +118,7 @@ func TestLinksOutOfTime(t *testing.T) {
 		w := newWorld(t, amqp.Options{SAS: sas.Enforce}, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.queue("r", engine.Config{})
-		if _, err := w.b.SetAccessRule(t.Context(), engine.AccessRule{Name: "root", Rights: engine.SendRight | engine.ListenRight, PrimaryKey: "key"}, ""); err != nil {
+		if _, err := w.b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.SendRight | engine.ListenRight, PrimaryKey: "key"}, ""); err != nil {
 			t.Fatal(err)
 		}
 		c := w.counter(t)

@@ -36,7 +36,7 @@ func newFenced(t *testing.T) *fenced {
 
 func (f *fenced) rule(r engine.AccessRule) {
 	f.t.Helper()
-	if _, err := f.b.SetAccessRule(f.t.Context(), r, "tester"); err != nil {
+	if _, err := f.b.SetAccessRule(f.t.Context(), "", r, "tester"); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -125,7 +125,7 @@ func TestRotatedKey(t *testing.T) {
 	if err := errors.Join(tries["send"](t.Context(), first, "q"), tries["send"](t.Context(), second, "q")); err != nil {
 		t.Fatal(err)
 	}
-	r, err := f.b.RenewAccessKey(t.Context(), "root", engine.PrimaryKey, "tester")
+	r, err := f.b.RenewAccessKey(t.Context(), "", "root", engine.PrimaryKey, "tester")
 	if err != nil {
 		t.Fatal(err)
 	}

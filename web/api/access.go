@@ -10,15 +10,16 @@ import (
 	"mayfly/engine"
 )
 
-// An AccessRule is one of the namespace's own, by which clients may do things
-// there. Keys are told only to who asks for them, and when they were just set.
+// An AccessRule is one of the namespace's own, or of a queue or topic, by which
+// clients may do things there. Keys are told only to who asks for them, and when
+// they were just set.
 type AccessRule struct {
 	Name         string    `json:"name"`
 	Rights       []string  `json:"rights"` // Listen, Send, Manage
 	PrimaryKey   string    `json:"primaryKey,omitempty"`
 	SecondaryKey string    `json:"secondaryKey,omitempty"`
-	CreatedAt    time.Time `json:"createdAt"`
-	UpdatedAt    time.Time `json:"updatedAt"`
+	CreatedAt    time.Time `json:"createdAt,omitzero"` // missing: not told by who made it
+	UpdatedAt    time.Time `json:"updatedAt,omitzero"`
 }
 
 // AccessRules is the answer of GET /access.
@@ -33,30 +34,56 @@ func presentAccess(r engine.AccessRule) AccessRule {
 	}
 }
 
+// presentAll are rules, with their keys if keys are asked for.
+func presentAll(rules []engine.AccessRule, q url.Values) []AccessRule {
+	out := []AccessRule{}
+	for _, r := range rules {
+		if !q.Has("keys") {
+			r.PrimaryKey, r.SecondaryKey = "", ""
+		}
+		out = append(out, presentAccess(r))
+	}
+	return out
+}
+
 func (d *door) accessRules(c echo.Context) error {
-	q, err := query(c, "keys")
+	at, q, err := d.accessAt(c, "keys")
 	if err != nil {
 		return err
 	}
 	if q.Has("keys") && q.Get("keys") != "true" {
 		return argument("The value for 'keys' is true, or it is left out.")
 	}
-	rules, err := d.broker.AccessRules(c.Request().Context())
+	var rules []engine.AccessRule
+	if at == "" {
+		rules, err = d.broker.AccessRules(c.Request().Context())
+	} else {
+		var s engine.EntityState
+		s, err = d.state(c.Request().Context(), at)
+		rules = s.Config.AuthorizationRules
+	}
 	if err != nil {
 		return err
 	}
-	out := AccessRules{Rules: []AccessRule{}}
-	for _, r := range rules {
-		if !q.Has("keys") {
-			r.PrimaryKey, r.SecondaryKey = "", ""
-		}
-		out.Rules = append(out.Rules, presentAccess(r))
-	}
-	return reply(c, http.StatusOK, out)
+	return reply(c, http.StatusOK, AccessRules{Rules: presentAll(rules, q)})
 }
 
-// accessName is the name in an address.
+// accessAt is the entity whose rules are meant, empty for the namespace, and
+// what else an address asks for.
+func (d *door) accessAt(c echo.Context, names ...string) (at engine.Path, q url.Values, err error) {
+	if q, err = query(c, append(names, "entity")...); err != nil || !q.Has("entity") {
+		return "", q, err
+	}
+	at, err = engine.ParsePath(q.Get("entity"), d.broker.Limits())
+	return at, q, err
+}
+
+// accessName is the name in an address, of which a parameter is decoded already
+// where the address can be written in one way only.
 func accessName(c echo.Context) (string, error) {
+	if c.Request().URL.RawPath == "" {
+		return c.Param("name"), nil
+	}
 	name, err := url.PathUnescape(c.Param("name"))
 	if err != nil {
 		return "", argument("The address cannot be decoded: '%s'.", cut(c.Param("name")))
@@ -66,9 +93,10 @@ func accessName(c echo.Context) (string, error) {
 
 func (d *door) setAccessRule(c echo.Context) error {
 	name, err := accessName(c)
-	if err == nil {
-		_, err = query(c)
+	if err != nil {
+		return err
 	}
+	at, _, err := d.accessAt(c)
 	if err != nil {
 		return err
 	}
@@ -88,7 +116,7 @@ func (d *door) setAccessRule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := d.broker.SetAccessRule(c.Request().Context(), engine.AccessRule{Name: name, Rights: rights, PrimaryKey: in.PrimaryKey, SecondaryKey: in.SecondaryKey}, client(c.Request()))
+	r, err := d.broker.SetAccessRule(c.Request().Context(), at, engine.AccessRule{Name: name, Rights: rights, PrimaryKey: in.PrimaryKey, SecondaryKey: in.SecondaryKey}, client(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -100,7 +128,7 @@ func (d *door) renewAccessKey(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := query(c, "key")
+	at, q, err := d.accessAt(c, "key")
 	if err != nil {
 		return err
 	}
@@ -108,7 +136,7 @@ func (d *door) renewAccessKey(c echo.Context) error {
 		if q.Get("key") != which.String() {
 			continue
 		}
-		r, err := d.broker.RenewAccessKey(c.Request().Context(), name, which, client(c.Request()))
+		r, err := d.broker.RenewAccessKey(c.Request().Context(), at, name, which, client(c.Request()))
 		if err != nil {
 			return err
 		}
@@ -119,11 +147,12 @@ func (d *door) renewAccessKey(c echo.Context) error {
 
 func (d *door) removeAccessRule(c echo.Context) error {
 	name, err := accessName(c)
-	if err == nil {
-		_, err = query(c)
+	if err != nil {
+		return err
 	}
+	at, _, err := d.accessAt(c)
 	if err == nil {
-		err = d.broker.RemoveAccessRule(c.Request().Context(), name, client(c.Request()))
+		err = d.broker.RemoveAccessRule(c.Request().Context(), at, name, client(c.Request()))
 	}
 	if err != nil {
 		return err

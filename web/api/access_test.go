@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mayfly/engine"
 	"mayfly/engine/broker"
 )
@@ -55,4 +57,74 @@ func TestAccess(t *testing.T) {
 		t.Error("the root rule can be removed")
 	}
 	w.want(204, "DELETE", "/access/ci", "", nil)
+}
+
+// A queue's own rules are set in the same way, told without keys with the queue,
+// and stay whatever else changes.
+func TestAccessOfAnEntity(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"a/b"}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"topic","path":"t"}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/Subscriptions/s"}`, nil)
+	const of = "?entity=a%2Fb"
+	var made, renewed AccessRule
+	w.want(200, "PUT", "/access/ci"+of, `{"rights":["Send"]}`, &made)
+	w.want(200, "PUT", "/access/CI"+of, `{"rights":["Listen"],"secondaryKey":"mine"}`, nil)
+	w.want(200, "POST", "/access/ci/renew"+of+"&key=primary", "", &renewed)
+	if len(made.PrimaryKey) != 44 || renewed.PrimaryKey == made.PrimaryKey || renewed.SecondaryKey != "mine" || renewed.Name != "ci" || renewed.CreatedAt != made.CreatedAt {
+		t.Errorf("made %+v, renewed %+v", made, renewed)
+	}
+	w.want(200, "PATCH", "/entities/a/b", `{"properties":{"MaxDeliveryCount":3}}`, nil)
+	_, text := w.ask("GET", "/entities/a/b", "")
+	if is := w.entity("a/b").AuthorizationRules; len(is) != 1 || is[0].Name != "ci" || strings.Join(is[0].Rights, " ") != "Listen" || strings.Contains(text, "Key\"") {
+		t.Errorf("the queue is %s", text)
+	}
+	var all AccessRules
+	if _, text := w.ask("GET", "/access"+of, ""); !strings.Contains(text, `"ci"`) || strings.Contains(text, "Key\"") {
+		t.Errorf("without keys: %s", text)
+	}
+	w.want(200, "GET", "/access"+of+"&keys=true", "", &all)
+	if d := cmp.Diff([]AccessRule{renewed}, all.Rules); strings.Join(renewed.Rights, " ") != "Listen" || d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	w.want(200, "GET", "/access?keys=true", "", &all)
+	if len(all.Rules) != 0 {
+		t.Errorf("the namespace has %+v", all)
+	}
+	for _, tc := range []struct {
+		status             int
+		method, path, body string
+	}{
+		{404, "GET", "/access?entity=x", ""},
+		{404, "PUT", "/access/ci?entity=x", `{"rights":["Send"]}`},
+		{400, "PUT", "/access/ci?entity=t/Subscriptions/s", `{"rights":["Send"]}`},
+		{400, "PUT", "/access/ci?entity=", `{"rights":["Send"]}`},
+		{400, "PUT", "/access/ci" + of, `{"rights":[]}`},
+		{404, "POST", "/access/x/renew" + of + "&key=primary", ""},
+		{404, "DELETE", "/access/x" + of, ""},
+	} {
+		before := w.everything()
+		w.want(tc.status, tc.method, tc.path, tc.body, nil)
+		if after := w.everything(); after != before {
+			t.Errorf("%s %s changed\n%s\nto\n%s", tc.method, tc.path, before, after)
+		}
+	}
+	w.want(204, "DELETE", "/access/Ci"+of, "", nil)
+	if is := w.entity("a/b").AuthorizationRules; is != nil {
+		t.Errorf("left are %+v", is)
+	}
+}
+
+// A name may have whatever can be printed, also what addresses escape.
+func TestAccessNames(t *testing.T) {
+	w := start(t, broker.Options{})
+	for path, want := range map[string]string{"50%25": "50%", "a%2541": "a%41", "a%2Fb": "a/b", "a%2F%2541": "a/%41", "ci%20two": "ci two", "%C3%A4": "ä"} {
+		var made, renewed AccessRule
+		w.want(200, "PUT", "/access/"+path, `{"rights":["Send"]}`, &made)
+		w.want(200, "POST", "/access/"+path+"/renew?key=primary", "", &renewed)
+		if made.Name != want || renewed.Name != want {
+			t.Errorf("%s is called %q, then %q", path, made.Name, renewed.Name)
+		}
+		w.want(204, "DELETE", "/access/"+path, "", nil)
+	}
 }

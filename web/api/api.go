@@ -31,6 +31,7 @@
 //	PUT    /access/{name}                  add a rule, or change it: {"rights":["Send","Listen"],"primaryKey":"…"}
 //	POST   /access/{name}/renew?key=K      another primary or secondary key, at random
 //	DELETE /access/{name}                  204
+//	       …?entity=PATH                   each of these for the rules of a queue or topic
 //	GET    /activity[?scope=all&count=100] what was done and what happened, newest first
 //
 // A path is an entity's, with its slashes escaped or not, and may end in

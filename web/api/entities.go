@@ -31,6 +31,9 @@ type Entity struct {
 	Rules         []Rule         `json:"rules,omitempty"`
 	Duplicates    *Duplicates    `json:"duplicates,omitempty"` // missing: they are not looked for
 	Sessions      *int           `json:"sessions,omitempty"`   // known ones; missing: there are none to be had
+	// AuthorizationRules are those of its own, without keys; GET /access?entity=PATH
+	// tells these.
+	AuthorizationRules []AccessRule `json:"authorizationRules,omitempty"`
 }
 
 // Duplicates say what became of messages whose MessageId had been seen.
@@ -83,6 +86,9 @@ func presentEntity(s engine.EntityState, l engine.Limits) Entity {
 	}
 	if s.Config.RequiresSession {
 		out.Sessions = &s.Sessions.Known
+	}
+	if len(s.Config.AuthorizationRules) > 0 {
+		out.AuthorizationRules = presentAll(s.Config.AuthorizationRules, nil)
 	}
 	for _, r := range s.Rules {
 		out.Rules = append(out.Rules, presentRule(r, l))

@@ -10,10 +10,18 @@ import (
 	"mayfly/web/sas"
 )
 
+// authorization is the header of a request's own token.
+const authorization = "Authorization"
+
 // authorize wants a right to an entity, shown in a request's Authorization header
 // for the path of the request.
 func authorize(b *broker.Broker, r *http.Request, entity engine.Path, path string, want engine.Rights) (sas.Place, error) {
-	claim, err := sas.Shown(r.Header.Get("Authorization"))
+	return authorizeBy(authorization, b, r, entity, path, want)
+}
+
+// authorizeBy is authorize by another header.
+func authorizeBy(header string, b *broker.Broker, r *http.Request, entity engine.Path, path string, want engine.Rights) (sas.Place, error) {
+	claim, err := sas.Shown(r.Header.Get(header))
 	if err != nil {
 		return sas.Place{}, err //nolint:wrapcheck // shown to the client as it is
 	}
@@ -61,6 +69,18 @@ func (d *door) administer(r *http.Request, w atom.Wish) error {
 		return nil
 	}
 	return &unauthorized{lacking(w, r)}
+}
+
+// forward decides whether a request may have messages sent on to an entity: by the
+// token that clients add for that, or by its own.
+func (d *door) forward(r *http.Request, header string, to engine.Path) error {
+	var err error
+	for _, h := range []string{header, authorization} {
+		if _, err = authorizeBy(h, d.broker, r, to, sas.PathTo(string(to)), engine.SendRight); err == nil || !sas.Refused(err) {
+			return err
+		}
+	}
+	return &unauthorized{fmt.Sprintf("Authorization failed for specified action: Manage,EntityWrite. To forward to '%s' takes the right to send there, by a token in the header %s.", to, header)}
 }
 
 // lacking is what clients know the lack of a right by (sdk-demands 45, 46).

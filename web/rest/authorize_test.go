@@ -32,7 +32,7 @@ func guarded(t *testing.T) *world {
 	t.Cleanup(func() { s.Close(); b.Close() })
 	w := &world{T: t, broker: b, server: s}
 	for name, right := range map[string]engine.Rights{"manage": engine.ManageRight, "send": engine.SendRight, "listen": engine.ListenRight} {
-		if _, err := b.SetAccessRule(t.Context(), engine.AccessRule{Name: name, Rights: right, PrimaryKey: "1", SecondaryKey: "2"}, ""); err != nil {
+		if _, err := b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: name, Rights: right, PrimaryKey: "1", SecondaryKey: "2"}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,4 +153,44 @@ func TestRuleOfAnEntityAlone(t *testing.T) {
 			t.Errorf("%s: %d %s; want %d", request, got.status, got.body, want)
 		}
 	}
+}
+
+// Whoever manages one entity does not send to others by forwarding to them, unless
+// a token says that he may.
+func TestForwardingTakesTheRightToSend(t *testing.T) {
+	w := guarded(t)
+	later := time.Now().Add(time.Hour)
+	const forward = "ServiceBusSupplementaryAuthorization"
+	const dead = "ServiceBusDlqSupplementaryAuthorization"
+	own, sends := sas.Sign("http://localhost/q", "own", "3", later), sas.Sign("sb://localhost/other", "send", "1", later)
+	describe := func(inner string) string {
+		return `<entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml"><QueueDescription xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect">` +
+			`<AuthorizationRules><AuthorizationRule><Rights><AccessRights>Manage</AccessRights></Rights><KeyName>own</KeyName><PrimaryKey>3</PrimaryKey></AuthorizationRule></AuthorizationRules>` +
+			inner + `</QueueDescription></content></entry>`
+	}
+	for _, tc := range []struct {
+		inner  string
+		tokens []string
+		want   int
+	}{
+		{"<ForwardTo>other</ForwardTo>", nil, 401},
+		{"<ForwardTo>sb://localhost/OTHER</ForwardTo>", []string{dead, sends}, 401},
+		{"<ForwardTo>other</ForwardTo>", []string{forward, sas.Sign("sb://localhost/other", "listen", "1", later)}, 401},
+		{"<ForwardTo>other</ForwardTo>", []string{forward, sas.Sign("sb://localhost/q", "send", "1", later)}, 401},
+		{"<ForwardTo>other</ForwardTo>", []string{forward, own}, 401},
+		{"<ForwardDeadLetteredMessagesTo>other</ForwardDeadLetteredMessagesTo>", []string{forward, sends}, 401},
+		{"", nil, 200},
+		{"<ForwardTo>other</ForwardTo>", []string{forward, sends}, 200},
+		{"<ForwardTo>other</ForwardTo><LockDuration>PT30S</LockDuration>", nil, 200}, // as it was
+		{"<ForwardTo>other</ForwardTo><ForwardDeadLetteredMessagesTo>other</ForwardDeadLetteredMessagesTo>", []string{dead, sends}, 200},
+	} {
+		got := w.ask("PUT", "/q", describe(tc.inner), append([]string{"If-Match", "*", "Authorization", own}, tc.tokens...)...)
+		if got.status != tc.want || tc.want == 401 && !strings.Contains(got.body, "<Detail>Authorization failed for specified action: Manage,EntityWrite.") {
+			t.Errorf("%s with %.40q: %d %s", tc.inner, tc.tokens, got.status, got.body)
+		}
+	}
+	// A rule of the namespace needs no second token, on which clients do not all agree.
+	all := sas.Sign("http://localhost", "manage", "1", later)
+	w.want(201, "PUT", "/new", describe("<ForwardTo>q</ForwardTo>"), "Authorization", all)
+	w.want(400, "PUT", "/another", describe("<ForwardTo>nowhere</ForwardTo>"), "Authorization", all)
 }

@@ -82,7 +82,11 @@ func Mount(e *echo.Echo, o Options) {
 	if o.Authorize == nil && o.SAS == sas.Enforce {
 		o.Authorize = d.administer
 	}
-	d.admin = atom.New(atom.Options{Broker: o.Broker, Logger: o.Logger, Authorize: o.Authorize})
+	admin := atom.Options{Broker: o.Broker, Logger: o.Logger, Authorize: o.Authorize}
+	if o.SAS == sas.Enforce {
+		admin.Forward = d.forward
+	}
+	d.admin = atom.New(admin)
 	e.HTTPErrorHandler = d.fail
 	e.GET("/health", d.health)
 	e.Any("/*", d.route)

@@ -14,7 +14,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// Options are what the door serves, and for whom. All but Authorize is needed.
+// Options are what the door serves, and for whom. All but Authorize and Forward is
+// needed.
 type Options struct {
 	Broker *broker.Broker
 	Logger *slog.Logger // of what went wrong inside
@@ -22,6 +23,10 @@ type Options struct {
 	// read or looked up for it; nil: every request may. An error with a method
 	// Status() int is answered with that status, and its text as it is.
 	Authorize func(*http.Request, Wish) error
+	// Forward decides whether a request may have its entity send on to another one,
+	// which is not looked up; header is where clients put a token for that, beside
+	// Authorization. Nil: every request may. Its errors are as Authorize's.
+	Forward func(r *http.Request, header string, to engine.Path) error
 }
 
 // A Door answers requests. It is safe for concurrent use.

@@ -34,6 +34,9 @@ func (d *Door) putEntity(c echo.Context, w Wish, body *node) error {
 	if err != nil {
 		return err
 	}
+	if err := d.forwards(r, engine.Config{}, config); err != nil {
+		return err
+	}
 	e, err := d.o.Broker.CreateWithRules(r.Context(), kind, w.Path(), config, rules, client(r))
 	if err != nil {
 		return err
@@ -56,11 +59,34 @@ func (d *Door) update(c echo.Context, w Wish, kind engine.EntityKind, desc *node
 	if err != nil {
 		return err
 	}
+	if err := d.forwards(r, s.Config, config); err != nil {
+		return err
+	}
 	e, err := d.o.Broker.Update(r.Context(), s.Path, config, client(r))
 	if err != nil {
 		return err
 	}
 	return d.told(c, http.StatusOK, e)
+}
+
+// forwards asks whether a request may have an entity send on to where it has not
+// done so before.
+func (d *Door) forwards(r *http.Request, was, is engine.Config) error {
+	if d.o.Forward == nil {
+		return nil
+	}
+	for _, f := range []struct{ header, was, to string }{
+		{"ServiceBusSupplementaryAuthorization", was.ForwardTo, is.ForwardTo},
+		{"ServiceBusDlqSupplementaryAuthorization", was.ForwardDeadLetteredMessagesTo, is.ForwardDeadLetteredMessagesTo},
+	} {
+		if f.to == "" || strings.EqualFold(f.was, f.to) {
+			continue
+		}
+		if err := d.o.Forward(r, f.header, engine.Path(f.to)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // told answers with an entity as it is after a change; if it went at once, as it
