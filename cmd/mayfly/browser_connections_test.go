@@ -23,7 +23,7 @@ func connectionsInBrowser(_ *testing.T, v *visit) {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	defer client.Close(context.WithoutCancel(ctx)) //nolint:errcheck // its connection is closed already
+	defer client.Close(context.WithoutCancel(ctx))
 	r, err := client.NewReceiverForQueue("orders", nil)
 	if err != nil {
 		v.t.Fatal(err)

@@ -14,10 +14,10 @@ import (
 // them what they say more.
 var (
 	ErrExpired   = errors.New("ExpiredToken")
-	ErrSignature = errors.New("InvalidSignature: The token has an invalid signature.")
-	ErrAudience  = errors.New("InvalidAudience: The token is for another audience.")
-	ErrMissing   = errors.New("MissingToken: The security token is missing.")
-	ErrRights    = errors.New("Unauthorized access.")
+	ErrSignature = errors.New("InvalidSignature: The token has an invalid signature.") //nolint:revive,staticcheck // as clients read it
+	ErrAudience  = errors.New("InvalidAudience: The token is for another audience.")   //nolint:revive,staticcheck // as clients read it
+	ErrMissing   = errors.New("MissingToken: The security token is missing.")          //nolint:revive,staticcheck // as clients read it
+	ErrRights    = errors.New("Unauthorized access.")                                  //nolint:revive,staticcheck // as clients read it
 )
 
 // Refused tells whether err is one of those above: the client has not shown that
@@ -37,7 +37,7 @@ func Lacks(err error) bool { return errors.Is(err, ErrRights) }
 // Lacking is how a client hears that it has shown a right to something else
 // only.
 func Lacking(want engine.Rights) error {
-	return fmt.Errorf("%w '%s' claim(s) are required to perform this operation.", ErrRights, want)
+	return fmt.Errorf("%w '%s' claim(s) are required to perform this operation.", ErrRights, want) //nolint:revive,staticcheck // as clients read it
 }
 
 // Rules are those that decide about one path.
@@ -94,7 +94,7 @@ func (c Claim) Rights(path string, rules Rules, now time.Time) (engine.Rights, e
 
 // OutOfTime is how a client hears that the time of its token is over.
 func OutOfTime(at, now time.Time) error {
-	return fmt.Errorf("%w: The token is expired. Expiration time:%s, Current time:%s.", ErrExpired, stamp(at), stamp(now))
+	return fmt.Errorf("%w: The token is expired. Expiration time:%s, Current time:%s.", ErrExpired, stamp(at), stamp(now)) //nolint:revive,staticcheck // as clients read it
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-var now = time.Unix(1_800_000_000, 0) //nolint:gochecknoglobals // an instant
+var now = time.Unix(1_800_000_000, 0)
 
 func rule(name string, rights engine.Rights, keys ...string) engine.AccessRule {
 	r := engine.AccessRule{Name: name, Rights: rights, PrimaryKey: keys[0]}
