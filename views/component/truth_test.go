@@ -90,7 +90,7 @@ func TestQuotedForEveryLanguage(t *testing.T) {
 	for s, want := range map[string]string{
 		"customer-77":   `"customer-77"`,
 		`a"b\c`:         `"a\"b\\c"`,
-		"a\x00\tb\nc":   `"a\u0000\u0009b\u000ac"`,
+		"a\x00\tb\r\nc": `"a\u0000\u0009b\r\nc"`,
 		"\u202e订\u2028": `"\u202e订\u2028"`,
 		"😀":             `"😀"`,
 		"\xff":          `"\ufffd"`,

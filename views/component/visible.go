@@ -45,7 +45,8 @@ func Visible(s string) string {
 }
 
 // Quoted is s as a literal between double quotes, as Go, C#, Python, JavaScript
-// and Java all read it: what cannot be seen is written by its number.
+// and Java all read it: what cannot be seen is written by its number, but for ends
+// of lines, which Java would take for such in the middle of the literal.
 func Quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -54,7 +55,11 @@ func Quoted(s string) string {
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
-		case r < 0x10000 && (hidden(r) || r == '\n' || r == '\t' || r == '\u2028' || r == '\u2029'):
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r < 0x10000 && (hidden(r) || r == '\t' || r == '\u2028' || r == '\u2029'):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)

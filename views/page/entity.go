@@ -7,28 +7,26 @@ import (
 
 	"mayfly/views/component"
 	"mayfly/views/layout"
-	"mayfly/views/sample"
 	"mayfly/views/view"
 )
 
 // Entity is a queue, a topic or a subscription, with one of its tabs open.
 type Entity struct {
-	Shell      layout.Shell
-	Kind       Kind
-	Name       string // as it was created; of a subscription its own
-	Topic      string // of a subscription, the topic it belongs to
-	TopicHref  string
-	Href       string  // the entity's page; its actions lie below it
-	Path       string  // in lower case, with the topic: what Watches names
-	Receivers  []Guest // who is attached, to its dead letters too
-	Senders    []Guest
-	Connection string          // what SDKs are given; empty: not to be had, or not shown
-	Samples    []sample.Sample // of an empty queue
-	GuestsAt   string          // where all of them are shown
-	Status     Status
-	Closed     bool // it refuses sends; of a subscription: nothing can arrive
-	Counts     Counts
-	Total      int // messages in all states, dead letters too
+	Shell     layout.Shell
+	Kind      Kind
+	Name      string // as it was created; of a subscription its own
+	Topic     string // of a subscription, the topic it belongs to
+	TopicHref string
+	Href      string  // the entity's page; its actions lie below it
+	Path      string  // in lower case, with the topic: what Watches names
+	Receivers []Guest // who is attached, to its dead letters too
+	Senders   []Guest
+	Dial      Dial   // while it is empty
+	GuestsAt  string // where all of them are shown
+	Status    Status
+	Closed    bool // it refuses sends; of a subscription: nothing can arrive
+	Counts    Counts
+	Total     int // messages in all states, dead letters too
 
 	TTL   time.Duration  // zero: never
 	Fate  component.Fate // of what runs out; of a topic the subscriptions decide, and this is unused

@@ -9,7 +9,6 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
-	"mayfly/views/sample"
 	"mayfly/views/view"
 )
 
@@ -52,9 +51,7 @@ type Connect struct {
 	REST string // the address of the REST door: "http://127.0.0.1:5300"
 	Curl string // a line that sends a message
 	Data string // where messages are kept, as a sentence
-
-	String, Admin string // what SDKs are given: for messages, and for entities; empty: not to be had
-	Samples       []sample.Sample
+	Dial Dial
 }
 
 // Full is the page.

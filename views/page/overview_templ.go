@@ -348,7 +348,7 @@ func overview(m Overview) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = connecting(m.Connect.String, m.Connect.Admin, m.Connect.Samples).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = dialling(m.Connect.Dial).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"mayfly/views/component"
+	"mayfly/views/sample"
 )
 
 // stateInForm is the largest state, in bytes, that a form is filled in with.
@@ -68,26 +69,13 @@ func pairs(b []byte) string {
 	return s.String()
 }
 
-// An accept is a line of a program that takes a session.
-type accept struct{ language, code string }
-
-// accepts are the lines for each client that there is.
-func (m Session) accepts() []accept {
-	id, name, topic := component.Quoted(m.ID), component.Quoted(m.Name), component.Quoted(m.Topic)
+// task is what a program does that takes the session.
+func (m Session) task() sample.Task {
+	t := sample.Task{InSession: true, Session: m.ID, Receives: true}
 	if m.Topic == "" {
-		return []accept{
-			{"Go", "client.AcceptSessionForQueue(ctx, " + name + ", " + id + ", nil)"},
-			{"C#", "await client.AcceptSessionAsync(" + name + ", " + id + ");"},
-			{"Python", "client.get_queue_receiver(" + name + ", session_id=" + id + ")"},
-			{"JavaScript", "await client.acceptSession(" + name + ", " + id + ");"},
-			{"Java", "builder.sessionReceiver().queueName(" + name + ")\n  .buildClient().acceptSession(" + id + ");"},
-		}
+		t.Queue = m.Name
+	} else {
+		t.Topic, t.Subscriber = m.Topic, m.Name
 	}
-	return []accept{
-		{"Go", "client.AcceptSessionForSubscription(ctx, " + topic + ", " + name + ", " + id + ", nil)"},
-		{"C#", "await client.AcceptSessionAsync(" + topic + ", " + name + ", " + id + ");"},
-		{"Python", "client.get_subscription_receiver(" + topic + ", " + name + ", session_id=" + id + ")"},
-		{"JavaScript", "await client.acceptSession(" + topic + ", " + name + ", " + id + ");"},
-		{"Java", "builder.sessionReceiver().topicName(" + topic + ").subscriptionName(" + name + ")\n  .buildClient().acceptSession(" + id + ");"},
-	}
+	return t
 }

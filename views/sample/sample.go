@@ -1,110 +1,81 @@
 // Package sample is how a program talks to the broker, in each language that
-// Service Bus has an SDK for: it sends a message to a queue and receives it. The
-// scripts are those of the README, which are run as they stand there.
+// Service Bus has an SDK for: it sends a message and receives it. Those with the
+// queue orders are the scripts of the README, which are run as they stand there.
 package sample
 
 import (
-	"strconv"
 	"strings"
+	"text/template"
+
+	"mayfly/views/component"
 )
 
-// A Sample is a program in one language.
+// A Sample is a program, or a line of one, in one language.
 type Sample struct {
 	Language string // as people call it
 	Code     string
+	Install  string // the package it needs, as its tool is told; empty of lines
 }
 
-// Scripts are the programs with the queue orders, which find the connection
-// string in the environment.
+// A Task is what programs do. The zero Task does nothing.
+type Task struct {
+	Connection string // the string, which stands in them then; empty: the environment has it
+	Queue      string // or a topic, and one of its subscriptions
+	Topic      string
+	Subscriber string // empty: the topic is only sent to
+	InSession  bool   // messages are those of Session
+	Session    string // an id, which may be empty
+	Sends      bool
+	Receives   bool
+}
+
+// Scripts are the programs of the README.
 func Scripts() []Sample {
-	return []Sample{{"Go", goCode}, {"Python", pythonCode}, {"JavaScript", javaScriptCode}, {"Java", javaCode}, {".NET", dotNETCode}}
+	return Programs(Task{Queue: "orders", Sends: true, Receives: true})
 }
 
-// All are the programs for a connection string, which stands in them, and a
-// queue.
-func All(connection, queue string) []Sample {
-	text := strconv.Quote(connection)
-	fill := strings.NewReplacer(
-		`os.Getenv("SERVICEBUS")`, text, `os.environ["SERVICEBUS"]`, text, `process.env.SERVICEBUS`, text, `System.getenv("SERVICEBUS")`, text,
-		`Environment.GetEnvironmentVariable("SERVICEBUS")`, text, `"orders"`, strconv.Quote(queue), "\t\"os\"\n", "", "import os\n", "",
-	)
-	out := Scripts()
+// Programs are what does a task, a program for each language.
+func Programs(t Task) []Sample { return write(t, "program") }
+
+// Accepting is how a program takes the session of a task to receive from it, a
+// line for each language. There are client and builder, as in the programs.
+func Accepting(t Task) []Sample {
+	out := write(t, "accept")
 	for i := range out {
-		out[i].Code = fill.Replace(out[i].Code)
+		out[i].Install = ""
 	}
 	return out
 }
 
-const goCode = `package main
-
-import (
-	"context"
-	"fmt"
-	"log"
-	"os"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
-)
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		log.Fatal(err)
-	}
-	return v
+// language is how a language says what there is to say: its source defines the
+// templates program and accept.
+type language struct {
+	name, install, source string
 }
 
-func main() {
-	ctx := context.Background()
-	client := must(azservicebus.NewClientFromConnectionString(os.Getenv("SERVICEBUS"), nil))
-	sent := must(client.NewSender("orders", nil)).SendMessage(ctx, &azservicebus.Message{Body: []byte("hello from Go")}, nil)
-	receiver := must(client.NewReceiverForQueue("orders", nil))
-	for _, m := range must(receiver.ReceiveMessages(ctx, 1, nil)) {
-		fmt.Println(string(m.Body), sent, receiver.CompleteMessage(ctx, m, nil)) // twice <nil>: no errors
+func languages() []language {
+	return []language{
+		{"Go", "go get github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus", goSource},
+		{"Python", "pip install azure-servicebus", pythonSource},
+		{"JavaScript", "npm install @azure/service-bus", javaScriptSource},
+		{"Java", "com.azure:azure-messaging-servicebus", javaSource},
+		{".NET", "dotnet add package Azure.Messaging.ServiceBus", dotNETSource},
 	}
-}`
-
-const pythonCode = `import os
-from azure.servicebus import ServiceBusClient, ServiceBusMessage
-
-with ServiceBusClient.from_connection_string(os.environ["SERVICEBUS"]) as client:
-    client.get_queue_sender("orders").send_messages(ServiceBusMessage("hello from Python"))
-    receiver = client.get_queue_receiver("orders")
-    for message in receiver.receive_messages(max_wait_time=10):
-        print(message)
-        receiver.complete_message(message)`
-
-const javaScriptCode = `import { ServiceBusClient } from "@azure/service-bus";
-
-const client = new ServiceBusClient(process.env.SERVICEBUS);
-await client.createSender("orders").sendMessages({ body: "hello from JavaScript" });
-const receiver = client.createReceiver("orders");
-for (const message of await receiver.receiveMessages(1)) {
-  console.log(message.body);
-  await receiver.completeMessage(message);
 }
-await client.close();`
 
-const javaCode = `import com.azure.messaging.servicebus.*;
+func write(t Task, what string) []Sample {
+	var out []Sample
+	for _, l := range languages() {
+		source := template.Must(template.New(l.name).Funcs(template.FuncMap{"q": component.Quoted}).Parse(l.source))
+		var b strings.Builder
+		if err := source.ExecuteTemplate(&b, what, t); err != nil {
+			panic(err) // a Task has all that the sources ask for
+		}
+		out = append(out, Sample{Language: l.name, Code: strings.TrimSpace(b.String()), Install: l.install})
+	}
+	return out
+}
 
-public class Sample {
-    public static void main(String[] args) {
-        var builder = new ServiceBusClientBuilder().connectionString(System.getenv("SERVICEBUS"));
-        try (var sender = builder.sender().queueName("orders").buildClient();
-             var receiver = builder.receiver().queueName("orders").buildClient()) {
-            sender.sendMessage(new ServiceBusMessage("hello from Java"));
-            for (var message : receiver.receiveMessages(1)) {
-                System.out.println(message.getBody());
-                receiver.complete(message);
-            }
-        }
-    }
-}`
-
-const dotNETCode = `using Azure.Messaging.ServiceBus;
-
-await using var client = new ServiceBusClient(Environment.GetEnvironmentVariable("SERVICEBUS"));
-await client.CreateSender("orders").SendMessageAsync(new ServiceBusMessage("hello from .NET"));
-var receiver = client.CreateReceiver("orders");
-var message = await receiver.ReceiveMessageAsync();
-Console.WriteLine(message.Body);
-await receiver.CompleteMessageAsync(message);`
+// place are the arguments that name what is received from.
+const placeSource = `{{define "place"}}{{if .Queue}}{{q .Queue}}{{else}}{{q .Topic}}, {{q .Subscriber}}{{end}}{{end}}` +
+	`{{define "target"}}{{if .Queue}}{{q .Queue}}{{else}}{{q .Topic}}{{end}}{{end}}`

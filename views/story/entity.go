@@ -7,6 +7,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/page"
+	"mayfly/views/sample"
 )
 
 const longName = "europe.retail.backoffice.order-confirmations-to-be-archived-until-the-end-of-the-fiscal-year"
@@ -132,6 +133,7 @@ func queueEmpty() page.Entity {
 	m.Counts, m.Total, m.Size, m.Idle, m.TTL, m.Fate = page.Counts{}, 0, 0, page.Sitter{}, 0, component.Fate{}
 	m.Status, m.Closed = page.SendDisabled, true
 	m.Pages = component.Pages{Note: "0 of 0 shown"}
+	m.Dial = dialAt(sample.Task{Queue: "orders", Receives: true})
 	return m
 }
 
@@ -230,9 +232,17 @@ func topic() page.Entity {
 	return m
 }
 
+// dialAt is dial without what is for the administration client.
+func dialAt(t sample.Task) page.Dial {
+	d := dial(t)
+	d.Admin = ""
+	return d
+}
+
 func topicEmpty() page.Entity {
 	m := topic()
 	m.Subscriptions, m.Counts, m.Total = nil, page.Counts{}, 0
+	m.Dial = dialAt(sample.Task{Topic: "prices", Sends: true})
 	return m
 }
 
@@ -247,6 +257,7 @@ func subscription(tab page.Tab) page.Entity {
 	}
 	if tab == page.Messages {
 		m.Counts, m.Total, m.Pages = page.Counts{}, 0, component.Pages{Note: "0 of 0 shown"}
+		m.Dial = dialAt(sample.Task{Topic: "prices", Subscriber: "eu", InSession: true, Session: "customer-1", Receives: true})
 	}
 	return m
 }

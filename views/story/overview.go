@@ -7,6 +7,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/page"
+	"mayfly/views/sample"
 )
 
 func overview() page.Overview {
@@ -48,7 +49,16 @@ func connect() page.Connect {
 		REST: "http://127.0.0.1:5300",
 		Curl: "curl http://127.0.0.1:5300/orders/messages \\\n  -H 'BrokerProperties: {\"TimeToLive\":60}' \\\n  -d 'hello'",
 		Data: "Messages are kept in ~/.local/share/mayfly/shop.db.",
+		Dial: dial(sample.Task{Queue: "orders", Sends: true, Receives: true}),
 	}
+}
+
+// dial is how to do a task on the afternoon's server.
+func dial(t sample.Task) page.Dial {
+	const key = ";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
+	d := page.Dial{String: "Endpoint=sb://localhost" + key, Admin: "Endpoint=sb://localhost:5300" + key, Task: t}
+	d.Task.Connection = d.String
+	return d
 }
 
 func firstStart() page.Overview {
@@ -69,6 +79,7 @@ func firstStart() page.Overview {
 
 func readOnly() page.Overview {
 	m := overview()
+	m.Connect.Dial.Keyed, m.Connect.Dial.Keys = true, home+"/access"
 	m.Shell.Banner = component.Notice{
 		Tone:   component.Critical,
 		Title:  "Read-only: the disk is full",

@@ -12,7 +12,6 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
-	"mayfly/views/sample"
 	"mayfly/views/view"
 )
 
@@ -167,9 +166,8 @@ func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sigh
 		Transfer: page.Transfer{Waiting: int(e.Counts.Transfer), Failed: int(e.Counts.TransferDeadLetter)},
 	}
 	m.Receivers, m.Senders, m.GuestsAt = p.attached(e.Path)
-	if m.Total == 0 && TakesSends(e.EntityState) && p.o.Connection != "" {
-		m.Connection = p.dialled(ctx, p.o.Connection)
-		m.Samples = sample.All(m.Connection, string(e.Path))
+	if m.Total == m.Counts.Dead {
+		m.Dial = p.dial(ctx, task(e.EntityState, e.subs...))
 	}
 	m.StatusTo = m.Href + "/status"
 	if e.Config.RequiresSession && e.Kind != engine.Topic {

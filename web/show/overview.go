@@ -3,9 +3,7 @@ package show
 import (
 	"cmp"
 	"context"
-	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"mayfly/engine"
@@ -34,6 +32,7 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 		idle     []engine.EntityState
 		sitting  int
 		queue    engine.Path
+		begin    sample.Task
 	)
 	s, err := p.look(ctx, func(r broker.Reader) error {
 		counts, entities = r.Totals()
@@ -45,6 +44,7 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 		if i := slices.IndexFunc(all, TakesSends); i >= 0 {
 			queue = all[i].Path
 		}
+		begin = beginning(all)
 		idle = temporaries(all)
 		sitting = deleting(idle)
 		idle = idle[:min(len(idle), sittersShown)]
@@ -56,7 +56,7 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 	m := page.Overview{
 		Shell:   p.shell(ctx, at, s, locale.T(ctx, "overview.title")),
 		Welcome: entities == 0,
-		Connect: p.connect(ctx, queue),
+		Connect: p.connect(ctx, queue, begin),
 		Horizon: horizon(ctx, spans, parts, func(key string) string {
 			return p.URL(Place{Namespace: at.Namespace, Kind: Expirations}.with("within", key))
 		}),
@@ -165,10 +165,10 @@ func TakesSends(e engine.EntityState) bool {
 	return e.Kind == engine.Queue && !e.Config.RequiresSession && takesSenders(e.Config.Status)
 }
 
-// connect is how to talk to the broker, with a line that sends to a queue; the
-// empty path is that there is none.
-func (p *Pages) connect(ctx context.Context, queue engine.Path) page.Connect {
-	c := page.Connect{REST: p.o.REST, Data: locale.T(ctx, "connect.memory"), Curl: p.o.Curl}
+// connect is how to talk to the broker, with a line that sends to a queue, of
+// which the empty path is that there is none, and a program to begin with.
+func (p *Pages) connect(ctx context.Context, queue engine.Path, begin sample.Task) page.Connect {
+	c := page.Connect{REST: p.o.REST, Data: locale.T(ctx, "connect.memory"), Curl: p.o.Curl, Dial: p.dial(ctx, begin)}
 	if p.o.Data != "" {
 		c.Data = locale.T(ctx, "connect.kept", locale.Args{"Where": p.o.Data})
 	}
@@ -176,28 +176,8 @@ func (p *Pages) connect(ctx context.Context, queue engine.Path) page.Connect {
 		queue = cmp.Or(queue, StarterQueue)
 		c.Curl = "curl " + p.o.REST + "/" + string(queue) + "/messages \\\n  -H 'BrokerProperties: {\"TimeToLive\":60}' \\\n  -d 'hello'"
 	}
-	c.String, c.Admin = p.dialled(ctx, p.o.Connection), p.dialled(ctx, p.o.AdminConnection)
-	if c.String != "" {
-		c.Samples = sample.All(c.String, string(cmp.Or(queue, StarterQueue)))
-	}
+	c.Dial.Admin = p.dialled(ctx, p.o.AdminConnection)
 	return c
-}
-
-// dialled is a connection string for somebody who reaches the server as this
-// visitor does: on another machine the name of this one is not localhost.
-func (p *Pages) dialled(ctx context.Context, s string) string {
-	who, _ := ctx.Value(visitorKey{}).(Visitor)
-	if who.Host == "" || who.Host == "localhost" {
-		return s
-	}
-	if ip, err := netip.ParseAddr(who.Host); err == nil && ip.IsLoopback() {
-		return s
-	}
-	host := who.Host
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	return strings.Replace(s, "sb://localhost", "sb://"+host, 1)
 }
 
 // temporaries are those of the entities that delete themselves, or are pinned:

@@ -35,7 +35,10 @@ type Options struct {
 	// Connection and AdminConnection are what SDKs on this machine are given, for
 	// messages and for entities; empty: nothing.
 	Connection, AdminConnection string
-	Curl                        string // a line for the shell that sends a message though no queue is there; empty: one for REST
+	// Keyed is set where tokens of clients are asked for: the word KEY stands in
+	// connection strings for a key.
+	Keyed bool
+	Curl  string // a line for the shell that sends a message though no queue is there; empty: one for REST
 	// HistoryFor is how long the store's history is kept, for people; zero: they
 	// are not told.
 	HistoryFor time.Duration
