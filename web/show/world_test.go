@@ -29,6 +29,7 @@ type world struct {
 	store *memory.Store
 	peers *peerstest.Source                // nil: nobody stays connected
 	wrap  func(*memory.Store) engine.Store // nil: as it is
+	more  func(*show.Options)              // nil: nothing
 }
 
 func within(t *testing.T, f func(w *world)) {
@@ -70,6 +71,9 @@ func (w *world) start() {
 	o := show.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Logger: logger}
 	if w.peers != nil {
 		o.Peers = w.peers
+	}
+	if w.more != nil {
+		w.more(&o)
 	}
 	w.pages = show.Start(b, o)
 }
