@@ -58,7 +58,7 @@ const (
 // Options are what the doors serve. All but SAS and Authorize is needed.
 type Options struct {
 	Broker *broker.Broker
-	Room   *access.Room // that lists of messages wait for
+	Room   *access.Room // that lists of messages and large descriptions wait for
 	Logger *slog.Logger // of what went wrong inside
 	SAS    sas.Policy   // what becomes of requests without a token that is good for them
 	// Authorize decides whether a request of administration may be carried out, in
@@ -82,7 +82,7 @@ func Mount(e *echo.Echo, o Options) {
 	if o.Authorize == nil && o.SAS == sas.Enforce {
 		o.Authorize = d.administer
 	}
-	admin := atom.Options{Broker: o.Broker, Logger: o.Logger, Authorize: o.Authorize}
+	admin := atom.Options{Broker: o.Broker, Room: o.Room, Logger: o.Logger, Authorize: o.Authorize}
 	if o.SAS == sas.Enforce {
 		admin.Forward = d.forward
 	}

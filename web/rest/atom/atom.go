@@ -12,12 +12,14 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/access"
 )
 
 // Options are what the door serves, and for whom. All but Authorize and Forward is
 // needed.
 type Options struct {
 	Broker *broker.Broker
+	Room   *access.Room // that large descriptions wait for
 	Logger *slog.Logger // of what went wrong inside
 	// Authorize decides whether a request may be carried out, before anything is
 	// read or looked up for it; nil: every request may. An error with a method
@@ -109,7 +111,13 @@ func (d *Door) put(c echo.Context, w Wish) error {
 	if w.Action = Create; update {
 		w.Action = Update
 	}
-	root, err := readBody(c.Request())
+	r := c.Request()
+	leave, err := d.o.Room.Take(r.Context(), min(r.ContentLength, mostBytes)*treeFactor, mostBytes*treeFactor)
+	if err != nil {
+		return err //nolint:wrapcheck // the door knows what it says
+	}
+	defer leave()
+	root, err := readBody(r)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ const (
 	mostBytes    = 512 << 10
 	mostDepth    = 24
 	mostElements = 16 << 10
+	treeFactor   = 16 // bytes of memory for one of the body, when it was read
 )
 
 // The namespaces that attributes are told apart by.
