@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -229,10 +230,13 @@ func (l *Link) FetchSession(ctx context.Context, seqs []engine.Seq, mode engine.
 // Taken says that the body of a delivery has been read, or that nobody will.
 func (b *Broker) Taken(d engine.Delivery) { b.taken.add(d.Pin) }
 
-// DeliveryBody opens the body of a delivery that has not been Taken. The caller
-// closes it.
+// DeliveryBody opens the body of a delivery that has not been Taken, and reads it
+// until ctx is over. The caller closes it.
 func (b *Broker) DeliveryBody(ctx context.Context, d engine.Delivery) (io.ReadSeekCloser, error) {
-	body, err := b.bodyOf(ctx, d)
+	if d.Body != nil {
+		return memoryBody{bytes.NewReader(d.Body)}, nil
+	}
+	body, err := b.openBody(ctx, d.Message.Content, d.Content.BodySize())
 	if err != nil {
 		return nil, unread(ctx, fmt.Errorf("read the body of message #%d of %q: %w", d.Message.Seq, d.Path, err))
 	}

@@ -1,8 +1,6 @@
 package amqp
 
 import (
-	"context"
-	"errors"
 	"io"
 	"slices"
 
@@ -104,6 +102,8 @@ func (o *outlet) write(buf []byte) (_ []byte, wrote bool) {
 		cur.body.Close()
 		s.c.mail.put(mail{kind: mailDelivered, out: o, delivery: cur.delivery}) // to be given back
 		return buf, true
+	case err != nil && s.c.ctx.Err() != nil: // the client has gone, and is about to be seen off
+		return buf, false
 	case err != nil:
 		s.c.log.Error("a delivery cannot be written", "path", o.path, "seq", cur.delivery.Message.Seq, "err", err)
 		// Its lock runs out and that counts, so that it does not stand in the way for ever.
@@ -112,7 +112,7 @@ func (o *outlet) write(buf []byte) (_ []byte, wrote bool) {
 		o.fail(&wire.Error{Condition: wire.CondInternalError, Description: "A message cannot be read from the store."})
 		return buf, true
 	}
-	s.outgoing--
+	s.outgoing -= min(s.outgoing, 1) // the client may have closed its window meanwhile
 	s.nextOutgoing++
 	if cur.split.Done() {
 		o.current = nil
@@ -142,7 +142,7 @@ func (o *outlet) prepare(d *engine.Delivery) bool {
 	if d.Body == nil && d.Content.BodySize() > 0 {
 		body, err := o.fetch(d)
 		switch {
-		case o.over:
+		case o.over || s.c.ctx.Err() != nil: // it went meanwhile, or is about to
 			if body != nil {
 				body.Close()
 			}
@@ -150,9 +150,7 @@ func (o *outlet) prepare(d *engine.Delivery) bool {
 			return false
 		case err != nil:
 			// Its lock runs out and that counts, so that it does not stand in the way for ever.
-			if !errors.Is(err, context.Canceled) {
-				s.c.log.Error("a message was taken whose body cannot be read", "path", o.path, "seq", d.Message.Seq, "err", err)
-			}
+			s.c.log.Error("a message was taken whose body cannot be read", "path", o.path, "seq", d.Message.Seq, "err", err)
 			s.c.b.Taken(*d)
 			return false
 		}
@@ -207,7 +205,7 @@ func (o *outlet) fetch(d *engine.Delivery) (io.ReadCloser, error) {
 	}
 	c.mu.Lock()
 	d.Body = all[0].Body
-	for i, q := range o.queue[:min(len(o.queue), len(all)-1)] { // it has grown at its end only, or is over
+	for i, q := range o.queue[:min(len(o.queue), len(all)-1)] { // it has lost at its end only, or is over
 		q.Body = all[i+1].Body
 	}
 	return body, err //nolint:wrapcheck // it says what it is about
