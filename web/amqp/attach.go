@@ -10,11 +10,21 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
+// longestLinkName is how many bytes the name of a link may have, and the address of
+// its target: they are kept as long as the link is there.
+const longestLinkName = 4 << 10
+
 // attach answers an attach, at once or when the broker has.
 func (s *session) attach(a *wire.Attach) error {
 	switch {
 	case s.links[a.Handle].link != nil:
 		return &wire.ProtocolError{Condition: wire.CondHandleInUse, Text: fmt.Sprintf("Handle %d is in use.", a.Handle)}
+	case len(a.Name) > longestLinkName || a.Target != nil && len(a.Target.Address.Or("")) > longestLinkName:
+		s.refuse(a, &wire.Error{
+			Condition:   wire.CondInvalidField,
+			Description: fmt.Sprintf("The name of a link and the address of its target may have %d bytes.", longestLinkName),
+		})
+		return nil
 	case s.c.links >= s.c.limits.links:
 		s.refuse(a, &wire.Error{
 			Condition:   wire.CondResourceLimitExceeded,
@@ -46,6 +56,32 @@ func (s *session) attach(a *wire.Attach) error {
 		s.attachOutlet(a, node)
 	}
 	return nil
+}
+
+// mostAttaching is how many attaches of a connection may wait for the broker
+// before nothing more is read of the client, whether their links are there still
+// or not.
+const mostAttaching = 1_000
+
+// attachWith has the broker be asked about an attach, without the mutex, and then
+// called with it held.
+func (c *conn) attachWith(ask func() (then func())) {
+	if c.attaching++; c.attaching >= mostAttaching {
+		c.halt = func() {
+			c.await(c.moved, func() bool {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				return c.attaching >= mostAttaching
+			})
+		}
+	}
+	c.work.Go(func() {
+		then := ask()
+		c.mail.do(func() {
+			c.attaching--
+			then()
+		})
+	})
 }
 
 // join has a link be one of the session's. One of the same name and direction

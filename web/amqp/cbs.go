@@ -24,7 +24,7 @@ func (s *session) attachCBS(a *wire.Attach) {
 			}
 		}
 	}
-	s.attachRequests(a, cbs, (*requests).token)
+	s.attachRequests(a, cbs, mostToken, (*requests).token)
 }
 
 // requests is a link that a client sends requests on.
@@ -34,6 +34,7 @@ type requests struct {
 	handle uint32
 	node   string // in lower case
 	path   engine.Path
+	most   uint64 // bytes of a request
 	serve  func(r *requests, m *request)
 
 	count, credit uint32
@@ -51,14 +52,22 @@ type request struct {
 	kept    int64            // bytes that are counted for it while it waits
 }
 
-const requestCredit = 1_000
+const (
+	requestCredit = 1_000
 
-// mostRequest is the largest request: one that schedules a message of the
-// largest size, and what is around it.
-const mostRequest = 101 << 20
+	// mostRequest is how many bytes a request may have: it schedules a message of
+	// the largest size, with what is around it.
+	mostRequest = 101 << 20
 
-func (s *session) attachRequests(a *wire.Attach, node string, serve func(*requests, *request)) *requests {
-	r := &requests{s: s, handle: a.Handle, node: node, serve: serve, credit: requestCredit}
+	// mostToken is the same for a token, which anybody may send.
+	mostToken = 64 << 10
+
+	// requestCost is what a request that waits takes besides its bytes.
+	requestCost = 4 << 10
+)
+
+func (s *session) attachRequests(a *wire.Attach, node string, most uint64, serve func(*requests, *request)) *requests {
+	r := &requests{s: s, handle: a.Handle, node: node, most: most, serve: serve, credit: requestCredit}
 	s.join(a, r)
 	s.send(s.answer(a))
 	r.top()
@@ -102,8 +111,8 @@ func (r *requests) transfer(t *wire.Transfer) error {
 	case t.Aborted:
 		d.over(c)
 		return nil
-	case d.size > mostRequest:
-		d.refuse(c, tooLarge(mostRequest))
+	case d.size > r.most:
+		d.refuse(c, tooLarge(r.most))
 	case t.More && d.refused == nil:
 		if err := d.keep(c, t.Payload); err != nil {
 			d.refuse(c, asError(err))
@@ -121,7 +130,8 @@ func (r *requests) transfer(t *wire.Transfer) error {
 		m, err = readRequest(d.whole(t.Payload))
 	}
 	if err == nil && d.refused == nil {
-		m.kept = int64(len(m.body))
+		d.forget(c) // the request has copies
+		m.kept = int64(d.size) + requestCost
 		err = c.keep(m.kept)
 	}
 	switch {

@@ -55,8 +55,10 @@ type conn struct {
 	declaring    int                     // that are asked for
 	halt         func()                  // what the reader is to wait for once it has let go
 	attaches     uint64                  // that there were
+	attaching    int                     // attaches that the broker has not answered
 	feeding      []feeder                // that the writer is to look at, in this order
 	spare        []feeder                // room for the next round of them
+	unheard      int                     // bytes of answers that wait for the client's credit
 	settling     []settling              // what the client has settled since the reader last let go
 	out          []byte                  // frames to be written, before any transfer that is not made yet
 	todo         []func()                // for the reader to do once it has let go of mu

@@ -58,13 +58,13 @@ func (s *session) attachInlet(a *wire.Attach, path engine.Path) {
 		}
 	}
 	s.join(a, in)
-	s.c.work.Go(func() {
+	s.c.attachWith(func() func() {
 		until, err := in.permit()
 		var most int64
 		if err == nil {
 			most, err = in.sendable()
 		}
-		s.c.mail.do(func() {
+		return func() {
 			switch {
 			case in.over: // it has gone meanwhile
 			case err != nil:
@@ -75,7 +75,7 @@ func (s *session) attachInlet(a *wire.Attach, path engine.Path) {
 				s.c.guard(s, a.Handle, in, path, engine.SendRight, until)
 				in.agree(a, uint64(most))
 			}
-		})
+		}
 	})
 }
 

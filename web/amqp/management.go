@@ -20,7 +20,7 @@ func (s *session) attachManagement(a *wire.Attach, path engine.Path) {
 		s.attachResponder(a, node)
 		return
 	}
-	r := s.attachRequests(a, node, (*requests).manage)
+	r := s.attachRequests(a, node, mostRequest, (*requests).manage)
 	r.path = path
 }
 
@@ -100,6 +100,9 @@ func (r *requests) perform(m *request) (done, error) {
 		return done{}, &engine.Refusal{Kind: engine.ErrNotImplemented, Text: "There is no operation '" + operation + "' at $management."}
 	}
 	in, err := argumentsOf(m.body)
+	if err == nil {
+		err = c.unanswered()
+	}
 	if err != nil {
 		return done{}, err
 	}

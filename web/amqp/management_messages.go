@@ -16,6 +16,10 @@ import (
 // whatever its size.
 const mostPeeked = 1 << 20
 
+// mostFetched bounds the bytes of the bodies of several deferred messages in one
+// answer, which is in memory as a whole.
+const mostFetched = 16 << 20
+
 // peek looks at messages without taking them (§9).
 func peek(ctx context.Context, c *call) (done, error) {
 	from := engine.Seq(0)
@@ -124,6 +128,9 @@ func receiveDeferred(ctx context.Context, c *call) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
+	if err := c.fits(ctx, seqs); err != nil {
+		return done{}, err
+	}
 	var got []broker.Received
 	if ofSession {
 		l, err := c.holder()
@@ -156,4 +163,27 @@ func receiveDeferred(ctx context.Context, c *call) (done, error) {
 		out = append(out, value.OfRaw(wire.AppendMap(nil, entry)))
 	}
 	return result("messages", value.OfRaw(wire.AppendList(nil, out...))), nil
+}
+
+// fits is an error if messages are more than one answer holds. What is not there
+// does not count: whoever takes them says so.
+func (c *call) fits(ctx context.Context, seqs []engine.Seq) error {
+	size, n := int64(0), 0
+	err := c.b.Read(ctx, func(r broker.Reader) error {
+		for _, seq := range seqs {
+			rows, err := r.Browse(engine.Browse{Path: c.path, From: seq, Limit: 1})
+			if err != nil {
+				return nil //nolint:nilerr // likewise
+			}
+			if len(rows) > 0 && rows[0].Message.Seq == seq {
+				size += rows[0].Content.BodySize()
+				n++
+			}
+		}
+		return nil
+	})
+	if err == nil && size > mostFetched && n > 1 {
+		err = &engine.Refusal{Kind: engine.ErrQuota, Text: fmt.Sprintf("The messages have %d bytes together, and no more than %d go into one answer: take fewer of them at a time.", size, mostFetched)}
+	}
+	return err //nolint:wrapcheck // the broker's
 }

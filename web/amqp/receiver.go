@@ -42,17 +42,17 @@ func (s *session) attachOutlet(a *wire.Attach, path engine.Path) {
 			patience = time.Duration(min(max(ms, 0), math.MaxUint32)) * time.Millisecond
 		}
 	}
-	c.work.Go(func() {
+	c.attachWith(func() func() {
 		until, err := c.permit(c.ctx, path, engine.ListenRight)
 		var l *broker.Link
 		if err == nil {
 			l, err = c.b.Attach(c.ctx, broker.Attachment{Path: path, Mode: o.mode, Client: c.client(), Session: want}, sink{c, o})
 		}
-		c.mail.do(func() {
+		return func() {
 			if o.attached(l, err, patience); err == nil && !o.over {
 				c.guard(s, a.Handle, o, path, engine.ListenRight, until)
 			}
-		})
+		}
 	})
 }
 

@@ -19,15 +19,18 @@ type responder struct {
 
 	count, credit uint32
 	drain         bool     // the client wants its credit used up
-	bytes         int      // in queue
-	queue         [][]byte // encoded messages; of the first, split is under way if it has begun
+	queue         [][]byte // encoded messages
 	split         *wire.Splitter
+	splits        int // bytes of what split is under way of
 }
 
-// What waits for credit at the most before the oldest goes.
+// What waits for credit. A client that does not take its answers has nothing more
+// done that it asks for, and is answered so as long as there is room for that; past
+// it the oldest answers of a link go.
 const (
-	mostReplies    = 1_000
-	mostReplyBytes = 16 << 20 // unless it is one answer
+	mostReplies    = 1_000    // of a link
+	mostReplyBytes = 16 << 20 // of a connection, for something to be done
+	mostUnheard    = 32 << 20 // of a connection, unless it is one answer
 )
 
 func (s *session) attachResponder(a *wire.Attach, node string) {
@@ -60,27 +63,44 @@ func (r *responder) tell() {
 func (r *responder) transfer(*wire.Transfer) error { return errTransferToReceiver() }
 
 func (r *responder) end(engine.Closed) func() {
-	r.queue, r.split, r.drain = nil, nil, false
-	r.bytes = 0
+	for len(r.queue) > 0 {
+		r.drop()
+	}
+	r.s.c.unheard -= r.splits
+	r.queue, r.split, r.splits, r.drain = nil, nil, 0, false
 	return nil
 }
 
 // send has an answer be written.
 func (r *responder) send(message []byte) {
+	c := r.s.c
 	r.queue = append(r.queue, message)
-	r.bytes += len(message)
-	for len(r.queue) > mostReplies || r.bytes > mostReplyBytes && len(r.queue) > 1 {
-		r.next()
+	c.unheard += len(message)
+	for len(r.queue) > mostReplies || c.unheard > mostUnheard && len(r.queue) > 1 || c.unheard-len(message) > mostUnheard && len(r.queue) > 0 {
+		r.drop()
 	}
-	r.s.c.line(r)
+	c.line(r)
 }
+
+// drop forgets the first answer.
+func (r *responder) drop() { r.s.c.unheard -= len(r.next()) }
 
 // next takes the first answer.
 func (r *responder) next() []byte {
 	m := r.queue[0]
 	r.queue[0], r.queue = nil, r.queue[1:]
-	r.bytes -= len(m)
 	return m
+}
+
+// unanswered is why nothing is done of what a client asks for that does not take
+// its answers; nil: it does.
+func (c *conn) unanswered() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unheard <= mostReplyBytes {
+		return nil
+	}
+	return &engine.Refusal{Kind: engine.ErrBusy, Text: "Too much waits to be told to the client, which gives no credit for it."}
 }
 
 // write appends the next transfer of an answer.
@@ -98,12 +118,14 @@ func (r *responder) write(buf []byte) (_ []byte, wrote bool) {
 		s.nextID++
 		r.count++
 		r.credit--
+		message := r.next()
+		r.splits = len(message)
 		r.split = &wire.Splitter{
 			Transfer: wire.Transfer{
 				Handle: r.handle, DeliveryID: wire.Some(id), DeliveryTag: []byte{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)},
 				MessageFormat: wire.Some[uint32](0), Settled: wire.Some(true),
 			},
-			Channel: s.channel, MaxFrame: s.c.peer.maxFrame, Body: r.next(),
+			Channel: s.channel, MaxFrame: s.c.peer.maxFrame, Body: message,
 		}
 	}
 	next, err := r.split.Next(buf)
@@ -115,7 +137,8 @@ func (r *responder) write(buf []byte) (_ []byte, wrote bool) {
 	s.outgoing--
 	s.nextOutgoing++
 	if r.split.Done() {
-		r.split = nil
+		s.c.unheard -= r.splits
+		r.split, r.splits = nil, 0
 	}
 	return next, true
 }

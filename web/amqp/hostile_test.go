@@ -1,0 +1,216 @@
+package amqp_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/value"
+	"mayfly/web/amqp/amqptest"
+	"mayfly/web/amqp/wire"
+)
+
+// occupied has the broker do nothing for anybody while f runs.
+func (h house) occupied(f func()) {
+	in, out := make(chan struct{}), make(chan struct{})
+	left := make(chan error)
+	go func() {
+		left <- h.b.Read(h.Context(), func(broker.Reader) error { close(in); <-out; return nil })
+	}()
+	<-in
+	f()
+	close(out)
+	if err := <-left; err != nil {
+		h.Error(err)
+	}
+}
+
+// A client that attaches and detaches faster than the broker answers has no more
+// under way than it may: it is not read meanwhile.
+func TestAttachesAreBounded(t *testing.T) {
+	within(t, nil, func(h house) {
+		c := h.connect()
+		c.Begin(0)
+		sent := make(chan struct{})
+		h.occupied(func() {
+			before := runtime.NumGoroutine()
+			go func() {
+				defer close(sent)
+				for range 1_500 {
+					to, from := amqptest.Sends(0, "q"), amqptest.Receives(1, "q")
+					c.Say(0, &to, &from, &wire.Detach{Handle: 0, Closed: true}, &wire.Detach{Handle: 1, Closed: true})
+				}
+			}()
+			synctest.Wait()
+			if n := runtime.NumGoroutine() - before; n > 1_010 || n < 500 {
+				t.Errorf("%d goroutines serve one client", n)
+			}
+		})
+		<-sent
+		synctest.Wait()
+		if f := c.Pending(); len(f) == 0 || h.s.Kept() != 0 {
+			t.Errorf("%d frames came", len(f))
+		}
+	})
+}
+
+// A token has some thousand bytes, and who sends a large one takes no memory from
+// others: anybody may.
+func TestTokenTooLarge(t *testing.T) {
+	within(t, nil, func(h house) {
+		c := h.connect()
+		c.Begin(0)
+		c.Sender(0, 0, "$cbs")
+		c.Split(0, 0, 0, pattern(1<<20)[:1<<20-1], 30_000)
+		h.rejected(c.Outcome(0), wire.CondMessageSizeExceeded)
+		part := amqptest.Delivery(0, 1, pattern(50_000))
+		part.More = true
+		c.Say(0, part, &wire.Transfer{Handle: 0, More: true, Payload: pattern(50_000)})
+		synctest.Wait()
+		if n := h.s.Kept(); n != 0 {
+			t.Errorf("%d bytes are kept of a token that is too large", n)
+		}
+	})
+}
+
+// request is a request to $management as a message.
+func request(id uint64, operation string, arguments value.Properties, more ...value.Property) []byte {
+	props := wire.Properties{MessageID: value.OfULong(id)}
+	b := wire.AppendAnnotations(props.Append(nil), wire.SectionApplicationProperties, append(value.Properties{prop("operation", value.OfString(operation))}, more...))
+	return wire.AppendSection(b, wire.SectionValue, wire.AppendMap(nil, arguments))
+}
+
+// A request that waits counts with all it has, and not with its body alone.
+func TestWaitingRequestsAreCounted(t *testing.T) {
+	within(t, map[string]string{"incomplete-bytes": "4000000"}, func(h house) {
+		c := h.connect()
+		c.Begin(0)
+		manages(c, "q")
+		pad := prop("pad", value.OfString(strings.Repeat("x", 300_000)))
+		taken := 0
+		h.occupied(func() {
+			for id := range uint32(20) {
+				c.Split(0, 0, id, request(uint64(id), "com.microsoft:peek-message", nil, pad), 60_000)
+				synctest.Wait()
+			}
+			if n := h.s.Kept(); n > 2_000_000 || n < 1_500_000 {
+				t.Errorf("%d bytes are kept", n)
+			}
+			for id := range uint32(20) {
+				if _, ok := c.Outcome(id).(wire.Accepted); ok {
+					taken++
+				}
+			}
+		})
+		if taken != 6 {
+			t.Errorf("%d requests of 300,000 bytes are in two million", taken)
+		}
+		synctest.Wait()
+		if n := h.s.Kept(); n != 0 {
+			t.Errorf("%d bytes are kept at last", n)
+		}
+	})
+}
+
+// A client that does not take its answers hears that the server is busy, of what it
+// asks for beyond some megabytes of them, and nothing of that is done. When it takes
+// them, it is served again.
+func TestUnheardAnswers(t *testing.T) {
+	within(t, nil, func(h house) {
+		h.queue("other", engine.Config{})
+		if _, err := h.b.Send(h.Context(), "q", []broker.Outgoing{{Body: pattern(900_000)}}, "a test"); err != nil {
+			t.Fatal(err)
+		}
+		c := h.connect()
+		peek := value.Properties{prop("from-sequence-number", value.OfLong(0)), prop("message-count", value.OfInt(1))}
+		const sessions, each = 4, 15
+		for s := range uint16(sessions) { // on as many pairs of links
+			c.Begin(s)
+			c.Sender(s, 0, "q/$management")
+			c.Attach(s, amqptest.Receives(1, "q/$management"))
+			for id := range uint32(each) {
+				c.Say(s, amqptest.Delivery(0, id, request(uint64(id), "com.microsoft:peek-message", peek)))
+				h.accepted(c.Outcome(id))
+				synctest.Wait()
+			}
+		}
+		done, busy := 0, 0
+		for s := range uint16(sessions) {
+			c.Credit(s, 1, 0, each)
+			for range each {
+				switch a := readAnswer(c.Receive().Payload); a.Status {
+				case 200:
+					done++
+				case 503:
+					busy++
+				default:
+					t.Errorf("%+v", a)
+				}
+			}
+		}
+		if done != 19 || busy != sessions*each-19 { // 16 MiB
+			t.Errorf("%d answers waited, and %d were refused", done, busy)
+		}
+		c.Say(0, amqptest.Delivery(0, 100, request(100, "com.microsoft:peek-message", peek)))
+		h.accepted(c.Outcome(100))
+		c.Credit(0, 1, each, 1)
+		if a := readAnswer(c.Receive().Payload); a.Status != 200 {
+			t.Errorf("then %+v", a)
+		}
+	})
+}
+
+// An answer with deferred messages is in memory whole: several that are too large
+// for that together are refused, and stay what they are.
+func TestFetchTooMuch(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.queue("q", engine.Config{})
+		const size, messages = 200_000, 100
+		var all, some []value.Value
+		for i := range messages {
+			w.send("q", "", string(pattern(size)))
+			all = append(all, value.OfLong(int64(i+1)))
+		}
+		some = all[:50]
+		c := w.client()
+		c.Attach(0, amqptest.Receives(5, "q"))
+		c.Credit(0, 5, 0, messages)
+		for range messages {
+			c.Receive()
+		}
+		c.Say(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Last: wire.Some[uint32](messages - 1), Settled: true, State: wire.Modified{UndeliverableHere: true}})
+		m := manages(c, "q")
+		seqs := func(n []value.Value) value.Properties {
+			return value.Properties{prop("sequence-numbers", arrayOf(value.Long, n...)), prop("receiver-settle-mode", value.OfUInt(0))}
+		}
+		synctest.Wait()
+		if a := m.do("com.microsoft:receive-by-sequence-number", seqs(all)); a.Status != 403 || !strings.Contains(a.Text, fmt.Sprint(size*messages)) {
+			t.Errorf("a hundred at once: %+v", a)
+		}
+		for _, part := range [][]value.Value{some, all[50:]} {
+			if a := m.do("com.microsoft:receive-by-sequence-number", seqs(part)); a.Status != 200 {
+				t.Errorf("fifty at once: %d %s", a.Status, a.Text)
+			}
+		}
+	})
+}
+
+// Names are kept as long as a link is there, and may not be of any length.
+func TestLongNames(t *testing.T) {
+	within(t, nil, func(h house) {
+		c := h.sender()
+		named := func(n, target int) wire.Attach {
+			a := amqptest.Receives(1, "$cbs")
+			a.Name, a.Target = strings.Repeat("n", n), &wire.Target{Address: wire.Some(strings.Repeat("t", target))}
+			return a
+		}
+		h.because(h.refused(c, 0, named(4097, 1)), wire.CondInvalidField)
+		h.because(h.refused(c, 0, named(1, 4097)), wire.CondInvalidField)
+		c.Attach(0, named(4096, 4096))
+		h.accepted(c.Send(0, 0, 0, amqptest.Data(nil)))
+	})
+}
