@@ -1,0 +1,210 @@
+package amqp_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+	"mayfly/storage/memory"
+	"mayfly/web/amqp/amqptest"
+	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/wire"
+)
+
+// A coordinator takes as many declares and discharges as one likes, aborted ones
+// between them.
+func TestCoordinatorsCredit(t *testing.T) {
+	within(t, nil, func(h house) {
+		c := h.teller()
+		for i := range uint32(300) {
+			first := amqptest.Delivery(50, 5000+i, []byte{0})
+			first.More = true
+			c.Say(0, first, &wire.Transfer{Handle: 50, Aborted: true})
+			h.accepted(c.discharge(c.declare(), i%2 == 0))
+		}
+	})
+}
+
+// A connection has a thousand transactions at the most, and one more when one is
+// over. Those of another coordinator stay when one ends.
+func TestMostTransactions(t *testing.T) {
+	within(t, nil, func(h house) {
+		c := h.teller()
+		c.Attach(0, amqptest.Coordinates(51))
+		amqptest.Hear[*wire.Flow](c.Client)
+		kept, ok := c.Send(0, 51, 1, wire.AppendSection(nil, wire.SectionValue, (&wire.Declare{}).Append(nil))).(wire.Declared)
+		if !ok {
+			t.Fatal("not declared")
+		}
+		var last []byte
+		for range 999 {
+			last = c.declare()
+		}
+		h.rejected(c.coordinate((&wire.Declare{}).Append(nil)), wire.CondResourceLimitExceeded)
+		h.accepted(c.discharge(last, true))
+		last = c.declare()
+		h.rejected(c.coordinate((&wire.Declare{}).Append(nil)), wire.CondResourceLimitExceeded)
+		c.Say(0, &wire.Detach{Handle: 50, Closed: true})
+		amqptest.Hear[*wire.Detach](c.Client)
+		h.rejected(c.sendIn(last, 0, nil), wire.CondTransactionUnknownID)
+		c.in(c.sendIn(kept.TxnID, 0, []byte("kept")), kept.TxnID)
+		c.Split(0, 51, 2, wire.AppendSection(nil, wire.SectionValue, (&wire.Discharge{TxnID: kept.TxnID}).Append(nil)), 60_000)
+		h.accepted(c.Outcome(2))
+		if n := h.active("q"); n != 1 {
+			t.Errorf("%d are there", n)
+		}
+		synctest.Wait()
+		if n := h.s.Kept(); n != 0 {
+			t.Errorf("%d bytes are kept", n)
+		}
+	})
+}
+
+// readOnly is a store that can be written to only while off is false.
+type readOnly struct {
+	memory.Store
+	off atomic.Bool
+}
+
+func (s *readOnly) Commit(ctx context.Context, b *engine.Batch) error {
+	if s.off.Load() {
+		return engine.ErrUnwritable
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// A commit that the store does not take at the moment has not ended its
+// transaction: it can be tried again.
+func TestCommitAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &readOnly{}
+		withStore(t, nil, store, func(h house) {
+			c := h.teller()
+			id := c.declare()
+			c.in(c.sendIn(id, 0, []byte("x")), id)
+			store.off.Store(true)
+			h.rejected(c.discharge(id, false), carry.CondServerBusy)
+			store.off.Store(false)
+			time.Sleep(10 * time.Second)
+			h.accepted(c.discharge(id, false))
+			if n := h.active("q"); n != 1 {
+				t.Errorf("%d are there", n)
+			}
+		})
+	})
+}
+
+// completes is a request to $management in a transaction that settles a delivery.
+func completes(id uint32, got *wire.Transfer, txn []byte) *wire.Transfer {
+	d := amqptest.Delivery(0, id, request(uint64(id), "com.microsoft:update-disposition", value.Properties{
+		prop("lock-tokens", arrayOf(value.UUID, value.OfUUID(wire.LockTag([16]byte(got.DeliveryTag))))),
+		prop("disposition-status", value.OfString("completed")),
+	}))
+	d.State = wire.Transactional{TxnID: txn}
+	return d
+}
+
+// managing is a teller that has received n messages of q, with $management on
+// channel 1.
+func (h house) managing(n uint32) (c *teller, got []*wire.Transfer) {
+	h.Helper()
+	c = h.teller()
+	for i := range n {
+		h.accepted(c.Send(0, 0, i, amqptest.Data(nil)))
+	}
+	c.Begin(1)
+	c.Sender(1, 0, "q/$management")
+	c.Attach(1, amqptest.Receives(1, "q/$management"))
+	c.Credit(1, 1, 0, 1000)
+	c.Attach(0, amqptest.Receives(9, "q"))
+	c.Credit(0, 9, 0, n)
+	for range n {
+		got = append(got, c.Receive())
+	}
+	return c, got
+}
+
+// What is settled and scheduled through $management in a transaction is done at
+// its commit and not before.
+func TestManagementInTransaction(t *testing.T) {
+	within(t, nil, func(h house) {
+		c, got := h.managing(1)
+		message := wire.AppendAnnotations(nil, wire.SectionMessageAnnotations, value.Properties{prop("x-opt-scheduled-enqueue-time", value.OfTimestamp(time.Now().Add(1000*time.Hour).UnixMilli()))})
+		message = append(message, amqptest.Data(nil)...)
+		for i, fail := range []bool{true, false} {
+			id := c.declare()
+			schedules := amqptest.Delivery(0, uint32(2*i+1), request(0, "com.microsoft:schedule-message", value.Properties{
+				prop("messages", listOf(mapOf(prop("message-id", value.OfString("m")), prop("message", value.OfBinary(message))))),
+			}))
+			schedules.State = wire.Transactional{TxnID: id}
+			for _, ask := range []*wire.Transfer{completes(uint32(2*i), got[0], id), schedules} {
+				c.Say(1, ask)
+				c.in(c.Outcome(ask.DeliveryID.Or(0)), id)
+				if a := readAnswer(c.Receive().Payload); a.Status != 200 {
+					t.Errorf("%+v", a)
+				}
+			}
+			if n := h.active("q"); n != 1 {
+				t.Errorf("%d are there before the end", n)
+			}
+			h.accepted(c.discharge(id, fail))
+			if rows, err := h.b.Peek(h.Context(), "q", 1, 10, "a test"); err != nil || len(rows) != 1 || (rows[0].Message.State == engine.Scheduled) == fail {
+				t.Errorf("rolled back %t: %+v, %v", fail, rows, err)
+			}
+		}
+	})
+}
+
+// A settlement through $management that is on its way together with the discharge
+// of its transaction is part of it, or is refused: what the client hears is what
+// was done.
+func TestManagementAndDischarge(t *testing.T) {
+	within(t, nil, func(h house) {
+		const messages = 20
+		c, got := h.managing(messages)
+		left := 0
+		for i := range uint32(messages) {
+			id := c.declare()
+			settle := wire.AppendFrame(nil, 1, completes(i, got[i], id))
+			c.next++
+			discharge := wire.AppendFrame(nil, 0, amqptest.Delivery(50, c.next, wire.AppendSection(nil, wire.SectionValue, (&wire.Discharge{TxnID: id}).Append(nil))))
+			if i%2 == 0 {
+				c.Write(append(settle, discharge...))
+			} else {
+				c.Write(append(discharge, settle...))
+			}
+			synctest.Wait()
+			var told *answer
+			for range c.Pending() {
+				switch p, _ := c.Next(); p := p.Body.(type) {
+				case *wire.Transfer:
+					a := readAnswer(p.Payload)
+					told = &a
+				case *wire.Disposition:
+					if r, ok := p.State.(wire.Rejected); ok {
+						t.Errorf("%d: %s", i, show(r))
+					}
+				}
+			}
+			switch {
+			case told == nil:
+				t.Fatalf("%d: there is no answer", i)
+			case told.Status == 200:
+			case told.Condition == string(wire.CondTransactionUnknownID):
+				left++
+			default:
+				t.Errorf("%d: %+v", i, told)
+			}
+			if n := h.active("q"); n != messages-1-int(i)+left {
+				t.Errorf("%d: %d are there, and %+v was told", i, n, told)
+			}
+		}
+		if left < messages/2 {
+			t.Errorf("%d settlements that came behind the discharge were refused", left)
+		}
+	})
+}
