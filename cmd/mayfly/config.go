@@ -152,7 +152,11 @@ func (c *Config) checkSharing() error {
 func checkAddress(flag, text string, insecure bool) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return fmt.Errorf("%s is an address such as 127.0.0.1:8080, not %q", flag, text)
+		port = "8080"
+		if _, err := strconv.ParseUint(text, 10, 16); err == nil {
+			port = text // a port alone
+		}
+		return fmt.Errorf("%s is an address such as 127.0.0.1:%s, not %q", flag, port, text)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("%s %s: %q is not a port", flag, text, port)
