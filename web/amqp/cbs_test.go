@@ -180,3 +180,42 @@ func TestLinksOutOfTime(t *testing.T) {
 		sends(q, true)
 	})
 }
+
+// A link by way of an entity lasts as long as the tokens for both: one that is
+// shown anew for the one says nothing of the other.
+func TestLinkByWayOutOfTime(t *testing.T) {
+	for name, renewed := range map[string][]string{"neither": nil, "the way": {"q"}, "the end": {"r"}, "both": {"q", "r"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, amqp.Options{SAS: sas.Enforce}, broker.Options{})
+				w.queue("q", engine.Config{})
+				w.queue("r", engine.Config{})
+				if _, err := w.b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.SendRight, PrimaryKey: "key"}, ""); err != nil {
+					t.Fatal(err)
+				}
+				c := w.counter(t)
+				show := func(paths ...string) {
+					t.Helper()
+					for _, path := range paths {
+						if status, told, _ := c.put(sastoken, "sb://h/"+path, sas.Sign("sb://h/"+path, "root", "key", time.Now().Add(time.Minute))); status != 202 {
+							t.Fatal(told)
+						}
+					}
+				}
+				show("q", "r")
+				s, err := c.s.NewSender(t.Context(), "q", &goamqp.SenderOptions{Properties: map[string]any{"com.microsoft:transfer-destination-address": "r"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(50 * time.Second)
+				show(renewed...)
+				time.Sleep(11 * time.Second)
+				synctest.Wait()
+				err = s.Send(t.Context(), goamqp.NewMessage([]byte("x")), nil)
+				if (err == nil) != (len(renewed) == 2) || err != nil && !strings.Contains(err.Error(), "ExpiredToken") {
+					t.Errorf("it comes to %v", err)
+				}
+			})
+		})
+	}
+}

@@ -20,8 +20,15 @@ import (
 type claims struct {
 	plain  sas.Claim            // of SASL PLAIN: a rule's name and key; set before the connection runs
 	shown  map[string]sas.Claim // by audience, as sas.PathOf has it
-	guards map[link]guard
+	guards map[guarded]guard
 	timer  *time.Timer // at the end of the first guard's time
+}
+
+// guarded is a link and one of the paths that it needs a right to: a sender by way
+// of an entity has two.
+type guarded struct {
+	link
+	path string
 }
 
 // A guard is why a link may be there.
@@ -210,12 +217,13 @@ func (c *conn) guard(s *session, handle uint32, l link, at engine.Path, right en
 	}
 	cl := &c.claims
 	if cl.guards == nil {
-		cl.guards = map[link]guard{}
+		cl.guards = map[guarded]guard{}
 	}
-	if len(cl.guards) > 2*c.links+16 { // links do not say when they go
-		maps.DeleteFunc(cl.guards, func(l link, g guard) bool { return g.s.links[g.handle].link != l })
+	if len(cl.guards) > 3*c.links+16 { // links do not say when they go
+		maps.DeleteFunc(cl.guards, func(l guarded, g guard) bool { return g.s.links[g.handle].link != l.link })
 	}
-	cl.guards[l] = guard{s, handle, sas.PathTo(string(at)), right, until}
+	path := sas.PathTo(string(at))
+	cl.guards[guarded{l, path}] = guard{s, handle, path, right, until}
 	c.watch()
 }
 
@@ -241,7 +249,7 @@ func (c *conn) watch() {
 func (c *conn) expire() {
 	now := time.Now()
 	for l, g := range c.claims.guards {
-		there := g.s.links[g.handle].link == l
+		there := g.s.links[g.handle].link == l.link
 		if there && !outOfTime(g.until, now) {
 			continue
 		}

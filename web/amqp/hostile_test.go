@@ -65,7 +65,7 @@ func TestTokenTooLarge(t *testing.T) {
 		c := h.connect()
 		c.Begin(0)
 		c.Sender(0, 0, "$cbs")
-		c.Split(0, 0, 0, pattern(1<<20)[:1<<20-1], 30_000)
+		c.Split(0, 0, 0, pattern(1 << 20)[:1<<20-1], 30_000)
 		h.rejected(c.Outcome(0), wire.CondMessageSizeExceeded)
 		part := amqptest.Delivery(0, 1, pattern(50_000))
 		part.More = true

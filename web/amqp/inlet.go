@@ -59,7 +59,7 @@ func (s *session) attachInlet(a *wire.Attach, path engine.Path) {
 	}
 	s.join(a, in)
 	s.c.attachWith(func() func() {
-		until, err := in.permit()
+		until, beyond, err := in.permit()
 		var most int64
 		if err == nil {
 			most, err = in.sendable()
@@ -73,24 +73,23 @@ func (s *session) attachInlet(a *wire.Attach, path engine.Path) {
 				s.refuse(a, asError(err))
 			default:
 				s.c.guard(s, a.Handle, in, path, engine.SendRight, until)
+				if in.beyond != "" {
+					s.c.guard(s, a.Handle, in, in.beyond, engine.SendRight, beyond)
+				}
 				in.agree(a, uint64(most))
 			}
 		}
 	})
 }
 
-// permit tells until when the client may send, zero if for ever, or why it may
-// not.
-func (in *inlet) permit() (until time.Time, err error) {
+// permit tells until when the client may send to either entity, zero if for ever,
+// or why it may not.
+func (in *inlet) permit() (until, beyond time.Time, err error) {
 	c := in.s.c
-	if until, err = c.permit(c.ctx, in.path, engine.SendRight); err != nil || in.beyond == "" {
-		return until, err
+	if until, err = c.permit(c.ctx, in.path, engine.SendRight); err == nil && in.beyond != "" {
+		beyond, err = c.permit(c.ctx, in.beyond, engine.SendRight)
 	}
-	beyond, err := c.permit(c.ctx, in.beyond, engine.SendRight)
-	if !beyond.IsZero() && (until.IsZero() || beyond.Before(until)) {
-		until = beyond
-	}
-	return until, err
+	return until, beyond, err
 }
 
 // sendable tells how large messages may be. Where they go by way of an entity,
