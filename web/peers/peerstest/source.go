@@ -43,9 +43,13 @@ func (s *Source) Change(id string, change func(*peers.Connection)) {
 	}
 }
 
+// number is the second of an id's; of what is none it is zero.
 func number(id string) uint64 {
 	_, text, _ := strings.Cut(id, "-")
-	n, _ := strconv.ParseUint(text, 10, 64)
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
 	return n
 }
 
