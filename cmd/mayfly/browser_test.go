@@ -47,6 +47,7 @@ func TestBrowser(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx, "sqlite:"+filepath.Join(t.TempDir(), "mayfly.db"))) })
 	}
+	t.Run("access", func(t *testing.T) { accessInBrowser(t, ctx) })
 	t.Run("standby", func(t *testing.T) { standbyInBrowser(t, ctx) })
 	t.Run("walk semantics", func(t *testing.T) { semanticsInBrowser(t, ctx) })
 }

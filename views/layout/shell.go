@@ -29,6 +29,7 @@ const (
 	Temporary   Section = "temporary"
 	Connected   Section = "connections"
 	Activity    Section = "activity"
+	Access      Section = "access"
 )
 
 // A Shell is what a page needs to be told to stand in its surroundings.

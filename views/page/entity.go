@@ -59,6 +59,8 @@ type Entity struct {
 	RuleCount     int         // of a subscription, on every tab; zero: as many as Rules
 	NewRule       string      // of a subscription, the form that adds a rule; empty: none is offered
 	Settings      []Setting   // of the tab Settings, in the order of the form
+	Access        []AccessRow // of the tab Settings: rules of its own
+	AccessAt      string      // where these are changed; empty: it can have none
 
 	// Gone is set when the entity is no longer there. The page then shows its
 	// tombstone instead of its messages. By says what became of it: "deleted

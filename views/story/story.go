@@ -38,6 +38,13 @@ func All() []Story {
 		{Name: "connections-one", Page: oneClient()},
 		{Name: "connections-over", Page: goneClient()},
 		{Name: "connections-end", Page: endClient()},
+		{Name: "access", Page: accessRules()},
+		{Name: "access-entity", Page: accessOfEntity()},
+		{Name: "access-refused", Page: accessRefused()},
+		{Name: "access-keys", Page: accessKeys()},
+		{Name: "access-keys-accepted", Page: accessKeysAccepted()},
+		{Name: "access-renew", Page: accessRenew()},
+		{Name: "access-remove", Page: accessRemove()},
 		{Name: "components", Piece: components()},
 	}, append(activityStories(), entityStories()...)...)
 }

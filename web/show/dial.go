@@ -17,11 +17,15 @@ const sampleSession = "customer-1"
 
 // dial is how a program does a task.
 func (p *Pages) dial(ctx context.Context, t sample.Task) page.Dial {
-	if p.o.Connection == "" || !t.Sends && !t.Receives {
-		return page.Dial{String: p.dialled(ctx, p.o.Connection), Keyed: p.o.Keyed}
+	d := page.Dial{String: p.dialled(ctx, p.o.Connection), Keyed: p.o.Keyed}
+	if d.Keyed {
+		d.Keys = p.AccessURL("")
 	}
-	t.Connection = p.dialled(ctx, p.o.Connection)
-	return page.Dial{String: t.Connection, Keyed: p.o.Keyed, Task: t}
+	if p.o.Connection != "" && (t.Sends || t.Receives) {
+		d.Task = t
+		d.Task.Connection = d.String
+	}
+	return d
 }
 
 // task is what programs can do with an entity: what its status and the way it

@@ -36,7 +36,7 @@ func TestDial(t *testing.T) {
 			want.Connection, want.Session = at, cmp.Or(want.Session, "customer-1")
 			got := overview()
 			got.Task.Session = cmp.Or(got.Task.Session, "customer-1")
-			if d := gocmp.Diff(page.Dial{String: at, Admin: at + "admin", Keyed: true, Task: want}, got); d != "" {
+			if d := gocmp.Diff(page.Dial{String: at, Admin: at + "admin", Keyed: true, Keys: "/n/default/access", Task: want}, got); d != "" {
 				t.Errorf("the namespace begins with another task: %s", d)
 			}
 		}

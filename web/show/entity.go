@@ -203,6 +203,7 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 	switch m.Tab {
 	case page.Settled:
 		m.Settings = settings(ctx, e.Kind, e.Config, p.b.Limits())
+		m.Access, m.AccessAt = p.ownAccess(e.EntityState, now)
 		return
 	case page.Ruling:
 		p.rulesTab(ctx, at, m, e, now)

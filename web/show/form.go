@@ -45,6 +45,8 @@ func (p *Pages) Form(ctx context.Context, at Place, t Typed) (view.Page, error) 
 	switch {
 	case at.Kind == Lab:
 		return nil, ErrNoPage
+	case at.Kind == Access:
+		return p.askAccess(ctx, at, t)
 	case at.Do == "new":
 		return p.createForm(ctx, at, t)
 	case at.Kind == Connection:

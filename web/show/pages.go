@@ -148,6 +148,8 @@ func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
 		return p.connections(ctx, at)
 	case Connection:
 		return p.connection(ctx, at)
+	case Access:
+		return p.access(ctx, at)
 	case Session:
 		return p.session(ctx, at)
 	default:
@@ -242,6 +244,8 @@ func (p Place) section() layout.Section {
 		return layout.Activity
 	case Connections, Connection:
 		return layout.Connected
+	case Access:
+		return layout.Access
 	case Entity, Session:
 		if p.Entity == engine.Queue {
 			return layout.Queues

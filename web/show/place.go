@@ -35,6 +35,7 @@ const (
 	Lab         // the filter lab
 	Connections // clients that stay connected
 	Connection  // one of them
+	Access      // who may do what: the namespace's access rules, or an entity's
 	Session     // one session of an entity, by the id in the query
 )
 
@@ -126,6 +127,9 @@ func (p *Place) read(parts []string, limits engine.Limits) bool {
 		}
 		p.Kind, p.Peer = Connection, rest[0]
 		return len(p.Peer) <= 64 && p.deed(rest[1:], "disconnect")
+	case "access":
+		p.Kind = Access
+		return p.deed(rest, "new", "keys", "renew", "remove")
 	case "lab":
 		p.Kind = Lab
 		return p.deed(rest, "new")
@@ -265,6 +269,8 @@ func (p Place) bare() string {
 		return home + "/connections/" + url.PathEscape(p.Peer)
 	case Lab:
 		return home + "/lab"
+	case Access:
+		return home + "/access"
 	case Entity:
 		return home + entityAddress(p.Entity, p.Path)
 	case Session:

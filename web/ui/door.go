@@ -63,15 +63,18 @@ func (d *Door) Mount(g *echo.Group) {
 	for _, at := range []string{
 		"", "/expirations", "/temporary", "/deferred", "/queues", "/topics", "/queues/new", "/topics/new", "/t/:topic/new",
 		"/activity", "/lab", "/connections", "/connections/:id", "/connections/:id/disconnect",
+		"/access", "/access/new", "/access/renew", "/access/remove",
 	} {
 		g.GET("/n/:ns"+at, d.page)
 	}
 	g.GET("/n/:ns/activity/export", d.export)
+	g.GET("/n/:ns/access/keys", d.hideKeys)
 	g.GET("/n/:ns/lab/new", d.catch)
 	for at, h := range map[string]handler{
 		"/queues": d.create, "/topics": d.create, "/t/:topic/new": d.create,
 		"/starter": d.starter, "/tombstones/:id/restore": d.restore, "/lab": d.tryAll,
 		"/connections/:id/disconnect": d.disconnect,
+		"/access/new":                 d.addAccess, "/access/keys": d.showKeys, "/access/renew": d.renewKey, "/access/remove": d.removeAccess,
 	} {
 		g.POST("/n/:ns"+at, d.post(h))
 	}

@@ -1,0 +1,85 @@
+package story
+
+import (
+	"net/url"
+	"time"
+
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func ruleRow(name string, changed time.Duration, rights ...string) page.AccessRow {
+	at := home + "/access/"
+	q := "?rule=" + url.QueryEscape(name)
+	return page.AccessRow{Key: name, Name: name, Rights: rights, Show: at + "keys" + q, Remove: at + "remove" + q, Changed: now.Add(-changed), Now: now}
+}
+
+func accessRules() page.Access {
+	m := page.Access{
+		Shell: shell("Access", layout.Access, "/access"), In: page.AccessOf{All: home + "/access", Here: home + "/access"}, Enforced: true, Most: 12,
+		Rules: []page.AccessRow{
+			ruleRow("ci", 4*time.Minute, "Listen", "Send"), ruleRow("orders-worker", 26*time.Hour, "Listen"),
+			ruleRow("RootManageSharedAccessKey", 90*24*time.Hour, "Listen", "Send", "Manage"), ruleRow(hostileID, time.Hour, "Send"),
+		},
+		Owners: []page.AccessOwner{{Name: "orders", Href: home + "/access?entity=orders", Rules: ownRules()}},
+		Left:   3, New: page.AccessForm{To: home + "/access/new"},
+	}
+	m.Rules[2].Remove = ""
+	m.Shell.Live.Picking = true
+	return m
+}
+
+func ownRules() []page.AccessRow {
+	rows := []page.AccessRow{ruleRow("web-shop", time.Hour, "Send"), ruleRow("audit", 0, "Listen")}
+	rows[1].Changed = time.Time{}
+	return rows
+}
+
+func accessOfEntity() page.Access {
+	m := accessRules()
+	m.Shell = shell("Access to orders", layout.Access, "/access?entity=orders")
+	m.In.Name, m.In.Href, m.In.Here = "orders", home+"/q/orders", home+"/access?entity=orders"
+	m.Enforced, m.Rules, m.Owners, m.Left, m.New.To = false, nil, nil, 0, home+"/access/new?entity=orders"
+	return m
+}
+
+func accessRefused() page.Access {
+	m := accessRules()
+	m.Shell.Live = layout.Live{}
+	m.New.Name, m.New.NameError = "CI", "There is an access rule called 'ci' already."
+	m.New.Rights, m.New.RightsError = map[string]bool{}, "A rule gives at least one right."
+	return m
+}
+
+func accessKeys() page.AccessKeys {
+	m := page.AccessKeys{Shell: shell("RootManageSharedAccessKey", layout.Access, "/access"), In: accessRules().In, Enforced: true, Rule: accessRules().Rules[2]}
+	m.Shell.Live = layout.Live{}
+	for i, key := range []string{"Zmlyc3Qgb2YgdHdvIGtleXMsIDI1NiBiaXRzIGxvbmc=", "c2Vjb25kIG9mIHR3byBrZXlzLCBhcyBsb25nIGFzIDE="} {
+		with := "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=" + key + ";UseDevelopmentEmulator=true;"
+		m.Keys = append(m.Keys, page.AccessKey{
+			Second: i == 1, Value: key, Connection: "Endpoint=sb://localhost;" + with, Admin: "Endpoint=sb://localhost:5300;" + with,
+			Renew: home + "/access/renew?rule=RootManageSharedAccessKey",
+		})
+	}
+	return m
+}
+
+func accessKeysAccepted() page.AccessKeys {
+	m := accessKeys()
+	m.Enforced, m.Rule, m.In = false, ownRules()[0], accessOfEntity().In
+	m.Shell.Title = m.Rule.Name
+	m.Keys[0].Admin, m.Keys[1] = "", page.AccessKey{Second: true, Renew: m.Keys[1].Renew}
+	return m
+}
+
+func accessRenew() page.AccessAsk {
+	m := page.AccessAsk{Shell: shell("ci", layout.Access, "/access"), In: accessRules().In, Enforced: true, Rule: accessRules().Rules[0], Renew: true, To: home + "/access/renew?rule=ci&key=primary", Cancel: home + "/access"}
+	m.Shell.Live = layout.Live{}
+	return m
+}
+
+func accessRemove() page.AccessAsk {
+	m := accessRenew()
+	m.Renew, m.Enforced, m.To = false, false, home+"/access/remove?rule=ci"
+	return m
+}
