@@ -84,6 +84,10 @@ func (a arguments) moment(name string) (engine.Instant, error) {
 	return engine.At(time.UnixMilli(ms)), nil
 }
 
+// mostElements is how many locks or messages a request may name: the broker looks
+// them up in one turn, in which it does nothing for others.
+const mostElements = 10_000
+
 // elements are those of an array or a list.
 func (a arguments) elements(name string) ([]value.Value, error) {
 	v, there := a.Lookup(name)
@@ -91,12 +95,15 @@ func (a arguments) elements(name string) ([]value.Value, error) {
 	if !there || !ok || v.Kind() != value.Raw {
 		return nil, wrong(name, "an array")
 	}
-	if out, err := wire.ParseArray(raw); err == nil {
-		return out, nil
-	}
-	out, err := wire.ParseList(raw)
+	out, err := wire.ParseArray(raw)
 	if err != nil {
+		out, err = wire.ParseList(raw)
+	}
+	switch {
+	case err != nil:
 		return nil, wrong(name, "an array")
+	case len(out) > mostElements:
+		return nil, wrong(name, fmt.Sprintf("an array of at most %d elements", mostElements))
 	}
 	return out, nil
 }

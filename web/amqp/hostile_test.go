@@ -214,3 +214,27 @@ func TestLongNames(t *testing.T) {
 		h.accepted(c.Send(0, 0, 0, amqptest.Data(nil)))
 	})
 }
+
+// A request names ten thousand messages at the most: others wait while they are
+// looked up.
+func TestTooManyNamed(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.queue("q", engine.Config{})
+		c := w.client()
+		manages(c, "q")
+		c.Credit(0, 1, 0, 10)
+		for n, want := range map[int]int64{10_000: 404, 10_001: 400} {
+			all := make([]value.Value, n)
+			for i := range all {
+				all[i] = value.OfLong(int64(i))
+			}
+			for id, seqs := range []value.Value{arrayOf(value.Long, all...), listOf(all...)} {
+				c.Split(0, 0, uint32(n+id), request(0, "com.microsoft:receive-by-sequence-number", value.Properties{prop("sequence-numbers", seqs)}), 60_000)
+				c.Outcome(uint32(n + id))
+				if a := readAnswer(c.Receive().Payload); a.Status != want {
+					t.Errorf("%d numbers: %d %s", n, a.Status, a.Text)
+				}
+			}
+		}
+	})
+}
