@@ -180,7 +180,11 @@ func TestManagementAndDischarge(t *testing.T) {
 			synctest.Wait()
 			var told *answer
 			for range c.Pending() {
-				switch p, _ := c.Next(); p := p.Body.(type) {
+				f, err := c.Next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch p := f.Body.(type) {
 				case *wire.Transfer:
 					a := readAnswer(p.Payload)
 					told = &a

@@ -264,3 +264,43 @@ func TestFirstReason(t *testing.T) {
 		h.rejected(c.Send(0, 0, 0, junk), wire.CondDecodeError)
 	})
 }
+
+// Several connections together have no more than there is, and who hears that it is
+// not enough takes nothing away from it.
+func TestMemoryIsShared(t *testing.T) {
+	within(t, map[string]string{"incomplete-bytes": "2000000"}, func(h house) {
+		whole := amqptest.Data(pattern(240_000))
+		var all []*amqptest.Client
+		for range 3 {
+			c := h.connect()
+			c.Begin(0)
+			for i := range uint32(4) {
+				c.Sender(0, i, "q")
+				first := amqptest.Delivery(i, i, whole[:60_000])
+				first.More = true
+				c.Say(0, first)
+				for at := 60_000; at < 240_000; at += 60_000 {
+					c.Say(0, &wire.Transfer{Handle: i, More: true, Payload: whole[at : at+60_000]})
+				}
+			}
+			all = append(all, c)
+			synctest.Wait()
+		}
+		busy := 0
+		for _, c := range all {
+			for i := range uint32(4) {
+				c.Say(0, &wire.Transfer{Handle: i, Payload: whole[240_000:]})
+				if condition(c.Outcome(i)) == carry.CondServerBusy {
+					busy++
+				}
+			}
+		}
+		if busy != 4 { // 240,000 bytes each
+			t.Errorf("%d of twelve were too many", busy)
+		}
+		synctest.Wait()
+		if n := h.s.Kept(); n != 0 {
+			t.Errorf("%d bytes are kept", n)
+		}
+	})
+}
