@@ -69,8 +69,11 @@ func (p *program) ready(state string) Ready {
 
 // withoutKey has KEY where the key is to stand that the JSON API tells.
 func withoutKey(connection string) string {
-	return strings.Replace(connection, "SAS_KEY_VALUE", "KEY", 1)
+	return strings.Replace(connection, "SharedAccessKey=SAS_KEY_VALUE", keyElsewhere, 1)
 }
+
+// keyElsewhere is what a connection string says instead of a key.
+const keyElsewhere = "SharedAccessKey=KEY"
 
 // portAMQP is where SDKs look for AMQP if a connection string says nothing else.
 const portAMQP = 5672
@@ -113,6 +116,9 @@ func (r Ready) print(w io.Writer, asJSON bool) error {
 		if line[1] != "" {
 			fmt.Fprintf(&b, "  %-11s  %s\n", line[0], line[1])
 		}
+	}
+	if strings.Contains(r.ConnectionString, keyElsewhere) {
+		b.WriteString("\n  KEY stands for a key: the dashboard's page Access has those of the namespace.\n")
 	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(w, b.String())

@@ -12,9 +12,9 @@ import (
 
 // serveCommand is the flags of the server.
 type serveCommand struct {
-	HTTP      string   `name:"http" placeholder:"ADDRESS" default:"127.0.0.1:8080" env:"MAYFLY_HTTP" help:"Dashboard and JSON API. Port 0 picks a free one."`
-	Admin     string   `placeholder:"ADDRESS" default:"127.0.0.1:5300" env:"MAYFLY_ADMIN" help:"Service Bus REST, /health, and AMQP in WebSockets."`
-	AMQP      string   `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"AMQP, for the SDKs of Service Bus; none: no such port."`
+	HTTP      string   `name:"http" placeholder:"ADDRESS" default:"127.0.0.1:8080" env:"MAYFLY_HTTP" help:"Dashboard and JSON API. Port 0 picks a free one. Default: ${default}."`
+	Admin     string   `placeholder:"ADDRESS" default:"127.0.0.1:5300" env:"MAYFLY_ADMIN" help:"Service Bus REST, administration by SDKs, /health, and AMQP in WebSockets. Default: ${default}."`
+	AMQP      string   `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"AMQP, for the SDKs of Service Bus; none: no such port. Default: ${default}."`
 	AMQPS     string   `name:"amqps" placeholder:"ADDRESS" env:"MAYFLY_AMQPS" help:"AMQP with TLS, such as 127.0.0.1:5671."`
 	HTTPS     string   `name:"https" placeholder:"ADDRESS" env:"MAYFLY_HTTPS" help:"What --admin serves, with TLS, such as 127.0.0.1:443."`
 	TLSDir    string   `name:"tls-dir" placeholder:"DIR" type:"path" env:"MAYFLY_TLS_DIR" help:"Where the certificate is: tls.crt and tls.key if they are there; else ca.pem, of a local CA that is made at the first start. Default: ${tls}."`

@@ -149,6 +149,8 @@ func nodeOf(address string) (engine.Path, nodeKind) {
 // refuse answers an attach with one that has no terminus on this side, and a
 // detach with the reason right behind it (rule 8).
 func (s *session) refuse(a *wire.Attach, why *wire.Error) {
+	at, _ := address(a)
+	s.c.refused(at, why)
 	answer := s.answer(a)
 	if a.Role == wire.RoleSender {
 		answer.Target, answer.Coordinator = nil, nil

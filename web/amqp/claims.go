@@ -282,6 +282,9 @@ func (r *requests) answerToken(m *request, err error) {
 	about := value.Properties{{Name: "status-code", Value: value.OfInt(202)}, {Name: "status-description", Value: value.OfString("Accepted")}}
 	if err != nil {
 		e, status := told(err)
+		name, _ := m.about.Lookup("name")
+		audience, _ := name.Str()
+		r.s.c.refused(audience, e)
 		about = value.Properties{
 			{Name: "status-code", Value: value.OfInt(status)},
 			{Name: "status-description", Value: value.OfString(r.s.c.tracking(e.Condition, e.Description))},

@@ -11,7 +11,9 @@ import (
 
 // Conditions that this package tells from others.
 const (
-	condBusy wire.Condition = "com.microsoft:server-busy"
+	condBusy          wire.Condition = "com.microsoft:server-busy"
+	condTimeout       wire.Condition = "com.microsoft:timeout"
+	condSessionLocked wire.Condition = "com.microsoft:session-cannot-be-locked"
 )
 
 func asError(err error) *wire.Error {

@@ -27,10 +27,11 @@ func (s *Server) serve(nc net.Conn) {
 	err := c.handshake()
 	closing()
 	if err != nil {
-		s.log.Debug("an AMQP connection ended before it was open", "client", nc.RemoteAddr(), "err", err)
+		s.unopened(nc, err)
 		return
 	}
 	if err := s.add(c); err != nil {
+		c.refused("", asError(err))
 		sayGoodbye(nc, asError(err))
 		return
 	}

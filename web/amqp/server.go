@@ -40,6 +40,8 @@ type Server struct {
 	stop  context.CancelFunc
 	wg    sync.WaitGroup // connections
 
+	refusals refusals
+
 	mu     sync.Mutex
 	b      *broker.Broker // nil while it stands by
 	limits limits         // of b's namespace; connections keep those that they came under

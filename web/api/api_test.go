@@ -119,6 +119,9 @@ func TestSettling(t *testing.T) {
 	if len(got.Messages) != 5 {
 		t.Fatalf("received %d", len(got.Messages))
 	}
+	if got.Messages[0].MessageID == "" { // JavaScript's SDK cannot do without
+		t.Error("a message without an id was given none")
+	}
 	var renewed Renewed
 	w.want(200, "POST", "/renew", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, &renewed)
 	if renewed.LockedUntil.Before(*got.Messages[0].LockedUntil) {

@@ -100,6 +100,11 @@ func (d *door) send(c echo.Context) error {
 			return err
 		}
 	}
+	for i := range out { // as at every door: SDKs need it
+		if out[i].Content.MessageID == "" {
+			out[i].Content.MessageID = broker.NewMessageID()
+		}
+	}
 	seqs, err := d.broker.Send(ctx, p, out, client(r))
 	if err != nil {
 		return err
