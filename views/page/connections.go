@@ -95,6 +95,7 @@ type Connection struct {
 	Gone  bool   // it is over; what follows is then empty
 	Row   ConnectionRow
 
+	Container string // what the library calls the connection; empty: nothing
 	Platform  string
 	WebSocket bool
 	Heard     time.Time

@@ -27,7 +27,10 @@ func must[T any](v T, err error) T {
 
 func main() {
 	ctx := context.Background()
-	client := must(azservicebus.NewClientFromConnectionString({{if .Connection}}{{q .Connection}}{{else}}os.Getenv("SERVICEBUS"){{end}}, nil))
+{{- if .Connection}}
+	connection := {{q .Connection}}
+{{- end}}
+	client := must(azservicebus.NewClientFromConnectionString({{if .Connection}}connection{{else}}os.Getenv("SERVICEBUS"){{end}}, nil))
 {{- if .Sends}}
 {{- if .InSession}}
 	session := {{q .Session}}
@@ -55,7 +58,8 @@ const pythonSource = placeSource + `
 {{define "program"}}{{if not .Connection}}import os
 {{end}}from azure.servicebus import ServiceBusClient{{if .Sends}}, ServiceBusMessage{{end}}
 
-with ServiceBusClient.from_connection_string({{if .Connection}}{{q .Connection}}{{else}}os.environ["SERVICEBUS"]{{end}}) as client:
+{{if .Connection}}connection = {{q .Connection}}
+{{end}}with ServiceBusClient.from_connection_string({{if .Connection}}connection{{else}}os.environ["SERVICEBUS"]{{end}}) as client:
 {{- if .Sends}}
     client.get_{{if .Queue}}queue{{else}}topic{{end}}_sender({{template "target" .}}).send_messages(ServiceBusMessage("hello from Python"{{if .InSession}}, session_id={{q .Session}}{{end}}))
 {{- end}}
@@ -71,7 +75,8 @@ const javaScriptSource = placeSource + `
 
 {{define "program"}}import { ServiceBusClient } from "@azure/service-bus";
 
-const client = new ServiceBusClient({{if .Connection}}{{q .Connection}}{{else}}process.env.SERVICEBUS{{end}});
+{{if .Connection}}const connection = {{q .Connection}};
+{{end}}const client = new ServiceBusClient({{if .Connection}}connection{{else}}process.env.SERVICEBUS{{end}});
 {{- if .Sends}}
 await client.createSender({{template "target" .}}).sendMessages({ body: "hello from JavaScript"{{if .InSession}}, sessionId: {{q .Session}}{{end}} });
 {{- end}}
@@ -92,7 +97,9 @@ const javaSource = placeSource + `
 
 public class Sample {
     public static void main(String[] args) {
-        var builder = new ServiceBusClientBuilder().connectionString({{if .Connection}}{{q .Connection}}{{else}}System.getenv("SERVICEBUS"){{end}});
+{{- if .Connection}}
+        var connection = {{q .Connection}};{{end}}
+        var builder = new ServiceBusClientBuilder().connectionString({{if .Connection}}connection{{else}}System.getenv("SERVICEBUS"){{end}});
         try (
 {{- if .Sends}}var sender = builder.sender().{{if .Queue}}queueName{{else}}topicName{{end}}({{template "target" .}}).buildClient()
 {{- if .Receives}};
@@ -122,7 +129,8 @@ const dotNETSource = placeSource + `
 
 {{define "program"}}using Azure.Messaging.ServiceBus;
 
-await using var client = new ServiceBusClient({{if .Connection}}{{q .Connection}}{{else}}Environment.GetEnvironmentVariable("SERVICEBUS"){{end}});
+{{if .Connection}}var connection = {{q .Connection}};
+{{end}}await using var client = new ServiceBusClient({{if .Connection}}connection{{else}}Environment.GetEnvironmentVariable("SERVICEBUS"){{end}});
 {{- if .Sends}}
 await client.CreateSender({{template "target" .}}).SendMessageAsync(new ServiceBusMessage("hello from .NET"){{if .InSession}} { SessionId = {{q .Session}} }{{end}});
 {{- end}}

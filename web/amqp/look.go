@@ -118,6 +118,9 @@ func kitOf(all value.Properties) peers.Kit {
 	}
 	k := peers.Kit{Product: text("product"), Version: strings.TrimPrefix(text("version"), "v")}
 	agent := text("user-agent")
+	if at := strings.Index(agent, "azsdk-"); at > 0 { // "orders-worker azsdk-go-…"
+		k.Application, agent = strings.TrimSpace(agent[:at]), agent[at:]
+	}
 	said := strings.ToLower(k.Product + " " + agent)
 	for _, known := range []struct {
 		sdk peers.SDK

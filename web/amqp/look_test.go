@@ -227,6 +227,10 @@ func TestKits(t *testing.T) {
 				map[string]any{"product": "MSGolangClient", "version": "v1.11.0", "platform": "linux", "framework": "go1.26", "user-agent": "azsdk-go-azservicebus/v1.11.0 (go1.26; linux)"},
 				peers.Kit{SDK: peers.Go, Product: "MSGolangClient", Version: "1.11.0", Platform: "go1.26 · linux"},
 			},
+			"a program with a name": {
+				map[string]any{"product": "MSGolangClient", "user-agent": "shop/orders-worker azsdk-go-azservicebus/v1.11.0 (go1.26; linux)"},
+				peers.Kit{SDK: peers.Go, Product: "MSGolangClient", Version: "1.11.0", Application: "shop/orders-worker"},
+			},
 			"Python": {
 				map[string]any{"product": "azure-servicebus", "version": "7.14.3", "framework": "Python 3.12.1", "platform": "linux", "user-agent": "azsdk-python-servicebus/7.14.3 Python/3.12.1 (Linux)"},
 				peers.Kit{SDK: peers.Python, Product: "azure-servicebus", Version: "7.14.3", Platform: "Python 3.12.1 · linux"},

@@ -28,19 +28,20 @@ type Connections struct {
 
 // Connection is a client that stays connected.
 type Connection struct {
-	ID        string    `json:"id"`
-	Client    string    `json:"client"` // by which locks and activity name it
-	Container string    `json:"container"`
-	SDK       string    `json:"sdk,omitempty"` // go, python, javascript, java or dotnet; missing: another
-	Product   string    `json:"product,omitempty"`
-	Version   string    `json:"version,omitempty"`
-	Platform  string    `json:"platform,omitempty"`
-	Remote    string    `json:"remote"`
-	TLS       bool      `json:"tls"`
-	WebSocket bool      `json:"webSocket"`
-	Since     time.Time `json:"since"`
-	Heard     time.Time `json:"heard"` // when anything came from it last
-	Sessions  int       `json:"sessions"`
+	ID          string    `json:"id"`
+	Client      string    `json:"client"` // by which locks and activity name it
+	Container   string    `json:"container"`
+	SDK         string    `json:"sdk,omitempty"` // go, python, javascript, java or dotnet; missing: another
+	Product     string    `json:"product,omitempty"`
+	Version     string    `json:"version,omitempty"`
+	Platform    string    `json:"platform,omitempty"`
+	Application string    `json:"application,omitempty"` // what the program calls itself
+	Remote      string    `json:"remote"`
+	TLS         bool      `json:"tls"`
+	WebSocket   bool      `json:"webSocket"`
+	Since       time.Time `json:"since"`
+	Heard       time.Time `json:"heard"` // when anything came from it last
+	Sessions    int       `json:"sessions"`
 
 	FramesIn  uint64 `json:"framesIn"` // from the client
 	FramesOut uint64 `json:"framesOut"`
@@ -146,7 +147,7 @@ func noConnection(c echo.Context) error {
 
 func presentConnection(p peers.Connection) Connection {
 	out := Connection{
-		ID: p.ID, Client: p.Client, Container: p.Container, SDK: string(p.SDK), Product: p.Product, Version: p.Version, Platform: p.Platform,
+		ID: p.ID, Client: p.Client, Container: p.Container, SDK: string(p.SDK), Product: p.Product, Version: p.Version, Platform: p.Platform, Application: p.Application,
 		Remote: p.Remote, TLS: p.TLS, WebSocket: p.WebSocket, Since: p.Since.UTC(), Heard: p.Heard.UTC(), Sessions: p.Sessions,
 		FramesIn: p.FramesIn, FramesOut: p.FramesOut, BytesIn: p.BytesIn, BytesOut: p.BytesOut,
 		Receivers: p.Receivers, Senders: p.Senders, Credit: p.Credit, Unsettled: p.Unsettled, Locks: p.Locks,

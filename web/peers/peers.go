@@ -45,6 +45,9 @@ type Kit struct {
 	Product  string // "MSGolangClient"; may be empty
 	Version  string // of the library; may be empty
 	Platform string // of the language and the machine, as one text; may be empty
+	// Application is what the program that uses the library calls itself; most do
+	// not, and it is empty.
+	Application string
 }
 
 // An SDK is one of the libraries that the service has.

@@ -110,8 +110,11 @@ func (p *Pages) connectionURL(id string) string {
 	return p.URL(Place{Namespace: p.b.Name(), Kind: Connection, Peer: id})
 }
 
-// ClientName is what people are told that a client is called.
-func ClientName(c peers.Connection) string { return cut(cmp.Or(c.Container, c.Remote), longestShown) }
+// ClientName is what people are told that a client is called: its program's name if
+// that says one, for what SDKs call themselves is drawn at random.
+func ClientName(c peers.Connection) string {
+	return cut(cmp.Or(c.Application, c.Container, c.Remote), longestShown)
+}
 
 func (p *Pages) connectionRow(c peers.Connection, now engine.Instant) page.ConnectionRow {
 	r := page.ConnectionRow{
@@ -169,6 +172,7 @@ func (p *Pages) connection(ctx context.Context, at Place) (view.Page, uint64, er
 		return m, s.n, nil
 	}
 	m.Shell, m.Row = p.shell(ctx, at, s, ClientName(c)), p.connectionRow(c, s.now)
+	m.Container = cut(c.Container, longestShown)
 	m.Row.Name = ClientName(c)
 	m.Platform, m.WebSocket, m.Heard, m.Sessions = cut(c.Platform, longestShown), c.WebSocket, c.Heard, c.Sessions
 	m.FramesIn, m.FramesOut, m.BytesIn, m.BytesOut = c.FramesIn, c.FramesOut, int64(c.BytesIn), int64(c.BytesOut)
@@ -239,6 +243,7 @@ func (p *Pages) holder(ctx context.Context, actor string) (name, href string) {
 	case !known:
 		return locale.T(ctx, "holder.gone", locale.Args{"Who": own}), ""
 	}
+	own = cut(cmp.Or(c.Application, own), briefName)
 	if sdk := c.SDK.Name(); sdk != "" {
 		own += " · " + sdk
 	}

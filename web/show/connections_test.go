@@ -109,7 +109,9 @@ func TestHolder(t *testing.T) {
 			rows := m.(show.Refreshing).Page.(page.Entity).Rows
 			return rows[0].Holder, rows[0].HolderAt
 		}
+		w.peers.Add(peers.Connection{ID: "1-3", Client: "AMQP x7Yk", Container: "x7Yk", Kit: peers.Kit{SDK: peers.Go, Application: "till"}})
 		for by, want := range map[string][2]string{
+			"AMQP x7Yk":     {"till · Go SDK", "/n/default/connections/1-3"},
 			"AMQP worker":   {"worker · Go SDK", "/n/default/connections/1-1"},
 			"AMQP stranger": {"stranger, gone", ""},
 			"REST 10.0.0.7": {"REST 10.0.0.7", ""},
