@@ -212,3 +212,22 @@ func TestManagementAndDischarge(t *testing.T) {
 		}
 	})
 }
+
+// Transactions that were never discharged do not stand in the way of others for
+// ever.
+func TestOldTransactions(t *testing.T) {
+	within(t, nil, func(h house) {
+		c := h.teller()
+		for range 1000 {
+			c.declare()
+		}
+		for minute := range 21 { // ten times as long as a transaction may take
+			if minute == 19 {
+				h.rejected(c.coordinate((&wire.Declare{}).Append(nil)), wire.CondResourceLimitExceeded)
+			}
+			time.Sleep(time.Minute)
+			c.Write(wire.AppendHeartbeat(nil))
+		}
+		h.accepted(c.discharge(c.declare(), false))
+	})
+}
