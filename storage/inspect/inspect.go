@@ -90,6 +90,8 @@ func (i *Inspector) Record(r engine.Record) {
 	switch r := r.(type) {
 	case engine.Clock:
 		i.now = r.Now
+	case engine.Access:
+		why = wrongAccess("The namespace", r.Rules)
 	case engine.Entity:
 		why = i.entity(r)
 	case engine.Rule:

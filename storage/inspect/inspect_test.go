@@ -77,7 +77,7 @@ func sound() source {
 	return source{
 		records: []engine.Record{
 			engine.Clock{Now: 1000},
-			engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "Orders"},
+			engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "Orders", Config: engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "a", Rights: engine.SendRight}}}},
 			engine.Entity{ID: 3, Kind: engine.Topic, Path: "prices"},
 			engine.Entity{ID: 4, DeadLetterID: 5, Kind: engine.Subscription, Path: "prices/Subscriptions/eu"},
 			engine.Rule{Subscription: 4, Name: "$Default"},
@@ -150,6 +150,37 @@ func TestWrong(t *testing.T) {
 		for _, line := range r.Wrong {
 			if !strings.HasSuffix(line, ".") || strings.Contains(line, "\n") {
 				t.Errorf("%s: %q is no sentence", name, line)
+			}
+		}
+	}
+}
+
+// TestWrongAccess is of access rules: the namespace's and an entity's. What is
+// told has no key in it.
+func TestWrongAccess(t *testing.T) {
+	one := func(name string, r engine.Rights) engine.AccessRule {
+		return engine.AccessRule{Name: name, Rights: r, PrimaryKey: "hush", SecondaryKey: "hush"}
+	}
+	for name, tc := range map[string]struct {
+		rules []engine.AccessRule
+		want  string
+	}{
+		"sound":          {[]engine.AccessRule{one("b", engine.SendRight), one("a", engine.ManageRight|engine.ListenRight), {Name: "c", Rights: engine.ListenRight}}, ""},
+		"no name":        {[]engine.AccessRule{one("", engine.SendRight)}, "an access rule without a name"},
+		"twice":          {[]engine.AccessRule{one("a", engine.SendRight), one("A", engine.SendRight)}, `the access rule "A" twice`},
+		"no rights":      {[]engine.AccessRule{one("a", 0)}, `the access rule "a" with rights 0`},
+		"unknown rights": {[]engine.AccessRule{one("a", engine.SendRight|8)}, `the access rule "a" with rights 10`},
+	} {
+		for of, change := range map[string]func(*source){
+			"The namespace": add(1, engine.Access{Rules: tc.rules}),
+			`"Orders"`:      set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "Orders", Config: engine.Config{AuthorizationRules: tc.rules}}),
+		} {
+			s := sound()
+			change(&s)
+			r, err := inspect.Store(t.Context(), s)
+			told := strings.Join(r.Wrong, "\n")
+			if err != nil || r.Sound() != (tc.want == "") || strings.Contains(told, "hush") || tc.want != "" && !strings.Contains(told, of+" has "+tc.want) {
+				t.Errorf("%s, %s: %q, %v", of, name, told, err)
 			}
 		}
 	}

@@ -24,6 +24,11 @@ func (i *Inspector) entity(e engine.Entity) string {
 		return fmt.Sprintf("%q is a %s with dead-letter queue %d.", e.Path, e.Kind, e.DeadLetterID)
 	case i.names[e.Path.Fold()]:
 		return fmt.Sprintf("%q is there twice.", e.Path)
+	}
+	if why := wrongAccess(fmt.Sprintf("%q", e.Path), e.Config.AuthorizationRules); why != "" {
+		return why
+	}
+	switch {
 	case !i.fresh(e):
 		return fmt.Sprintf("%q has an identity that another one has: %d, %d or %d.", e.Path, e.ID, e.DeadLetterID, e.TransferID)
 	}
@@ -135,5 +140,21 @@ func (i *Inspector) message(m engine.Message) string {
 		return fmt.Sprintf("What message #%d of %q says is not there: content %d.", m.Seq, i.paths[m.Holder], m.Content)
 	}
 	i.there[m.Key], i.numbers[at], i.wanted[m.Content] = true, true, true
+	return ""
+}
+
+// wrongAccess tells no key. A rule without one is sound: it opens nothing.
+func wrongAccess(of string, rules []engine.AccessRule) string {
+	for i, r := range rules {
+		_, twice := engine.FindAccessRule(rules[:i], r.Name)
+		switch {
+		case r.Name == "":
+			return of + " has an access rule without a name."
+		case twice:
+			return fmt.Sprintf("%s has the access rule %q twice.", of, r.Name)
+		case r.Rights == 0 || r.Rights&^(engine.ListenRight|engine.SendRight|engine.ManageRight) != 0:
+			return fmt.Sprintf("%s has the access rule %q with rights %d, and there are none such.", of, r.Name, r.Rights)
+		}
+	}
 	return ""
 }

@@ -64,6 +64,10 @@ func (w *walk) next() step {
 	}
 	w.sessions(b)
 	w.see(b)
+	if w.d.One(6) {
+		b.Access = &engine.Access{}
+		w.d.Fill(b.Access) // of a few rules, or none any more
+	}
 	if b.Hard && w.d.One(3) {
 		w.operate(b)
 	}
