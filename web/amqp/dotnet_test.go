@@ -3,6 +3,7 @@ package amqp_test
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"io"
 	"net"
@@ -81,7 +82,7 @@ func play(t *testing.T, lines []string) {
 			}
 		}
 	}
-	if _, err := client.Read(make([]byte, 1)); err != io.EOF {
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("behind the last frame: %v", err)
 	}
 }

@@ -42,7 +42,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 		for _, hello := range []string{"GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", ""} {
 			nc := w.plug()
 			go func() {
-				_, _ = nc.Write([]byte(hello))
+				_, _ = nc.Write([]byte(hello)) //nolint:errcheck // the server may be gone already
 				_ = nc.Close()
 			}()
 			synctest.Wait()

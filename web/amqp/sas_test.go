@@ -57,7 +57,7 @@ func (f *fenced) client(rule, key string) *azservicebus.Client {
 }
 
 // tries are what a client may want to do, each in words of the SDK.
-var tries = map[string]func(context.Context, *azservicebus.Client, string) error{ //nolint:gochecknoglobals // a table
+var tries = map[string]func(context.Context, *azservicebus.Client, string) error{
 	"send": func(ctx context.Context, c *azservicebus.Client, to string) error {
 		return send(ctx, c, to, &azservicebus.Message{Body: []byte("x")})
 	},

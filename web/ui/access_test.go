@@ -32,10 +32,10 @@ func TestAccess(t *testing.T) {
 		if keys.header.Get("Cache-Control") != "no-store" || keys.Find("body").AttrOr("data-live", "") != "" || keys.Find("meta[http-equiv=refresh]").Length() > 0 {
 			t.Error("the keys' page is kept somewhere, or loads itself again")
 		}
-		if w.done(all+"/renew?rule=ci&key=primary"); rules()[0].PrimaryKey == ci.PrimaryKey || rules()[0].SecondaryKey != ci.SecondaryKey {
+		if w.done(all + "/renew?rule=ci&key=primary"); rules()[0].PrimaryKey == ci.PrimaryKey || rules()[0].SecondaryKey != ci.SecondaryKey {
 			t.Error("not just the primary key is another")
 		}
-		if w.done(all+"/renew?rule=ci&key=secondary"); rules()[0].SecondaryKey == ci.SecondaryKey {
+		if w.done(all + "/renew?rule=ci&key=secondary"); rules()[0].SecondaryKey == ci.SecondaryKey {
 			t.Error("the secondary key is the same")
 		}
 		secret := func() (keys []string) {
