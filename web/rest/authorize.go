@@ -65,8 +65,8 @@ func (d *door) administer(r *http.Request, w atom.Wish) error {
 		return err
 	case !sas.Lacks(err):
 		return &unauthorized{err.Error()}
-	case w.Action == atom.Get && w.Kind == atom.Entity && !place.There:
-		return nil
+	case w.Action == atom.Get && w.Kind == atom.Entity && !place.There: // and nobody is shown what is created meanwhile
+		return &engine.Refusal{Kind: engine.ErrNotFound, SubCode: 40400, Text: fmt.Sprintf("The messaging entity '%s' could not be found.", w.Path())}
 	}
 	return &unauthorized{lacking(w, r)}
 }
