@@ -52,7 +52,7 @@ func accessInBrowser(t *testing.T, browser context.Context) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer client.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // it may be closed already
+		defer client.Close(context.WithoutCancel(t.Context()))
 		sender, err := client.NewSender("orders", nil)
 		if err != nil {
 			t.Fatal(err)
