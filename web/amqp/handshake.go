@@ -18,13 +18,23 @@ const handshakePatience = 30 * time.Second
 // is its tokens say later, so that each of them is good for anybody.
 func mechanisms() []string { return []string{"MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL"} }
 
+// mostOpening is how many connections may be on their way to their open at the
+// same time, for which each may take handshakePatience. One more is closed
+// without a word.
+const mostOpening = 1_000
+
 // serve is the life of a connection.
 func (s *Server) serve(nc net.Conn) {
 	defer nc.Close()
+	if s.opening.Add(1) > mostOpening {
+		s.opening.Add(-1)
+		return
+	}
 	_ = nc.SetDeadline(time.Now().Add(handshakePatience))                                //nolint:errcheck // the read says it
 	closing := context.AfterFunc(s.open, func() { _ = nc.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // likewise
 	c := newConn(s, nc)
 	err := c.handshake()
+	s.opening.Add(-1)
 	closing()
 	if err != nil {
 		s.unopened(nc, err)

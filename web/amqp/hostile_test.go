@@ -1,7 +1,10 @@
 package amqp_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"runtime"
 	"strings"
 	"testing"
@@ -236,5 +239,27 @@ func TestTooManyNamed(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// Connections that never say who they are hold no more than a thousand places,
+// and give them back.
+func TestTooManyOpening(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		var silent []net.Conn
+		for range 1_000 {
+			silent = append(silent, w.plug())
+		}
+		synctest.Wait()
+		if n, err := w.plug().Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("one more read %d bytes, %v", n, err)
+		}
+		for _, nc := range silent {
+			if err := nc.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		w.client()
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mayfly/engine"
@@ -40,6 +41,7 @@ type Server struct {
 	stop  context.CancelFunc
 	wg    sync.WaitGroup // connections
 
+	opening  atomic.Int64 // connections that are not open yet
 	refusals refusals
 
 	mu     sync.Mutex
