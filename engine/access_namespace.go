@@ -104,11 +104,15 @@ func compareAccess(a, b AccessRule) int {
 	return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 }
 
-// setAccess is the one place where the namespace's rules change.
+// setAccess is the one place where the namespace's rules change. What nobody has
+// done, as the root rule of a new namespace, is no event.
 func (ns *Namespace) setAccess(now Instant, rules []AccessRule, what, actor string) {
 	before := ns.access
 	ns.changes.note(undo{kind: undoOther, other: func() { ns.access = before }})
-	ns.access, ns.changes.access = rules, true
+	ns.access, ns.changes.access, ns.changes.hard = rules, true, true
+	if actor == "" {
+		return
+	}
 	ns.events = append(ns.events, Event{Kind: EventAccessChanged, At: now, Actor: actor, Reason: what})
 	ns.audit(&ns.events[len(ns.events)-1])
 }

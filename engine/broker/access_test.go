@@ -31,6 +31,11 @@ func TestFurnishAccess(t *testing.T) {
 		if root() != first {
 			t.Error("it was made again")
 		}
+		for _, e := range w.Events().Recent(10) {
+			if e.Kind == engine.EventAccessChanged {
+				t.Errorf("nobody did that, and it is told: %+v", e)
+			}
+		}
 	})
 }
 
