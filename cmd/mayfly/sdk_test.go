@@ -98,8 +98,8 @@ func converse(t *testing.T, k sdk, cmd *exec.Cmd, standard *served) {
 		switch verb, rest, _ := strings.Cut(line, " "); verb {
 		case "PASS":
 			passed++
-			name, took, _ := strings.Cut(rest, " ")
-			t.Run(name, func(t *testing.T) { t.Log(took) })
+			name, _, _ := strings.Cut(rest, " ") // and how long it took
+			t.Run(name, func(*testing.T) {})
 		case "FAIL":
 			failed = &failure{name: rest}
 		case "RESTART":
