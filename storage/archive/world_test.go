@@ -120,6 +120,8 @@ func held(t *testing.T, s store) contents {
 
 func order(r engine.Record) string {
 	switch r := r.(type) {
+	case engine.Access:
+		return "0 access"
 	case engine.Entity:
 		return fmt.Sprintf("1 %09d", r.ID)
 	case engine.Rule:
