@@ -69,12 +69,9 @@ func (r *requests) token(m *request) {
 // returns called with the connection's mutex held.
 func (r *requests) wait(serve func(*request) func()) {
 	c := r.s.c
-	for {
-		c.mu.Lock()
-		if len(r.line) == 0 {
-			c.mu.Unlock()
-			return
-		}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(r.line) > 0 { // it is still first while it is served: nobody else begins
 		m := r.line[0]
 		c.mu.Unlock()
 		answer := serve(m)
@@ -82,7 +79,6 @@ func (r *requests) wait(serve func(*request) func()) {
 		c.mail.do(answer)
 		c.mu.Lock()
 		r.line[0], r.line = nil, r.line[1:]
-		c.mu.Unlock()
 	}
 }
 

@@ -180,13 +180,9 @@ func (m *sending) enter() error {
 // serve hands over what is in line, until there is nothing.
 func (in *inlet) serve() {
 	c := in.s.c
-	for {
-		c.mu.Lock()
-		if len(in.line) == 0 {
-			in.line = nil
-			c.mu.Unlock()
-			return
-		}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(in.line) > 0 { // it is still first while it is handed over: nobody else begins
 		m := in.line[0]
 		c.mu.Unlock()
 		m.handOver(c.s.ctx) // also when the client has gone: it came whole, or breaks off
@@ -194,9 +190,9 @@ func (in *inlet) serve() {
 		c.mu.Lock()
 		in.line[0], in.line = nil, in.line[1:]
 		in.lined -= m.size
-		c.mu.Unlock()
 		c.stir()
 	}
+	in.line = nil
 }
 
 // handOver gives it to the broker. When it returns, what follows may be handed

@@ -63,20 +63,16 @@ func (t *transaction) do(f func()) {
 }
 
 func (t *transaction) serve() {
-	for {
-		t.c.mu.Lock()
-		if len(t.line) == 0 {
-			t.line = nil
-			t.c.mu.Unlock()
-			return
-		}
+	t.c.mu.Lock()
+	defer t.c.mu.Unlock()
+	for len(t.line) > 0 { // it is still first while it is done: nobody else begins
 		f := t.line[0]
 		t.c.mu.Unlock()
 		f()
 		t.c.mu.Lock()
 		t.line[0], t.line = nil, t.line[1:]
-		t.c.mu.Unlock()
 	}
+	t.line = nil
 }
 
 // rollBack ends the transaction with nothing done. Whether that can be told to
