@@ -39,7 +39,7 @@ type requests struct {
 
 	count, credit uint32
 	coming        arrival
-	line          []*request // of a $management, to be served; the first is
+	line          line // of requests to be served
 }
 
 // request is one request.
@@ -155,6 +155,22 @@ func (r *requests) transfer(t *wire.Transfer) error {
 		r.serve(r, m)
 	}
 	return nil
+}
+
+// wait has a request be served behind those that wait, unless they are too many,
+// and what serve returns be called with the connection's mutex held.
+func (r *requests) wait(m *request, serve func(*request) func()) bool {
+	c := r.s.c
+	if r.line.len() >= requestCredit {
+		c.unkeep(m.kept)
+		return false
+	}
+	c.enter(&r.line, func() {
+		answer := serve(m)
+		c.unkeep(m.kept)
+		c.mail.do(answer)
+	})
+	return true
 }
 
 // readRequest reads a request. It keeps nothing of b.

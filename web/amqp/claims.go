@@ -55,30 +55,8 @@ func (c *conn) takePlain(choice *wire.Init) {
 // token takes a token of a client. They are looked at one after another, beside
 // the connection's own work.
 func (r *requests) token(m *request) {
-	if len(r.line) >= requestCredit {
-		r.s.c.unkeep(m.kept)
+	if !r.wait(m, r.checkToken) {
 		r.answerToken(m, &engine.Refusal{Kind: engine.ErrBusy, Text: "Too many tokens wait for their answers."})
-		return
-	}
-	if r.line = append(r.line, m); len(r.line) == 1 {
-		r.s.c.work.Go(func() { r.wait(func(m *request) func() { return r.checkToken(m) }) })
-	}
-}
-
-// wait serves the requests that wait, until there is none, and has what serve
-// returns called with the connection's mutex held.
-func (r *requests) wait(serve func(*request) func()) {
-	c := r.s.c
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for len(r.line) > 0 { // it is still first while it is served: nobody else begins
-		m := r.line[0]
-		c.mu.Unlock()
-		answer := serve(m)
-		c.unkeep(m.kept)
-		c.mail.do(answer)
-		c.mu.Lock()
-		r.line[0], r.line = nil, r.line[1:]
 	}
 }
 

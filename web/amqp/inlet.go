@@ -40,8 +40,8 @@ type inlet struct {
 
 	coming arrival  // the delivery whose last transfer has not come
 	stream *sending // what it is sent by already; nil: nothing
-	line   []*sending
-	lined  int64 // bytes of those in line that are whole
+	line   line     // of what is to be handed over in order
+	lined  int64    // bytes of those in line that are whole
 }
 
 // transferDestination is a property of a link to an entity by way of which its

@@ -67,28 +67,20 @@ const patience = 60 * time.Second
 // manage serves one request to $management. Those of one link are served one
 // after another, beside the connection's own work.
 func (r *requests) manage(m *request) {
-	if len(r.line) >= requestCredit {
-		r.s.c.unkeep(m.kept)
+	if !r.wait(m, r.attend) {
 		r.refuse(m, &engine.Refusal{Kind: engine.ErrBusy, Text: "Too many requests wait for their answers."})
-		return
-	}
-	if r.line = append(r.line, m); len(r.line) == 1 {
-		r.s.c.work.Go(r.desk)
 	}
 }
 
-// desk serves the requests that wait, until there is none.
-func (r *requests) desk() {
-	r.wait(func(m *request) func() {
-		out, err := r.perform(m)
-		return func() {
-			if err != nil {
-				r.refuse(m, err)
-			} else {
-				r.agree(m, out)
-			}
+func (r *requests) attend(m *request) func() {
+	out, err := r.perform(m)
+	return func() {
+		if err != nil {
+			r.refuse(m, err)
+		} else {
+			r.agree(m, out)
 		}
-	})
+	}
 }
 
 func (r *requests) perform(m *request) (done, error) {

@@ -149,7 +149,7 @@ func (m *sending) enter() error {
 	if m.tx != nil {
 		return m.enterTransaction()
 	}
-	if m.pipe == nil && len(in.line) == 0 && m.size <= aside {
+	if m.pipe == nil && in.line.len() == 0 && m.size <= aside {
 		c.todo = append(c.todo, func() { m.handOver(c.ctx) })
 		return nil
 	}
@@ -159,11 +159,10 @@ func (m *sending) enter() error {
 		}
 		m.kept = m.size
 	}
-	in.line = append(in.line, m)
 	in.lined += m.size
-	if len(in.line) == 1 {
+	if in.line.add(m.leaveLine) {
 		// Once the reader has handed over what came before.
-		c.todo = append(c.todo, func() { c.work.Go(in.serve) })
+		c.todo = append(c.todo, func() { c.serve(&in.line) })
 	}
 	if in.lined > mostLined {
 		c.halt = func() {
@@ -177,22 +176,15 @@ func (m *sending) enter() error {
 	return nil
 }
 
-// serve hands over what is in line, until there is nothing.
-func (in *inlet) serve() {
-	c := in.s.c
+// leaveLine hands it over when it is first in line.
+func (m *sending) leaveLine() {
+	in, c := m.in, m.in.s.c
+	m.handOver(c.s.ctx) // also when the client has gone: it came whole, or breaks off
+	c.unkeep(m.kept)
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for len(in.line) > 0 { // it is still first while it is handed over: nobody else begins
-		m := in.line[0]
-		c.mu.Unlock()
-		m.handOver(c.s.ctx) // also when the client has gone: it came whole, or breaks off
-		c.unkeep(m.kept)
-		c.mu.Lock()
-		in.line[0], in.line = nil, in.line[1:]
-		in.lined -= m.size
-		c.stir()
-	}
-	in.line = nil
+	in.lined -= m.size
+	c.mu.Unlock()
+	c.stir()
 }
 
 // handOver gives it to the broker. When it returns, what follows may be handed

@@ -19,15 +19,14 @@ const mostTransactions = 1_000
 // that it was declared on, with the connection, or when its time is over (TX-2),
 // which is noticed when something is asked of it.
 //
-// What is asked of it is done in order by a goroutine, which is there as long as
-// something is to be done.
+// What is asked of it is done in order.
 type transaction struct {
 	c     *conn
 	id    []byte // what the client calls it
 	tx    *broker.Transaction
 	by    *coordinator
 	since time.Time
-	line  []func() // the first is being done
+	line  line
 }
 
 func (c *conn) newTransaction(tx *broker.Transaction, by *coordinator) *transaction {
@@ -56,24 +55,7 @@ var errNoTransaction = &engine.Refusal{Kind: engine.ErrTransaction, Text: "There
 
 // do has f be done once all is that was to be before. f must not have the
 // connection's mutex, with which do is called.
-func (t *transaction) do(f func()) {
-	if t.line = append(t.line, f); len(t.line) == 1 {
-		t.c.work.Go(t.serve)
-	}
-}
-
-func (t *transaction) serve() {
-	t.c.mu.Lock()
-	defer t.c.mu.Unlock()
-	for len(t.line) > 0 { // it is still first while it is done: nobody else begins
-		f := t.line[0]
-		t.c.mu.Unlock()
-		f()
-		t.c.mu.Lock()
-		t.line[0], t.line = nil, t.line[1:]
-	}
-	t.line = nil
-}
+func (t *transaction) do(f func()) { t.c.enter(&t.line, f) }
 
 // rollBack ends the transaction with nothing done. Whether that can be told to
 // the broker does not matter: it ends by itself then.
