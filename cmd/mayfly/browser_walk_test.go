@@ -164,7 +164,8 @@ var looks = []struct {
 	theme         string
 }{{1440, 900, "light"}, {1440, 900, "dark"}, {900, 700, "light"}, {390, 844, "light"}, {390, 844, "dark"}}
 
-// look looks at the page that is open: nothing is wider than the screen.
+// look looks at the page that is open: nothing is wider than the screen, and no
+// word of a command is broken at its hyphen.
 func (v *visit) look(name string) {
 	v.t.Helper()
 	for _, l := range looks {
@@ -174,6 +175,9 @@ func (v *visit) look(name string) {
 		}
 		if wide, _ := v.js(`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`).(float64); wide > 0 {
 			v.t.Errorf("%s at %d is %v px too wide, by %v", name, l.width, wide, v.js(`[...document.querySelectorAll("body *")].filter((el) => el.getBoundingClientRect().right > innerWidth + 1 && !el.closest("pre, .scroll, .tabs, .pills")).slice(0, 3).map((el) => el.outerHTML.slice(0, 120))`))
+		}
+		if broken := v.js(`[...document.querySelectorAll(".lede > code")].filter((el) => el.getClientRects().length > 1).map((el) => el.innerText)`); fmt.Sprint(broken) != "[]" {
+			v.t.Errorf("%s at %d breaks %v", name, l.width, broken)
 		}
 		if *shots == "" {
 			continue
