@@ -1,10 +1,13 @@
 package page
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mayfly/views/locale"
 )
 
 func TestSortedAddresses(t *testing.T) {
@@ -130,5 +133,18 @@ func TestFormOffersEmptyRows(t *testing.T) {
 	rows := []SendProperty{{Name: "a"}, {Kind: "int"}, {Value: "b"}}
 	if got := withEmpty(rows, emptyRows); len(got) != 6 {
 		t.Errorf("%d rows: %v", len(got), got)
+	}
+}
+
+// The note beside the administration client's string names a part of the README.
+func TestTheREADMEHasWhatIsNamed(t *testing.T) {
+	_, rest, _ := strings.Cut(locale.T(t.Context(), "connect.admin.note"), "“")
+	name, _, _ := strings.Cut(rest, "”")
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "\n## "+name+"\n") {
+		t.Errorf("the README has no %q", name)
 	}
 }
