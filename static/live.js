@@ -709,7 +709,16 @@
     news.note = word("copied");
     announce();
   };
+  // What was unfolded over the page folds when somebody turns to something else.
+  const fold = (e) => {
+    const over = $(".more[open]");
+    if (!over || e.type === "click" && over.contains(e.target)) return false;
+    over.open = false;
+    if (e.type === "keydown") $("summary", over).focus();
+    return true;
+  };
   const click = (e) => {
+    fold(e);
     if (drawn(e) || beyond(e)) return;
     if (e.target.closest("[data-fold] > summary")) folds.set(foldOf(e.target).dataset.fold, !foldOf(e.target).open);
     const el = e.target.closest("[data-pill], [data-act], [data-newbar], [data-copy], [data-copy-from], [data-dialog], [data-close]");
@@ -726,6 +735,7 @@
   };
   let chord = 0;
   const key = (e) => {
+    if (e.key === "Escape" && fold(e)) { e.preventDefault(); return; }
     if (e.key === "Escape" && panes[1] && !$("dialog[open]")) { e.preventDefault(); close(); return; }
     if (kept.get("keys") === "off" || e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]") ||
       e.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]")) return;

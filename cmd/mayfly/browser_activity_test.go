@@ -18,7 +18,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	said := rows + `.map((row) => row.querySelector(".where").innerText + " " + row.querySelector(".did").innerText)`
 	v.equal(said+`.join()`, "orders created,the server the server started · epoch 1")
 	v.js(rows + `.forEach((row) => { row.born = true; })`)
-	v.js(`document.querySelector("details").open = true`)
+	v.js(`document.querySelector("main details").open = true`)
 	v.fill("actor", "dash")
 	v.do(chromedp.Click(chromedp.CSS(`h1`)))
 	v.calm()
@@ -27,7 +27,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	v.ask("POST", v.server.Dashboard+"/api/v1/purge/orders", "", `{"states":["active"]}`)
 	v.want(said + `.join() === "orders one message purged,payments created,orders created,the server the server started · epoch 1"`)
 	v.equal(rows+`.filter((row) => row.born).length`, 2)
-	v.equal(`document.querySelector("[name=actor]").value + document.querySelector("details").open`, "dashtrue")
+	v.equal(`document.querySelector("[name=actor]").value + document.querySelector("main details").open`, "dashtrue")
 	v.stayed()
 
 	// Everything that happens to messages, as it happens.

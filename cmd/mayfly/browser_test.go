@@ -40,6 +40,7 @@ func TestBrowser(t *testing.T) {
 		{"rules", rulesInBrowser},
 		{"sessions", sessionsInBrowser},
 		{"keyboard", keyboardInBrowser},
+		{"phone", phoneInBrowser},
 		{"activity", activityInBrowser},
 		{"connections", connectionsInBrowser},
 		{"restart", restartInBrowser},

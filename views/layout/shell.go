@@ -16,22 +16,6 @@ import (
 	"mayfly/views/view"
 )
 
-// A Section is an item of the rail.
-type Section string
-
-// The sections there are. A page that belongs to none has the empty one.
-const (
-	Overview    Section = "overview"
-	Expirations Section = "expirations"
-	Queues      Section = "queues"
-	Topics      Section = "topics"
-	Deferred    Section = "deferred"
-	Temporary   Section = "temporary"
-	Connected   Section = "connections"
-	Activity    Section = "activity"
-	Access      Section = "access"
-)
-
 // A Shell is what a page needs to be told to stand in its surroundings.
 type Shell struct {
 	Namespace string
