@@ -450,7 +450,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 		}
 		w.sound("/n/default/temporary")
 		m := as[page.Temporary](w, "/n/default/temporary").Sitters[0]
-		if m.Name != "reply" || m.Began.IsZero() || m.By != "touch · the dashboard" || !strings.Contains(w.read("/n/default/temporary").Find("details").First().Text(), "neither peeks nor looks") {
+		if m.Name != "reply" || m.Began.IsZero() || m.By != "touch · the dashboard" || !strings.Contains(w.read("/n/default/temporary").Find("main details").First().Text(), "neither peeks nor looks") {
 			t.Errorf("the first is %+v", m)
 		}
 		w.must(w.b.Touch(w.Context(), "reply", "API 10.0.0.4"))
