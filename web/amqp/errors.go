@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"mayfly/web/amqp/carry"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/sas"
 )
 
 // Conditions that this package tells from others.
@@ -56,4 +58,12 @@ func (c *conn) tracking(cond wire.Condition, text string) string {
 	id := fmt.Sprintf("%x-%x-%x-%x-%x_G0", r[:4], r[4:6], r[6:8], r[8:10], r[10:])
 	c.log.Debug("an AMQP client was told of an error", "container", c.peer.container, "tracking_id", id, "condition", string(cond), "description", text)
 	return strings.TrimSpace(fmt.Sprintf("%s TrackingId:%s, SystemTracker:%s, Timestamp:%s", text, id, container, time.Now().UTC().Format("2006-01-02T15:04:05")))
+}
+
+// told is what a client is told of an error, and its status.
+func told(err error) (*wire.Error, int32) {
+	if sas.Refused(err) {
+		return &wire.Error{Condition: wire.CondUnauthorizedAccess, Description: err.Error()}, 401
+	}
+	return carry.Told(err)
 }

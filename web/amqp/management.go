@@ -242,3 +242,14 @@ func updateDisposition(ctx context.Context, c *call) (done, error) {
 	}
 	return done{}, nil
 }
+
+// rightTo is the right that an operation of $management needs. Rules of a
+// subscription need no more here than to receive from it.
+func rightTo(operation string) engine.Rights {
+	switch operation {
+	case "com.microsoft:schedule-message", "com.microsoft:cancel-scheduled-message":
+		return engine.SendRight
+	default:
+		return engine.ListenRight
+	}
+}
