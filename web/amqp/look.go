@@ -16,10 +16,7 @@ var _ peers.Source = (*Server)(nil)
 // a time, for as long as it takes to walk over its links.
 func (s *Server) Connections(q peers.Query) peers.List {
 	s.mu.Lock()
-	all := make([]*conn, 0, len(s.conns))
-	for c := range s.conns {
-		all = append(all, c)
-	}
+	all := s.clients.all()
 	s.mu.Unlock()
 	out := peers.List{All: len(all)}
 	slices.SortFunc(all, func(a, b *conn) int { return cmp.Compare(b.number, a.number) })
@@ -54,12 +51,7 @@ func (s *Server) Connection(id string, links int) (peers.Connection, bool) {
 func (s *Server) find(id string) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := range s.conns {
-		if c.id == id {
-			return c
-		}
-	}
-	return nil
+	return s.clients.byID[id]
 }
 
 // closedByOperator is what a client is told whose connection somebody closes.

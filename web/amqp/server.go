@@ -44,15 +44,14 @@ type Server struct {
 	opening  atomic.Int64 // connections that are not open yet
 	refusals refusals
 
-	mu     sync.Mutex
-	b      *broker.Broker // nil while it stands by
-	limits limits         // of b's namespace; connections keep those that they came under
-	why    string         // it does
-	conns  map[*conn]struct{}
-	lost   lostSessions
-	came   uint64 // connections, ever
-	gone   []gone // clients that left, the latest last
-	over   bool
+	mu      sync.Mutex
+	b       *broker.Broker // nil while it stands by
+	clients clients
+	limits  limits // of b's namespace; connections keep those that they came under
+	why     string // it does
+	lost    lostSessions
+	came    uint64 // connections, ever
+	over    bool
 }
 
 // New makes a server that stands by. Open has it serve; Close ends it.
@@ -61,7 +60,7 @@ func New(o Options) *Server {
 	open, closing := context.WithCancel(ctx)
 	s := &Server{
 		log: cmp.Or(o.Logger, slog.Default()), policy: o.SAS, limits: limitsOf(engine.Limits{}), idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
-		open: open, close: closing, ctx: ctx, stop: stop, conns: map[*conn]struct{}{}, why: "The server is starting.",
+		open: open, close: closing, ctx: ctx, stop: stop, why: "The server is starting.",
 	}
 	s.memory.most.Store(s.limits.memory)
 	return s
@@ -95,7 +94,7 @@ func (s *Server) StandBy(why string) {
 
 // dismiss has every connection leave. Called with mu held.
 func (s *Server) dismiss(why string) {
-	for c := range s.conns {
+	for _, c := range s.clients.byID {
 		c.leave(&wire.Error{Condition: wire.CondConnectionForced, Description: why})
 	}
 }
@@ -182,19 +181,18 @@ func (s *Server) add(c *conn) error {
 		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: "The server is going down."}
 	case s.b == nil:
 		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: s.why}
-	case len(s.conns) >= s.limits.connections:
-		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("There are %d connections, which is the most there may be.", len(s.conns))}
+	case s.clients.len() >= s.limits.connections:
+		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("There are %d connections, which is the most there may be.", s.clients.len())}
 	}
 	c.b = s.b
 	s.came++
 	c.introduce(s.came, s.b.Epoch())
-	s.conns[c] = struct{}{}
+	s.clients.add(c)
 	return nil
 }
 
 func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.conns, c)
-	s.part(c)
+	s.clients.remove(c, time.Now())
 }

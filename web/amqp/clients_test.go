@@ -1,0 +1,73 @@
+package amqp_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	goamqp "github.com/Azure/go-amqp"
+
+	"mayfly/web/peers"
+)
+
+// Of clients that call themselves alike, the one who is told of is the latest that
+// is there, in whatever order they leave; the indexes stay right meanwhile, and
+// keep nothing of who has left.
+func TestTwins(t *testing.T) {
+	for _, leave := range [][]int{{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		t.Run(fmt.Sprint(leave), func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				check := func() {
+					t.Helper()
+					synctest.Wait()
+					if err := w.s.Check(); err != nil {
+						t.Error(err)
+					}
+				}
+				var twins []*goamqp.Conn
+				var ids []string
+				for range 3 {
+					twins = append(twins, w.dialAs("twin", nil))
+					check()
+					who, _ := w.s.Client("AMQP twin")
+					ids = append(ids, who.ID)
+				}
+				w.dialAs("other", nil)
+				there := map[int]bool{0: true, 1: true, 2: true}
+				for _, i := range leave {
+					_ = twins[i].Close() // the server is as fast
+					check()
+					delete(there, i)
+					want := ""
+					for j := range ids {
+						if there[j] {
+							want = ids[j]
+						}
+					}
+					if who, ok := w.s.Client("AMQP twin"); !ok || who.ID != want {
+						t.Errorf("when %d has left it is %+v, not %s", i, who, want)
+					}
+					if c, ok := w.s.Connection(ids[i], 0); ok {
+						t.Errorf("%d is there still: %+v", i, c)
+					}
+				}
+				if other := w.only(peers.Query{}); other.Client != "AMQP other" {
+					t.Errorf("who is left is %s", other.Client)
+				}
+			})
+		})
+	}
+}
+
+// Who holds a lock is found without a look at everybody.
+func TestClientIsALookup(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		for i := range 100 {
+			w.dialAs(fmt.Sprint("c", i), nil)
+		}
+		synctest.Wait()
+		if n := testing.AllocsPerRun(10, func() { w.s.Client("AMQP c7") }); n > 10 {
+			t.Errorf("it takes %v allocations, with 100 connections", n)
+		}
+	})
+}
