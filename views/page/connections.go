@@ -110,10 +110,11 @@ type Connection struct {
 
 // LinkRow is one end of a client at an entity.
 type LinkRow struct {
-	Key   string
-	Place LinkPlace
-	Kind  LinkKind
-	Name  string // the client's own name for it
+	Key        string
+	Place      LinkPlace
+	Kind       LinkKind
+	Name       string // the client's own name for it
+	Identifier string // what its program calls the sender or receiver; empty: nothing
 
 	Waits       bool   // for a session
 	Holds       bool   // a session

@@ -66,6 +66,7 @@ func oneClient() page.Connection {
 	first.Credit, first.Ahead, first.Unsettled, first.Locks, first.Messages, first.Rate.N = 47, 3, 3, 6, 48_211, 12.5
 	m.Links[1].Holds, m.Links[1].Session, m.Links[1].SessionHref = true, "customer-4", sessionHref("customer-4")
 	m.Links[2].Waits = true
+	m.Links[0].Identifier, m.Links[3].Identifier = "picker-2", "invoices-5d7e1f0a-93cb-4b11-8d0c-2f6a7c9e4b10"
 	return m
 }
 

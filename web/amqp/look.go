@@ -106,6 +106,32 @@ func (c *conn) told(entity engine.Path, links int) (_ peers.Connection, at bool)
 	return out, at
 }
 
+// Properties of a link in which SDKs say what a receiver or a sender is called.
+const (
+	receiverName     = "com.microsoft:receiver-name"
+	clientIdentifier = "com.microsoft:client-identifier"
+)
+
+// identifierOf is what a client's program calls the sender or receiver whose link
+// it is, the option "identifier" of SDKs. Of a sender, those for JavaScript and
+// .NET have it as the address of its source; what Python's has there is the link's
+// name over again.
+func identifierOf(a *wire.Attach) string {
+	for _, name := range []string{receiverName, clientIdentifier} {
+		if v, ok := a.Properties.Lookup(name); ok {
+			if s, ok := v.Str(); ok && s != "" {
+				return printable(s, longestName)
+			}
+		}
+	}
+	if a.Role == wire.RoleSender && a.Source != nil {
+		if s := a.Source.Address.Or(""); !strings.HasSuffix(s, a.Name) || s == a.Name {
+			return printable(s, longestName)
+		}
+	}
+	return ""
+}
+
 // told is a link as it is; not ok: it is not attached yet, or serves another.
 // Called with the connection's mutex held.
 func (a attached) told() (_ peers.Link, ok bool) {
@@ -113,11 +139,11 @@ func (a attached) told() (_ peers.Link, ok bool) {
 	switch l := a.link.(type) {
 	case *inlet:
 		return peers.Link{
-			Name: name, Path: l.path, Role: peers.Sender, Since: a.since, Credit: int(l.credit), Messages: l.messages,
+			Name: name, Identifier: a.identifier, Path: l.path, Role: peers.Sender, Since: a.since, Credit: int(l.credit), Messages: l.messages,
 		}, l.most > 0
 	case *outlet:
 		t := peers.Link{
-			Name: name, Path: l.path, Role: peers.Receiver, Since: a.since, Messages: l.messages,
+			Name: name, Identifier: a.identifier, Path: l.path, Role: peers.Receiver, Since: a.since, Messages: l.messages,
 			Deletes: l.mode == engine.ReceiveAndDelete, Waits: l.answer != nil,
 			Session: l.session.ID, Holds: l.session.LockedUntil != 0,
 			Credit: int(l.credit), Ahead: len(l.queue), Unsettled: l.unsettled,
@@ -128,7 +154,7 @@ func (a attached) told() (_ peers.Link, ok bool) {
 		return t, l.broker != nil
 	case *requests:
 		return peers.Link{
-			Name: name, Path: l.path, Role: peers.Manager, Since: a.since, Credit: int(l.credit), Messages: l.messages,
+			Name: name, Identifier: a.identifier, Path: l.path, Role: peers.Manager, Since: a.since, Credit: int(l.credit), Messages: l.messages,
 		}, l.node != cbs
 	default:
 		return peers.Link{}, false

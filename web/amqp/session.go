@@ -37,8 +37,9 @@ type session struct {
 // attached is a link of a session and what it is called.
 type attached struct {
 	link
-	name  linkName
-	since time.Time // it is one
+	name       linkName
+	identifier string    // what the client calls whoever has it; empty: nothing
+	since      time.Time // it is one
 }
 
 // linkName is what names a link in a session: one name may stand for one link in

@@ -59,18 +59,19 @@ type Connection struct {
 
 // Link is one end of a client at an entity.
 type Link struct {
-	Name      string    `json:"name"`
-	Path      string    `json:"path"`
-	Role      string    `json:"role"` // receiver, sender or management
-	Since     time.Time `json:"since"`
-	Mode      string    `json:"mode,omitempty"`    // of a receiver: peek-lock or receive-and-delete
-	Waiting   bool      `json:"waiting,omitempty"` // for a session
-	Session   *string   `json:"session,omitempty"` // that it holds
-	Credit    int       `json:"credit"`
-	Ahead     int       `json:"ahead"` // messages taken for it and not sent to it yet
-	Unsettled int       `json:"unsettled"`
-	Locks     int       `json:"locks"`
-	Messages  uint64    `json:"messages"` // that have passed
+	Name       string    `json:"name"`
+	Identifier string    `json:"identifier,omitempty"` // of the client's sender or receiver, as its program has it
+	Path       string    `json:"path"`
+	Role       string    `json:"role"` // receiver, sender or management
+	Since      time.Time `json:"since"`
+	Mode       string    `json:"mode,omitempty"`    // of a receiver: peek-lock or receive-and-delete
+	Waiting    bool      `json:"waiting,omitempty"` // for a session
+	Session    *string   `json:"session,omitempty"` // that it holds
+	Credit     int       `json:"credit"`
+	Ahead      int       `json:"ahead"` // messages taken for it and not sent to it yet
+	Unsettled  int       `json:"unsettled"`
+	Locks      int       `json:"locks"`
+	Messages   uint64    `json:"messages"` // that have passed
 }
 
 // connections lists clients that stay connected.
@@ -154,7 +155,7 @@ func presentConnection(p peers.Connection) Connection {
 	}
 	for _, l := range p.Links {
 		link := Link{
-			Name: l.Name, Path: strings.ToValidUTF8(string(l.Path), ""), Role: string(l.Role), Since: l.Since.UTC(), Waiting: l.Waits,
+			Name: l.Name, Identifier: l.Identifier, Path: strings.ToValidUTF8(string(l.Path), ""), Role: string(l.Role), Since: l.Since.UTC(), Waiting: l.Waits,
 			Credit: l.Credit, Ahead: l.Ahead, Unsettled: l.Unsettled, Locks: l.Locks, Messages: l.Messages,
 		}
 		if l.Role == peers.Receiver {

@@ -22,7 +22,7 @@ func TestConnections(t *testing.T) {
 		ID: "1-1", Client: "AMQP worker", Container: "worker", Kit: peers.Kit{SDK: peers.Go, Version: "1.11.0"}, Remote: "10.0.0.7:5", Since: at, Heard: at, TLS: true,
 		Traffic: peers.Traffic{FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4},
 		Links: []peers.Link{
-			{Name: "r", Path: "orders", Role: peers.Receiver, Since: at, Credit: 9, Unsettled: 2, Locks: 3, Ahead: 1, Messages: 5, Holds: true, Session: "s"},
+			{Name: "r", Identifier: "picker", Path: "orders", Role: peers.Receiver, Since: at, Credit: 9, Unsettled: 2, Locks: 3, Ahead: 1, Messages: 5, Holds: true, Session: "s"},
 			{Name: "d", Path: "orders", Role: peers.Receiver, Since: at, Deletes: true, Waits: true},
 			{Name: "m", Path: "orders", Role: peers.Manager, Since: at},
 		},
@@ -49,7 +49,7 @@ func TestConnections(t *testing.T) {
 		}
 	}
 	one.Links = []Link{
-		{Name: "r", Path: "orders", Role: "receiver", Since: at, Mode: "peek-lock", Session: &session, Credit: 9, Ahead: 1, Unsettled: 2, Locks: 3, Messages: 5},
+		{Name: "r", Identifier: "picker", Path: "orders", Role: "receiver", Since: at, Mode: "peek-lock", Session: &session, Credit: 9, Ahead: 1, Unsettled: 2, Locks: 3, Messages: 5},
 		{Name: "d", Path: "orders", Role: "receiver", Since: at, Mode: "receive-and-delete", Waiting: true},
 		{Name: "m", Path: "orders", Role: "management", Since: at},
 	}

@@ -115,10 +115,13 @@ const (
 
 // A Link is one end of a client at an entity, as it was at one instant.
 type Link struct {
-	Name  string // as the client calls it, cut if it is long
-	Path  engine.Path
-	Role  Role
-	Since time.Time // attached, or began to wait for a session
+	Name string // as the client calls it, cut if it is long
+	// Identifier is what the client's program calls its sender or receiver, as SDKs
+	// other than Go's have it say; cut if it is long. Empty: it does not say.
+	Identifier string
+	Path       engine.Path
+	Role       Role
+	Since      time.Time // attached, or began to wait for a session
 
 	// What follows is of a receiver, but for Credit and Messages.
 	Deletes bool   // it receives and deletes

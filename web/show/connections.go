@@ -183,7 +183,7 @@ func (p *Pages) connection(ctx context.Context, at Place) (view.Page, uint64, er
 			key += fmt.Sprint(" ", keys[key])
 		}
 		r := page.LinkRow{
-			Key: key, Place: p.linkPlace(l), Name: l.Name, Waits: l.Waits, Holds: l.Holds, Credit: l.Credit, Ahead: l.Ahead,
+			Key: key, Place: p.linkPlace(l), Name: l.Name, Identifier: l.Identifier, Waits: l.Waits, Holds: l.Holds, Credit: l.Credit, Ahead: l.Ahead,
 			Unsettled: l.Unsettled, Locks: l.Locks, Messages: l.Messages, Since: l.Since, Now: s.now.Time(),
 			Rate: p.tempo.rate(c.ID+" "+key, l.Messages, s.now), Kind: linkKind(l),
 		}

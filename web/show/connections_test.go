@@ -39,7 +39,7 @@ func TestConnectionsPage(t *testing.T) {
 		w.peers.Add(peers.Connection{
 			ID: "1-1", Client: "AMQP worker", Container: "worker", Kit: peers.Kit{SDK: peers.Python, Version: "7.14.3"}, Remote: "10.0.0.7:5", Since: begun,
 			Links: []peers.Link{
-				{Name: "r", Path: "orders", Role: peers.Receiver, Since: begun, Credit: 5, Unsettled: 1, Locks: 2, Ahead: 1, Messages: 10},
+				{Name: "r", Identifier: "picker", Path: "orders", Role: peers.Receiver, Since: begun, Credit: 5, Unsettled: 1, Locks: 2, Ahead: 1, Messages: 10},
 				{Name: "s", Path: "orders", Role: peers.Sender, Since: begun},
 				{Name: "m", Path: "orders", Role: peers.Manager, Since: begun},
 			},
@@ -73,7 +73,7 @@ func TestConnectionsPage(t *testing.T) {
 		}
 
 		one, ok := open("/n/default/connections/1-1").(page.Connection)
-		if !ok || one.Gone || len(one.Links) != 3 || one.Links[0].Kind != page.LinkReceives || one.Links[2].Kind != page.LinkManages || one.Links[0].Place.Href != "/n/default/q/orders" {
+		if !ok || one.Gone || len(one.Links) != 3 || one.Links[0].Kind != page.LinkReceives || one.Links[0].Identifier != "picker" || one.Links[1].Identifier != "" || one.Links[2].Kind != page.LinkManages || one.Links[0].Place.Href != "/n/default/q/orders" {
 			t.Errorf("the worker's page is %+v", one)
 		}
 		if one, ok := open("/n/default/connections/9-9").(page.Connection); !ok || !one.Gone {
