@@ -234,6 +234,9 @@ func formsOfMany(v *visit) {
 	v.click(to("purge"))
 	v.js(`document.querySelectorAll("[name=state]").forEach((box) => { if (!box.disabled && !box.checked) box.click(); })`)
 	v.equal(`document.querySelectorAll("[name=state]:checked").length`, 2)
+	v.enter(`[name=state]:checked`) // presses the first button, which counts
+	v.equal(`document.querySelectorAll("[name=state]:checked").length`, 2)
+	v.counted("work", 7, 0, 0, 2, 0)
 	v.done(`main form footer .final`, "Purged 9 messages from work") // the button before it only counts
 	v.counted("work", 0, 0, 0, 0, 0)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"mayfly/storage/mongo/mongotest"
 )
@@ -301,6 +302,16 @@ func (v *visit) click(selector string) {
 	defer cancel()
 	if _, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector))); err != nil {
 		v.t.Fatalf("click on %s: %v", selector, err)
+	}
+}
+
+// enter presses Enter in a field, and waits for the page to which that leads.
+func (v *visit) enter(selector string) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.tab, time.Minute)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, chromedp.SendKeys(chromedp.CSS(selector), kb.Enter)); err != nil {
+		v.t.Fatalf("Enter in %s: %v", selector, err)
 	}
 }
 

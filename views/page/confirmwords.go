@@ -29,6 +29,11 @@ func (m Confirm) picked() int {
 	return n
 }
 
+// nothing tells whether there is nothing that a purge could remove.
+func (m Confirm) nothing() bool {
+	return m.Verb == Purge && !slices.ContainsFunc(m.States, func(s StateLine) bool { return s.N > 0 })
+}
+
 // atMost is how many messages a filter may match.
 func (f PurgeFilter) atMost() int { return f.Matching + f.Unseen }
 
@@ -96,6 +101,12 @@ func (m Confirm) note(ctx context.Context) string {
 	case DeleteEntity:
 		return locale.N(ctx, "confirm.entity.note", m.N)
 	case Purge:
+		switch {
+		case m.nothing() && m.Left > 0:
+			return locale.N(ctx, "confirm.purge.locked", m.Left)
+		case m.nothing():
+			return locale.T(ctx, "confirm.purge.none", locale.Args{"Name": m.In.Name})
+		}
 		return locale.T(ctx, "confirm.purge.note")
 	case MoveToDead:
 		return locale.T(ctx, "confirm.dead.note", locale.Args{"Name": m.In.Name})

@@ -129,6 +129,17 @@ func Filter(t Typed) string {
 // countedMost is how many messages are looked at to say how many match.
 const countedMost = 10_000
 
+// firstOf is the first state of which an entity has messages to purge; none if it
+// has none.
+func firstOf(e engine.EntityState) []string {
+	for _, s := range Purgeable(e) {
+		if purgeable(e.Counts, s) > 0 {
+			return []string{string(s)}
+		}
+	}
+	return nil
+}
+
 // askPurge asks which messages go, by their state and by a filter (OPS-7).
 func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, error) {
 	e, err := p.see(ctx, at.Path, nil)
@@ -138,7 +149,7 @@ func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, err
 	picked := t.Values[page.AskState]
 	if t.Values == nil {
 		if picked = at.Query["state"]; len(picked) == 0 {
-			picked = []string{string(page.Active)} // nothing else goes that was not asked for
+			picked = firstOf(e.EntityState) // nothing else goes that was not asked for
 		}
 		t.Values = map[string][]string{page.AskState: picked, page.AskFilter: at.Query[page.AskFilter]}
 	}
@@ -146,7 +157,8 @@ func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, err
 	m := p.confirm(ctx, at, e, t, page.Purge)
 	m.Left = int(e.Counts.Locked + e.Counts.DeadLocked)
 	for _, s := range Purgeable(e.EntityState) {
-		line := page.StateLine{State: s, N: int(purgeable(e.Counts, s)), Picked: slices.Contains(picked, string(s))}
+		line := page.StateLine{State: s, N: int(purgeable(e.Counts, s))}
+		line.Picked = line.N > 0 && slices.Contains(picked, string(s))
 		if m.States = append(m.States, line); line.Picked {
 			m.N += line.N
 		}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/PuerkitoBio/goquery"
 
@@ -145,13 +146,13 @@ func TestPurgeByFilter(t *testing.T) {
 	})
 }
 
-// OPS-7: a purge is asked for what lies ready, and for dead letters only where
-// it is opened beside them.
+// OPS-7: a purge is asked for what lies ready, if there is any, and for dead
+// letters where it is opened beside them.
 func TestPurgePicksWhatIsAskedFor(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
-		w.fill("orders", engine.Content{}, engine.Content{})
-		for _, r := range w.rows("orders", engine.ClassActive) {
+		w.fill("orders", engine.Content{}, engine.Content{}, engine.Content{})
+		for _, r := range w.rows("orders", engine.ClassActive)[1:] {
 			w.must(w.b.DeadLetterOne(w.Context(), r.Message.Key, "Poison", "", "test"))
 		}
 		for tab, want := range map[string]string{"": "active", "?tab=messages": "active", "?tab=dead-letter": "dead-letter"} {
@@ -160,6 +161,48 @@ func TestPurgePicksWhatIsAskedFor(t *testing.T) {
 			if got := strings.Join(picked, " "); !ok || got != want {
 				t.Errorf("%q leads to %s, where %q is picked", tab, to, got)
 			}
+		}
+	})
+}
+
+// OPS-7: a purge opens with a state that has messages, and where none has one it
+// cannot be asked for. Enter, which presses the first button, only counts.
+func TestPurgeOpensWithWhatIsThere(t *testing.T) {
+	const to = "/n/default/q/orders/purge"
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{LockDuration: 5 * time.Minute})
+		picked := func(a answer) (out []string) {
+			a.Find("[name=state][checked]").Each(func(_ int, in *goquery.Selection) { out = append(out, in.AttrOr("value", "")) })
+			return out
+		}
+		w.see(to).wants(200, "There is nothing to purge: orders has no messages.", "Purge 0 messages")
+		none := w.see(to)
+		if _, off := none.Find("form.asking [type=submit]").Attr("disabled"); !off || none.Find("#f-filter").Length() > 0 {
+			t.Error("nothing can be purged")
+		}
+		w.fill("orders", engine.Content{})
+		w.done("/n/default/q/orders/receive")
+		w.see(to).wants(200, "The one message here is locked, and a purge leaves locked messages alone.")
+		w.pass(6 * time.Minute)
+		w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		for asked, want := range map[string]string{"": "dead-letter", "?state=active": "", "?state=dead-letter": "dead-letter"} {
+			ask := w.see(to + asked)
+			if got := strings.Join(picked(ask), " "); got != want {
+				t.Errorf("%q opens with %q, want %q", asked, got, want)
+			}
+			if _, off := ask.Find("form.asking footer button").Attr("disabled"); off {
+				t.Errorf("%q: a purge cannot be asked for", asked)
+			}
+		}
+		ask := w.see(to)
+		if first := ask.Find("form.asking [type=submit]").First(); first.AttrOr("name", "") != "look" {
+			t.Errorf("Enter presses %q", first.Text())
+		}
+		form := ask.asked()
+		form.Set("look", "match")
+		w.send(to, form).wants(200, "Purge 1 message")
+		if n := w.state("orders").Counts.DeadLetter; n != 1 {
+			t.Errorf("%d dead letters are left", n)
 		}
 	})
 }
