@@ -27,9 +27,12 @@ type Message struct {
 	Subject string
 	ID      string
 	Type    string // the content type
-	Size    int64  // header and body
+	Size    int64  // header and body, as quotas count them
 	Tries   int
 	Max     int
+
+	Session     string // as it is written, of an entity that requires sessions
+	SessionHref string // its page; empty: it is in none
 
 	Clock    component.Clock // its time to live; Now is set even if it has no end
 	Expired  bool            // its time ran out and it is still there

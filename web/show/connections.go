@@ -232,25 +232,32 @@ func (p *Pages) askDisconnect(ctx context.Context, at Place, t Typed) (view.Page
 // holder is who holds a lock, as people are told, and where that client is shown;
 // empty: nowhere. Locks outlive connections.
 func (p *Pages) holder(ctx context.Context, actor string) (name, href string) {
-	if p.o.Peers == nil || actor == "" {
-		return hand(ctx, actor), ""
+	name, href, gone := p.client(ctx, actor)
+	if gone {
+		name = locale.T(ctx, "holder.gone", locale.Args{"Who": name})
+	}
+	return name, href
+}
+
+// client is who an actor is, as people are told, and where that is shown; empty:
+// nowhere. Gone is a client that stayed connected and does not any more.
+func (p *Pages) client(ctx context.Context, actor string) (name, href string, gone bool) {
+	own, ofWire := cutPrefix(actor)
+	if p.o.Peers == nil || !ofWire {
+		return hand(ctx, actor), "", false
 	}
 	c, known := p.o.Peers.Client(actor)
-	own, ofWire := cutPrefix(actor)
-	switch {
-	case !ofWire:
-		return hand(ctx, actor), ""
-	case !known:
-		return locale.T(ctx, "holder.gone", locale.Args{"Who": own}), ""
+	if !known {
+		return own, "", true
 	}
 	own = cut(cmp.Or(c.Application, own), briefName)
 	if sdk := c.SDK.Name(); sdk != "" {
 		own += " · " + sdk
 	}
 	if c.ID == "" {
-		return locale.T(ctx, "holder.gone", locale.Args{"Who": own}), ""
+		return own, "", true
 	}
-	return own, p.connectionURL(c.ID)
+	return own, p.connectionURL(c.ID), false
 }
 
 // cutPrefix is what a client that stays connected calls itself.

@@ -1,8 +1,11 @@
 package show_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -124,6 +127,47 @@ func TestHolder(t *testing.T) {
 		w.peers.Disconnect("1-1")
 		if name, at := held("AMQP worker"); name != "worker · Go SDK, gone" || at != "" {
 			t.Errorf("it has gone: %q at %q", name, at)
+		}
+	})
+}
+
+// A message's passport leads to the client that did something, for as long as it
+// is connected, and calls it as the page of connections does.
+func TestPassportLeadsToClients(t *testing.T) {
+	inside(t, &world{peers: new(peerstest.Source)}, func(w *world) {
+		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{LockDuration: 5 * time.Minute}, "me")
+		w.must(err)
+		w.peers.Add(peers.Connection{ID: "1-3", Client: "AMQP x7Yk", Container: "x7Yk", Kit: peers.Kit{SDK: peers.Go, Application: "till"}})
+		_, err = w.b.Send(w.Context(), "orders", []broker.Outgoing{{}}, "AMQP stranger")
+		w.must(err)
+		got, err := w.b.Receive(w.Context(), broker.Receive{Path: "orders", Client: "AMQP x7Yk", Max: 1})
+		w.must(err)
+		life := func() (said []string) {
+			m, _, err := w.pages.Open(w.Context(), w.pages.MessageURL(got[0].Message.Key))
+			w.must(err)
+			if r, ok := m.(show.Refreshing); ok {
+				m = r.Page
+			}
+			for _, e := range m.(page.Message).Life {
+				line := e.Title
+				for _, d := range e.Detail {
+					if d.Clock == nil {
+						line += " " + strings.TrimSpace(d.S+" "+d.Href)
+					}
+				}
+				said = append(said, strings.Join(strings.Fields(line), " "))
+			}
+			return said
+		}
+		const by = "till · Go SDK"
+		if d := cmp.Diff([]string{
+			"Stored as #1 · by stranger", "Locked by " + by + " /n/default/connections/1-3", "Locked in orders by " + by, "The lock ends; a failed delivery is counted",
+		}, life()); d != "" {
+			t.Error(d)
+		}
+		w.peers.Disconnect("1-3")
+		if said := life(); said[1] != "Locked by "+by || said[2] != "Locked in orders by "+by+", gone" {
+			t.Errorf("it has gone: %q", said)
 		}
 	})
 }

@@ -83,10 +83,19 @@ func (p *Pages) entry(ctx context.Context, t trace) component.Entry {
 			detail(locale.N(ctx, "life.tries", int(t.tries)))
 		}
 	}
-	if by := hand(ctx, t.actor); by != "" {
-		detail(locale.T(ctx, "life.by", locale.Args{"By": by}))
+	if t.actor != "" {
+		if len(e.Detail) > 0 {
+			e.Detail = append(e.Detail, say(" · "))
+		}
+		e.Detail = append(e.Detail, p.byWhom(ctx, t.actor)...)
 	}
 	return e
+}
+
+// byWhom says who did something; a client that is connected is a link.
+func (p *Pages) byWhom(ctx context.Context, actor string) []component.Text {
+	who, href, _ := p.client(ctx, actor)
+	return tell(ctx, "life.by", component.Text{S: who, Href: href}, nil)
 }
 
 func lifeTitle(t trace) string {
@@ -110,7 +119,7 @@ func (p *Pages) present(ctx context.Context, m messageSight, now engine.Instant)
 	args := locale.Args{"Entity": Shown(m.Path)}
 	switch locked := m.Message.LockedUntil != 0 && !m.Message.LockedUntil.Passed(now); {
 	case locked && m.LockedBy != "":
-		args["By"] = hand(ctx, m.LockedBy)
+		args["By"], _ = p.holder(ctx, m.LockedBy)
 		return locale.T(ctx, "now.locked.by", args)
 	case locked:
 		return locale.T(ctx, "now.locked", args)

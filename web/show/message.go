@@ -86,13 +86,17 @@ func (p *Pages) messageModel(ctx context.Context, at Place, m messageSight, s si
 		In: p.placeOf(m.in.Kind, m.Path), Path: m.Path.Entity().Fold(),
 		State: stateOf(m.Row, s.now), Number: int64(m.Message.Seq),
 		Subject: cut(m.content.Subject, 400), ID: cut(m.content.MessageID, 128), Type: cut(m.content.ContentType, 200),
-		Size: int64(len(m.Content)) + m.content.BodySize, Tries: int(m.Message.DeliveryCount), Max: int(m.Deliveries),
+		Size: m.Content.Size(), Tries: int(m.Message.DeliveryCount), Max: int(m.Deliveries),
 		Clock: ttlClock(m.Row, s.now), Expired: outOfTime(m.Row, s.now), Hold: hold(m.Message, s.now, m.in.Config.LockFor()),
 		Due: dueClock(m.Message, s.now), Fate: fate(m.Path, m.KeepsDead),
 		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView), string(page.HeadersView))),
 		Body: page.Body{Size: m.content.BodySize, Form: bodyForm(m.content.BodyKind), Download: p.MessageURL(m.Message.Key) + "/body"},
 	}
 	out.Holder, out.HolderAt = p.holder(ctx, m.LockedBy)
+	if m.content.HasSessionID() && m.in.Config.RequiresSession {
+		out.Session = component.SessionName(ctx, m.content.SessionID)
+		out.SessionHref = p.SessionURL(m.in.Kind, m.Path.Entity(), m.content.SessionID)
+	}
 	out.Shell.Active = layout.Queues
 	if m.in.Kind != engine.Queue {
 		out.Shell.Active = layout.Topics
@@ -266,8 +270,8 @@ func (p *Pages) ending(ctx context.Context, c chronicle, final trace, last engin
 	}
 	how := lookOf(with)
 	e := component.Entry{Icon: how.icon, Tone: how.tone, Title: locale.T(ctx, id, args), At: with.at.Time()}
-	if by := hand(ctx, with.actor); by != "" {
-		e.Detail = []component.Text{say(locale.T(ctx, "life.by", locale.Args{"By": by}))}
+	if with.actor != "" {
+		e.Detail = p.byWhom(ctx, with.actor)
 	}
 	return e
 }

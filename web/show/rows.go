@@ -37,7 +37,7 @@ func (p *Pages) messageRow(ctx context.Context, r engine.Row, now engine.Instant
 	m := r.Message
 	row := page.MessageRow{
 		Key: keyText(m.Key), Href: p.MessageURL(m.Key), State: stateOf(r, now), Number: int64(m.Seq),
-		Subject: called(r.Content, m.Seq), Size: int64(len(r.Content)) + r.Content.BodySize(),
+		Subject: called(r.Content, m.Seq), Size: r.Content.Size(),
 		Tries: int(m.DeliveryCount), Max: int(r.Deliveries), At: m.EnqueuedAt.Time(),
 		Clock: ttlClock(r, now), Expired: outOfTime(r, now), Hold: hold(m, now, lockFor), Due: dueClock(m, now),
 	}

@@ -13,6 +13,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/views/component"
 	"mayfly/views/page"
 )
 
@@ -301,6 +302,28 @@ func TestSessionTokens(t *testing.T) {
 			if a := w.get(at("b", do)); a.status != 404 && a.status != 405 {
 				t.Errorf("GET %s: %d", do, a.status)
 			}
+		}
+	})
+}
+
+// A message leads back to its session, and tells its size as its entity counts it
+// (RT-3).
+func TestMessageLeadsToItsSession(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "chats", engine.Config{RequiresSession: true})
+		w.create(engine.Queue, "orders", engine.Config{})
+		talk := engine.Content{SessionID: "a b/ä", Subject: "said"}
+		w.fill("chats", talk)
+		w.fill("orders", talk)
+		for path, want := range map[engine.Path]string{"chats": "/n/default/q/chats/session?id=a+b%2F%C3%A4", "orders": ""} {
+			a := w.see(w.first(path, engine.ClassActive))
+			if got := a.Find(`main a[href*="/session?"]`).AttrOr("href", ""); got != want {
+				t.Errorf("of %s it leads to %q, want %q", path, got, want)
+			}
+			if want != "" {
+				w.see(want).wants(200, "a b/ä")
+			}
+			a.wants(200, component.Bytes(w.state(path).Bytes)+" in all")
 		}
 	})
 }
