@@ -157,7 +157,7 @@ func (ns *Namespace) quit(now Instant, l *link) {
 func (ns *Namespace) end(h *holder, why error) {
 	for l := range h.links.all(attachedLinks) {
 		ns.part(l)
-		ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, why})
+		ns.out.Ended = append(ns.out.Ended, LinkEnded{ID: l.ID, Err: why})
 	}
 }
 

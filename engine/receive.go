@@ -70,8 +70,9 @@ func (d Delivery) TTL() time.Duration {
 
 // LinkEnded says that a link was ended by the engine, and why.
 type LinkEnded struct {
-	ID  LinkID
-	Err error
+	ID   LinkID
+	Err  error
+	Lost SessionAccepted // the session whose lock it held, if that is why (SES-6)
 }
 
 // Closed says how a link ends.

@@ -23,6 +23,7 @@ const (
 // SessionAccepted says that a link holds a session from now on.
 type SessionAccepted struct {
 	Link        LinkID
+	Path        Path // of the place that the session is of
 	ID          string
 	LockedUntil Instant
 }
@@ -112,7 +113,7 @@ func (ns *Namespace) grant(now Instant, h *holder, l *link, id string) {
 	if waited {
 		ns.touch(now, h.entity, "receive", l.Client)
 	}
-	ns.out.Accepted = append(ns.out.Accepted, SessionAccepted{l.ID, s.id, s.lock.until})
+	ns.out.Accepted = append(ns.out.Accepted, SessionAccepted{l.ID, h.path, s.id, s.lock.until})
 	ns.sessionEvent(EventSessionTaken, now, h, id, l.Client, "")
 	ns.offer(h, s)
 }
@@ -157,7 +158,7 @@ func (ns *Namespace) loseSession(now Instant, h *holder, s *session, actor strin
 	client := s.lock.client
 	if l := s.lock.link; l != nil {
 		ns.quit(now, l)
-		ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, sessionLockLost()})
+		ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, sessionLockLost(), SessionAccepted{l.ID, h.path, s.id, s.lock.until}})
 	}
 	for m := range s.lock.locked.from(1) {
 		if !s.lock.until.Passed(now) {
@@ -211,7 +212,7 @@ func (ns *Namespace) Holds(id LinkID) (a SessionAccepted, ok bool) {
 	if l == nil || l.session == nil {
 		return a, false
 	}
-	return SessionAccepted{id, l.session.id, l.session.lock.until}, true
+	return SessionAccepted{id, l.holder.path, l.session.id, l.session.lock.until}, true
 }
 
 // RenewSession sets the end of the lock that a link has on its session to a full

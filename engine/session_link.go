@@ -120,7 +120,7 @@ func (ns *Namespace) matchSessions(now Instant, h *holder, most int) {
 		for _, l := range slices.Clone(h.sessions.accepting) {
 			if l.NoWait { // SES-3
 				ns.quit(now, l)
-				ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, refuse(ErrTimeout, "%s", NoSessionText)})
+				ns.out.Ended = append(ns.out.Ended, LinkEnded{ID: l.ID, Err: refuse(ErrTimeout, "%s", NoSessionText)})
 			}
 		}
 	}

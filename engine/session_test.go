@@ -101,7 +101,7 @@ func TestSessions(t *testing.T) {
 			c.say("q", "s", "m")
 			got, ok := c.granted(a) // who has waited longest
 			c.equal(ok, true)
-			c.equal(got, engine.SessionAccepted{Link: a, ID: "s", LockedUntil: c.now.Add(minute)})
+			c.equal(got, engine.SessionAccepted{Link: a, Path: "q", ID: "s", LockedUntil: c.now.Add(minute)})
 			_, ok = c.granted(b)
 			c.equal(ok, false)
 			c.lose(b, engine.ByClient) // its time is up

@@ -73,6 +73,7 @@ type Broker struct {
 	// Owned by run.
 	ns        *engine.Namespace
 	links     map[engine.LinkID]Sink // receivers that have not ended
+	lapsed    lapses                 // those that have, and stay
 	later     []*op                  // whose steps said errNotYet
 	softSince engine.Instant         // when the oldest soft change was made; zero: there is none
 	askedAt   engine.Instant         // when somebody last asked for something

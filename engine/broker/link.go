@@ -20,9 +20,9 @@ type Sink interface {
 	// Delivered hands a message over. Whoever got it gives its Pin to Taken, once,
 	// when the body has been read or nobody will.
 	Delivered(d engine.Delivery)
-	// Ended is the last call, unless the receiver was detached by its client: its
-	// entity is gone, refuses receivers or has lost the session; or the broker has
-	// lost its store.
+	// Ended is the last call but for a Survivor's, unless the receiver was detached
+	// by its client: its entity is gone, refuses receivers or has lost the session;
+	// or the broker has lost its store.
 	Ended(why error)
 }
 
@@ -44,7 +44,13 @@ func (b *Broker) deliver(fx engine.Effects) {
 		if to := b.links[e.ID]; to != nil {
 			delete(b.links, e.ID)
 			to.Ended(e.Err)
+			if s, stays := to.(Survivor); stays && e.Lost.Link != 0 {
+				b.lapsed.add(e.Lost, s)
+			}
 		}
+	}
+	for _, a := range fx.Accepted {
+		b.lapsed.taken(a)
 	}
 }
 
@@ -54,6 +60,11 @@ type Attachment struct {
 	Mode    engine.Mode
 	Client  string // for people: who this is
 	Session engine.SessionRequest
+
+	// Instead is a receiver that this one takes the place of: it ends in the same
+	// step, as one that its client closes (SES-7), so that nobody else gets what it
+	// held. nil: none.
+	Instead *Link
 }
 
 // A Link is a receiver that stays until it is detached or ends: for doors whose
@@ -69,12 +80,21 @@ type Link struct {
 
 // Attach opens a receiver without credit, and returns when it is there. A named
 // session that somebody else holds is engine.ErrSessionLocked at once (SES-4);
-// the next one is waited for, until the link is detached (SES-3).
+// the next one is waited for, until the link is detached (SES-3). With an error
+// in.Instead may be there still, and is to be detached.
 func (b *Broker) Attach(ctx context.Context, in Attachment, to Sink) (*Link, error) {
 	l := &Link{b: b, id: engine.LinkID(b.link.Add(1))}
 	err := b.ask(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
+		if in.Instead != nil {
+			ns.Detach(now, in.Instead.id, engine.ByClient)
+		}
 		return ns.Attach(now, engine.Link{ID: l.id, Path: in.Path, Mode: in.Mode, Client: in.Client, Session: in.Session})
-	}}, func() { b.links[l.id] = to }) // what this turn gives it comes next
+	}}, func() {
+		if in.Instead != nil {
+			b.drop(in.Instead.id)
+		}
+		b.links[l.id] = to // what this turn gives it comes next
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +156,7 @@ func (l *Link) GiveUp(ctx context.Context) (gone bool, err error) {
 		return nil
 	}}, func() {
 		if gone {
-			delete(l.b.links, l.id)
+			l.b.drop(l.id)
 		}
 	})
 	return gone, err
@@ -148,7 +168,13 @@ func (l *Link) GiveUp(ctx context.Context) (gone bool, err error) {
 // out (DEC-5), and so does one that closes while nothing can be written, which is
 // ErrSessionKept.
 func (l *Link) Detach(ctx context.Context, how engine.Closed) error {
-	return l.detach(ctx, how, func() { delete(l.b.links, l.id) })
+	return l.detach(ctx, how, func() { l.b.drop(l.id) })
+}
+
+// drop forgets who is to be told of a receiver that is detached.
+func (b *Broker) drop(id engine.LinkID) {
+	delete(b.links, id)
+	b.lapsed.forget(id)
 }
 
 // SubmitDetach is Detach whose answer is a call of done. It does not try again
@@ -161,7 +187,7 @@ func (l *Link) SubmitDetach(ctx context.Context, how engine.Closed, done func(er
 		},
 		done: func(err error) {
 			if err == nil {
-				delete(l.b.links, l.id)
+				l.b.drop(l.id)
 			}
 			done(err)
 		},

@@ -63,8 +63,8 @@ func (s *session) attach(a *wire.Attach) error {
 // or not.
 const mostAttaching = 1_000
 
-// attachWith has the broker be asked about an attach, without the mutex, and then
-// called with it held.
+// attachWith has the broker be asked about an attach, without the mutex and after
+// what was noted before, and then called with it held.
 func (c *conn) attachWith(ask func() (then func())) {
 	if c.attaching++; c.attaching >= mostAttaching {
 		c.halt = func() {
@@ -75,11 +75,13 @@ func (c *conn) attachWith(ask func() (then func())) {
 			})
 		}
 	}
-	c.work.Go(func() {
-		then := ask()
-		c.mail.do(func() {
-			c.attaching--
-			then()
+	c.note(func() {
+		c.work.Go(func() {
+			then := ask()
+			c.mail.do(func() {
+				c.attaching--
+				then()
+			})
 		})
 	})
 }
@@ -90,7 +92,7 @@ func (c *conn) attachWith(ask func() (then func())) {
 func (s *session) join(a *wire.Attach, l link) {
 	name := linkName{a.Name, a.Role}
 	if old, ok := s.names[name]; ok {
-		s.detach(old, &wire.Error{Condition: wire.CondStolen, Description: "The link was attached again."})
+		s.detach(old, stolen())
 	}
 	if s.names == nil {
 		s.names = map[linkName]uint32{}

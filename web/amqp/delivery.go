@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"cmp"
 	"io"
 	"slices"
 
@@ -224,9 +225,24 @@ func (o *outlet) end(how engine.Closed) func() {
 // part is end that tells, to the writer and with the mutex held, when it is so
 // for the broker too; nil: nothing is to be waited for.
 func (o *outlet) part(how engine.Closed) (leave func(then func())) {
+	c := o.s.c
+	l, unseen := o.letGo()
+	switch {
+	case l != nil:
+		return func(then func()) { c.detachLink(l, how, unseen, then) }
+	case len(unseen) > 0: // the engine has ended the link
+		return func(then func()) { c.giveBack(unseen); c.mail.do(then) }
+	}
+	return nil // who attaches it sees to it
+}
+
+// letGo forgets what the client has. What the broker still has for the link is to
+// be detached, if there is something, and what the client has not seen whole to be
+// given back.
+func (o *outlet) letGo() (l *broker.Link, unseen []*engine.Delivery) {
 	o.over = true
 	o.stopTimer()
-	unseen := o.queue
+	unseen = o.queue
 	o.queue = nil
 	if cur := o.current; cur != nil && !cur.reading {
 		unseen = append(slices.Clip(unseen), cur.delivery)
@@ -239,16 +255,9 @@ func (o *outlet) part(how engine.Closed) (leave func(then func())) {
 		delete(o.s.deliveries, h.id)
 	}
 	o.first, o.unsettled = nil, 0
-	c, l := o.s.c, o.broker
-	c.s.lost.remove(o)
-	switch {
-	case l != nil:
-		o.broker = nil
-		return func(then func()) { c.detachLink(l, how, unseen, then) }
-	case len(unseen) > 0: // the engine has ended the link
-		return func(then func()) { c.giveBack(unseen); c.mail.do(then) }
-	}
-	return nil // who attaches it sees to it
+	l = cmp.Or(o.broker, o.gone)
+	o.broker, o.gone = nil, nil
+	return l, unseen
 }
 
 // detachLink ends a receiver in the engine, gives back what its client has not

@@ -1,6 +1,9 @@
 package amqp
 
-import "fmt"
+import (
+	"fmt"
+	"weak"
+)
 
 // Check is an error if the indexes of who is connected do not have the same, or
 // more than there are.
@@ -26,3 +29,23 @@ func (s *Server) Check() error {
 
 // Kept is how many bytes the server keeps of messages that have come in part.
 func (s *Server) Kept() int64 { return s.memory.taken.Load() }
+
+// Receivers tells of each link that clients receive on now whether anything refers
+// to it, whenever that is asked.
+func (s *Server) Receivers() (kept []func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.clients.byID {
+		c.mu.Lock()
+		for _, in := range c.sessions {
+			for _, l := range in.links {
+				if o, ok := l.link.(*outlet); ok {
+					p := weak.Make(o)
+					kept = append(kept, func() bool { return p.Value() != nil })
+				}
+			}
+		}
+		c.mu.Unlock()
+	}
+	return kept
+}

@@ -30,6 +30,7 @@ type outlet struct {
 	mode   engine.Mode
 	want   engine.SessionRequest
 	broker *broker.Link // nil until it is attached, and once the engine has ended it
+	gone   *broker.Link // that has lost its session, which the broker is to be told the end of; nil: none
 	over   bool
 
 	count   uint32 // deliveries begun, as the client counts

@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"errors"
 	"math"
 	"time"
 
@@ -34,6 +35,7 @@ func (s *session) attachOutlet(a *wire.Attach, path engine.Path) {
 	if a.SenderSettleMode.Or(wire.SenderMixed) == wire.SenderSettled {
 		o.mode = engine.ReceiveAndDelete
 	}
+	was := s.c.takeOver(s, a, path, want)
 	s.join(a, o)
 	c := s.c
 	patience := acceptPatience
@@ -46,8 +48,9 @@ func (s *session) attachOutlet(a *wire.Attach, path engine.Path) {
 		until, err := c.permit(c.ctx, path, engine.ListenRight)
 		var l *broker.Link
 		if err == nil {
-			l, err = c.b.Attach(c.ctx, broker.Attachment{Path: path, Mode: o.mode, Client: c.client(), Session: want}, sink{c, o})
+			l, err = c.b.Attach(c.ctx, broker.Attachment{Path: path, Mode: o.mode, Client: c.client(), Session: want, Instead: was.link}, sink{c, o})
 		}
+		was.leave(c, err)
 		return func() {
 			if o.attached(l, err, patience); err == nil && !o.over {
 				c.guard(s, a.Handle, o, path, engine.ListenRight, until)
@@ -62,7 +65,7 @@ type sink struct {
 	o *outlet
 }
 
-// Accepted, Delivered and Ended implement broker.Sink.
+// Accepted, Delivered, Ended and Succeeded implement broker.Survivor.
 func (k sink) Accepted(a engine.SessionAccepted) {
 	k.c.mail.put(mail{kind: mailAccepted, out: k.o, accepted: a})
 }
@@ -72,6 +75,8 @@ func (k sink) Delivered(d engine.Delivery) {
 }
 
 func (k sink) Ended(why error) { k.c.mail.put(mail{kind: mailEnded, out: k.o, err: why}) }
+
+func (k sink) Succeeded() { k.c.mail.do(k.o.succeeded) }
 
 // attached: the broker has answered.
 func (o *outlet) attached(l *broker.Link, err error, patience time.Duration) {
@@ -118,9 +123,6 @@ func (o *outlet) agree() {
 	}
 	o.answer = nil
 	o.s.send(answer)
-	if o.want.Want != engine.NoSession {
-		o.s.c.s.lost.found(o)
-	}
 	if ask := o.balance(); ask != nil {
 		o.s.c.later = append(o.s.c.later, ask)
 	}
@@ -157,13 +159,15 @@ func (o *outlet) ended(why error) {
 	if o.over {
 		return
 	}
+	if errors.Is(why, engine.ErrSessionLockLost) {
+		o.gone = o.broker
+	}
 	o.broker = nil
 	if o.answer != nil {
 		o.refuse(why)
 		return
 	}
 	if o.lapsed(why) {
-		o.s.c.s.lost.add(o)
 		o.s.c.line(o) // a drain is to be answered
 		return
 	}

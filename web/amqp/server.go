@@ -49,7 +49,6 @@ type Server struct {
 	clients clients
 	limits  limits // of b's namespace; connections keep those that they came under
 	why     string // it does
-	lost    lostSessions
 	came    uint64 // connections, ever
 	over    bool
 }

@@ -2,6 +2,7 @@ package amqp_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -266,24 +267,44 @@ func TestSessionLost(t *testing.T) {
 		c.Say(0, flow(0, 5, nil))
 		return c
 	}
-	t.Run("waiting", func(t *testing.T) {
-		bubble(t, func(t *testing.T, w *world) {
-			c := open(t, w)
-			time.Sleep(time.Minute)
-			if got := said(c); got != nil {
-				t.Errorf("the server said %q", got)
-			}
-			c.Say(0, flow(0, 5, drain))
-			if diff := cmp.Diff([]string{"flow 5/0 drain"}, said(c)); diff != "" {
-				t.Error(diff)
-			}
-			other := w.client()
-			other.Attach(0, asks(0, "q", value.OfString("a"), 0))
-			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
-				t.Error(diff)
-			}
+	accept := func(w *world, id *string) { // as the JSON API and the pages do
+		s, err := w.b.AcceptSession(w.t.Context(), broker.Accept{Path: "Q", Session: id, Client: "API"})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if err := s.Close(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	a, b := "a", "b"
+	for by, take := range map[string]func(w *world){
+		"a client by name":       func(w *world) { w.client().Attach(0, asks(0, "q", value.OfString(a), 0)) },
+		"a client for the next":  func(w *world) { w.send("q", a, "x"); w.client().Attach(0, asks(0, "q", value.Value{}, 0)) },
+		"another door by name":   func(w *world) { accept(w, &a) },
+		"another door, the next": func(w *world) { w.send("q", a, "x"); accept(w, nil) },
+	} {
+		t.Run("waiting, until taken by "+by, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				c := open(t, w)
+				time.Sleep(time.Minute)
+				if got := said(c); got != nil {
+					t.Errorf("the server said %q", got)
+				}
+				c.Say(0, flow(0, 5, drain))
+				if diff := cmp.Diff([]string{"flow 5/0 drain"}, said(c)); diff != "" {
+					t.Error(diff)
+				}
+				accept(w, &b)
+				if got := said(c); got != nil {
+					t.Errorf("for another session the server said %q", got)
+				}
+				take(w)
+				if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+					t.Error(diff)
+				}
+			})
 		})
-	})
+	}
 	t.Run("waiting, and gone first", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := open(t, w)
@@ -293,6 +314,19 @@ func TestSessionLost(t *testing.T) {
 			c.Attach(0, asks(0, "q", value.OfString("a"), 0))
 			if got := said(c); got != nil {
 				t.Errorf("the server said %q", got)
+			}
+		})
+	})
+	t.Run("waiting, and forgotten", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := open(t, w)
+			time.Sleep(time.Minute)
+			all := w.s.Receivers()
+			c.Hang()
+			synctest.Wait()
+			runtime.GC()
+			if len(all) != 1 || all[0]() {
+				t.Errorf("of %d receivers one is kept whose client has gone", len(all))
 			}
 		})
 	})
