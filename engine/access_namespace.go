@@ -86,7 +86,7 @@ func (ns *Namespace) RemoveAccessRule(now Instant, name, actor string) error {
 }
 
 func noAccessRule(name string) error {
-	return refuse(ErrNotFound, "There is no access rule called '%s'.", cut(name, 64))
+	return refuse(ErrNoAccessRule, "There is no access rule called '%s'.", cut(name, 64))
 }
 
 // with is rules with one more, or with one in another's place, in order.

@@ -5,6 +5,10 @@ import (
 	"fmt"
 )
 
+// ErrNoAccessRule says which kind of ErrNotFound it is: the entity or namespace is
+// there, and has no access rule by that name.
+var ErrNoAccessRule = fmt.Errorf("%w: there is no such access rule", ErrNotFound)
+
 // What can go wrong, by the names of semantics §16. A door turns each into its
 // own status in one place; texts for people come from [Refusal].
 var (

@@ -44,17 +44,25 @@ func (b *Broker) FurnishAccess(ctx context.Context) error {
 	return err
 }
 
+// An AccessChange is an access rule as it was set.
+type AccessChange struct {
+	engine.AccessRule
+	Added bool // it was not there before, and keys that were not given were made
+}
+
 // SetAccessRule adds a rule, or changes the one of that name: of a queue or topic,
 // or of the namespace if at is empty. A key that is empty stays what it was; that
 // of a new rule is random.
-func (b *Broker) SetAccessRule(ctx context.Context, at engine.Path, rule engine.AccessRule, actor string) (engine.AccessRule, error) {
+func (b *Broker) SetAccessRule(ctx context.Context, at engine.Path, rule engine.AccessRule, actor string) (AccessChange, error) {
 	primary, secondary := NewAccessKey(), NewAccessKey()
-	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.AccessRule, error) {
+	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (AccessChange, error) {
 		r := rule
-		if _, known := engine.FindAccessRule(accessRules(ns, at), r.Name); !known {
+		_, known := engine.FindAccessRule(accessRules(ns, at), r.Name)
+		if !known {
 			r.PrimaryKey, r.SecondaryKey = cmp.Or(r.PrimaryKey, primary), cmp.Or(r.SecondaryKey, secondary)
 		}
-		return setAccessRule(ns, now, at, r, actor)
+		is, err := setAccessRule(ns, now, at, r, actor)
+		return AccessChange{is, !known}, err
 	})
 }
 

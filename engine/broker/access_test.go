@@ -49,11 +49,18 @@ func TestAccessKeys(t *testing.T) {
 			}
 			return r
 		}
-		made := must(w.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "ci", Rights: engine.SendRight, PrimaryKey: "mine"}, "me"))
+		set := func(r broker.AccessChange, err error) broker.AccessChange {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		made := set(w.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "ci", Rights: engine.SendRight, PrimaryKey: "mine"}, "me"))
 		if made.PrimaryKey != "mine" || len(made.SecondaryKey) != 44 {
 			t.Errorf("keys are %q, %q", made.PrimaryKey, made.SecondaryKey)
 		}
-		if changed := must(w.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "ci", Rights: engine.ListenRight}, "me")); changed.PrimaryKey != "mine" || changed.SecondaryKey != made.SecondaryKey {
+		if changed := set(w.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "CI", Rights: engine.ListenRight}, "me")); changed.PrimaryKey != "mine" || changed.SecondaryKey != made.SecondaryKey || changed.Added || !made.Added {
 			t.Error("other rights brought other keys")
 		}
 		if r := must(w.RenewAccessKey(t.Context(), "", "ci", engine.PrimaryKey, "me")); len(r.PrimaryKey) != 44 || r.SecondaryKey != made.SecondaryKey {

@@ -11,8 +11,8 @@ import (
 )
 
 // An AccessRule is one of the namespace's own, or of a queue or topic, by which
-// clients may do things there. Keys are told only to who asks for them, and when
-// they were just set.
+// clients may do things there. A key is told only to who asks for keys, and in the
+// answer to what gave it or had it made.
 type AccessRule struct {
 	Name         string    `json:"name"`
 	Rights       []string  `json:"rights"` // Listen, Send, Manage
@@ -120,7 +120,13 @@ func (d *door) setAccessRule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, presentAccess(r))
+	if !r.Added && in.PrimaryKey == "" {
+		r.PrimaryKey = ""
+	}
+	if !r.Added && in.SecondaryKey == "" {
+		r.SecondaryKey = ""
+	}
+	return reply(c, http.StatusOK, presentAccess(r.AccessRule))
 }
 
 func (d *door) renewAccessKey(c echo.Context) error {
@@ -139,6 +145,11 @@ func (d *door) renewAccessKey(c echo.Context) error {
 		r, err := d.broker.RenewAccessKey(c.Request().Context(), at, name, which, client(c.Request()))
 		if err != nil {
 			return err
+		}
+		if which == engine.PrimaryKey {
+			r.SecondaryKey = ""
+		} else {
+			r.PrimaryKey = ""
 		}
 		return reply(c, http.StatusOK, presentAccess(r))
 	}

@@ -21,11 +21,11 @@ func TestAccess(t *testing.T) {
 		t.Errorf("made %+v", made)
 	}
 	w.want(200, "PUT", "/access/ci", `{"rights":["Listen"]}`, &again)
-	if strings.Join(again.Rights, " ") != "Listen" || again.PrimaryKey != "mine" || again.SecondaryKey != made.SecondaryKey {
+	if strings.Join(again.Rights, " ") != "Listen" || again.PrimaryKey+again.SecondaryKey != "" {
 		t.Errorf("changed %+v", again)
 	}
 	w.want(200, "POST", "/access/ci/renew?key=secondary", "", &renewed)
-	if renewed.PrimaryKey != "mine" || renewed.SecondaryKey == made.SecondaryKey {
+	if renewed.PrimaryKey != "" || len(renewed.SecondaryKey) != 44 || renewed.SecondaryKey == made.SecondaryKey {
 		t.Errorf("renewed %+v", renewed)
 	}
 	var hidden, shown AccessRules
@@ -34,7 +34,7 @@ func TestAccess(t *testing.T) {
 	if len(hidden.Rules) != 2 || hidden.Rules[0].PrimaryKey+hidden.Rules[1].SecondaryKey != "" {
 		t.Errorf("without keys: %+v", hidden)
 	}
-	if len(shown.Rules) != 2 || shown.Rules[0].PrimaryKey != "mine" || shown.Rules[1].Name != engine.RootAccessRule || len(shown.Rules[1].PrimaryKey) != 44 {
+	if len(shown.Rules) != 2 || shown.Rules[0].PrimaryKey != "mine" || shown.Rules[0].SecondaryKey != renewed.SecondaryKey || shown.Rules[1].Name != engine.RootAccessRule || len(shown.Rules[1].PrimaryKey) != 44 {
 		t.Errorf("with keys: %+v", shown)
 	}
 	for _, tc := range []struct {
@@ -67,11 +67,14 @@ func TestAccessOfAnEntity(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"topic","path":"t"}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/Subscriptions/s"}`, nil)
 	const of = "?entity=a%2Fb"
-	var made, renewed AccessRule
+	var made, given, renewed AccessRule
 	w.want(200, "PUT", "/access/ci"+of, `{"rights":["Send"]}`, &made)
-	w.want(200, "PUT", "/access/CI"+of, `{"rights":["Listen"],"secondaryKey":"mine"}`, nil)
+	w.want(200, "PUT", "/access/CI"+of, `{"rights":["Listen"],"secondaryKey":"mine"}`, &given)
+	if len(made.SecondaryKey) != 44 || given.PrimaryKey != "" || given.SecondaryKey != "mine" {
+		t.Errorf("made %+v, given a key %+v", made, given)
+	}
 	w.want(200, "POST", "/access/ci/renew"+of+"&key=primary", "", &renewed)
-	if len(made.PrimaryKey) != 44 || renewed.PrimaryKey == made.PrimaryKey || renewed.SecondaryKey != "mine" || renewed.Name != "ci" || renewed.CreatedAt != made.CreatedAt {
+	if len(made.PrimaryKey) != 44 || len(renewed.PrimaryKey) != 44 || renewed.PrimaryKey == made.PrimaryKey || renewed.SecondaryKey != "" || renewed.Name != "ci" || renewed.CreatedAt != made.CreatedAt {
 		t.Errorf("made %+v, renewed %+v", made, renewed)
 	}
 	w.want(200, "PATCH", "/entities/a/b", `{"properties":{"MaxDeliveryCount":3}}`, nil)
@@ -84,6 +87,7 @@ func TestAccessOfAnEntity(t *testing.T) {
 		t.Errorf("without keys: %s", text)
 	}
 	w.want(200, "GET", "/access"+of+"&keys=true", "", &all)
+	renewed.SecondaryKey = "mine"
 	if d := cmp.Diff([]AccessRule{renewed}, all.Rules); strings.Join(renewed.Rights, " ") != "Listen" || d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -126,5 +130,24 @@ func TestAccessNames(t *testing.T) {
 			t.Errorf("%s is called %q, then %q", path, made.Name, renewed.Name)
 		}
 		w.want(204, "DELETE", "/access/"+path, "", nil)
+	}
+}
+
+// A rule that is not there is told from an entity that is not (RFC 9457).
+func TestNoSuchAccessRule(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
+	for _, tc := range []struct{ method, path, code string }{
+		{"DELETE", "/access/x", "AccessRuleNotFound"},
+		{"DELETE", "/access/x?entity=q", "AccessRuleNotFound"},
+		{"DELETE", "/access/x?entity=y", "MessagingEntityNotFound"},
+		{"POST", "/access/x/renew?key=primary", "AccessRuleNotFound"},
+		{"POST", "/access/x/renew?key=primary&entity=q", "AccessRuleNotFound"},
+		{"POST", "/access/x/renew?key=primary&entity=y", "MessagingEntityNotFound"},
+	} {
+		var p Problem
+		if w.want(404, tc.method, tc.path, "", &p); p.Code != tc.code || p.Title != "Not Found" || p.Type != "about:blank" {
+			t.Errorf("%s %s: %+v", tc.method, tc.path, p)
+		}
 	}
 }

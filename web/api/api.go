@@ -64,7 +64,8 @@
 // is an error.
 //
 // A key that is left out where an access rule is set stays what it was, and is
-// made at random for a new rule. RootManageSharedAccessKey cannot be removed.
+// made at random for a new rule. The answer has the keys that were given or made by
+// it; to see the others, ask for keys. RootManageSharedAccessKey cannot be removed.
 //
 // A session is received from by what /accept answered: {"hold":"…"} given to
 // /receive and /renew. It is over when it is given back or when its lock has run
@@ -99,7 +100,8 @@
 // What is sent is read strictly: unknown members and query parameters, anything
 // after the end, too much of it or nested too deeply are errors. Content-Type
 // does not matter. Errors are problem documents (RFC 9457) whose code is the
-// name by which Service Bus' clients know them. While another server owns the
+// name by which Service Bus' clients know them, or one of the same kind where they
+// know none, such as AccessRuleNotFound and ConnectionNotFound. While another server owns the
 // namespace everything is answered with 503, and "owner" is where that one is.
 //
 // A client that leaves while it waits loses nothing: what was locked for it is

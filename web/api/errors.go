@@ -65,6 +65,7 @@ func problem(err error) Problem {
 		code   string
 	}{
 		{engine.ErrRolledBack, http.StatusConflict, "TransactionRolledBack"}, // before what it was rolled back for, which is not to be tried again
+		{engine.ErrNoAccessRule, http.StatusNotFound, "AccessRuleNotFound"},  // before the kind that it is of
 		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
 		{engine.ErrMessageNotFound, http.StatusNotFound, "MessageNotFound"},
 		{peers.ErrOver, http.StatusNotFound, "ConnectionNotFound"},
