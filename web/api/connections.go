@@ -124,7 +124,8 @@ func (d *door) connection(c echo.Context) error {
 }
 
 // disconnect closes one with amqp:connection:forced, after which an SDK connects
-// again. Its locks stay until they run out.
+// again. Its locks stay until they run out. Who did it is remembered before: while
+// that cannot be written, the connection stays.
 func (d *door) disconnect(c echo.Context) error {
 	if _, err := query(c); err != nil {
 		return err
@@ -132,13 +133,14 @@ func (d *door) disconnect(c echo.Context) error {
 	if d.peers == nil {
 		return noConnection(c)
 	}
-	p, ok := d.peers.Disconnect(c.Param("id"))
+	p, ok := d.peers.Connection(c.Param("id"), 0)
 	if !ok {
 		return noConnection(c)
 	}
 	if err := d.broker.Disconnected(c.Request().Context(), p.Client, client(c.Request())); err != nil {
 		return err
 	}
+	d.peers.Disconnect(p.ID) // that it has left meanwhile is what was wanted
 	return c.NoContent(http.StatusNoContent)
 }
 

@@ -1,13 +1,17 @@
 package api
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/storage/memory"
 	"mayfly/web/peers"
 )
 
@@ -71,4 +75,27 @@ func TestConnections(t *testing.T) {
 	for _, wrong := range []string{"count=0", "count=1001", "before=x", "before=0", "entity=%2F", "links=1"} {
 		w.want(400, "GET", "/connections?"+wrong, "", nil)
 	}
+}
+
+// A fillable is a store that can be told to take nothing.
+type fillable struct {
+	memory.Store
+	now atomic.Bool
+}
+
+func (f *fillable) Commit(ctx context.Context, b *engine.Batch) error {
+	if f.now.Load() {
+		return engine.ErrUnwritable
+	}
+	return f.Store.Commit(ctx, b)
+}
+
+// A connection is not closed unless it is remembered who did it.
+func TestDisconnectIsRememberedFirst(t *testing.T) {
+	store := &fillable{}
+	w := startOn(t, store, broker.Options{})
+	w.peers.Add(peers.Connection{ID: "1-1", Client: "AMQP worker"})
+	store.now.Store(true)
+	w.want(503, "DELETE", "/connections/1-1", "", nil)
+	w.want(200, "GET", "/connections/1-1", "", nil)
 }

@@ -30,8 +30,13 @@ type world struct {
 
 func start(t *testing.T, o broker.Options) *world {
 	t.Helper()
+	return startOn(t, new(memory.Store), o)
+}
+
+func startOn(t *testing.T, store engine.Store, o broker.Options) *world {
+	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, o)
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 // disconnect closes a client's connection. That it has left already is what was
-// wanted.
+// wanted. Who did it is remembered before: while that cannot be written, the
+// connection stays.
 func (d *Door) disconnect(c echo.Context, at show.Place, _ url.Values) error {
 	ctx := c.Request().Context()
 	all := d.pages.URL(show.Place{Namespace: at.Namespace, Kind: show.Connections})
@@ -19,12 +20,15 @@ func (d *Door) disconnect(c echo.Context, at show.Place, _ url.Values) error {
 	if d.peers == nil {
 		return d.goTo(c, all, gone)
 	}
-	was, ok := d.peers.Disconnect(at.Peer)
+	was, ok := d.peers.Connection(at.Peer, 0)
 	if !ok {
 		return d.goTo(c, all, gone)
 	}
 	if err := d.b.Disconnected(ctx, was.Client, actor(c)); err != nil {
 		return err //nolint:wrapcheck // it says what it is about
+	}
+	if _, ok := d.peers.Disconnect(was.ID); !ok {
+		return d.goTo(c, all, gone)
 	}
 	return d.goTo(c, all, component.Notice{
 		Title:  locale.T(ctx, "disconnect.done", locale.Args{"Name": component.Visible(show.ClientName(was))}),

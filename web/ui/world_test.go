@@ -20,6 +20,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
+	"mayfly/web/peers/peerstest"
 	"mayfly/web/show"
 	"mayfly/web/ui"
 )
@@ -35,6 +36,7 @@ type world struct {
 	jar     sync.Mutex // over cookies
 	cookies map[string]*http.Cookie
 	remote  string
+	peers   peerstest.Source
 }
 
 // breakable is a store that refuses to write, or writes and does not answer,
@@ -85,9 +87,9 @@ func (w *world) start() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.pages = show.Start(w.b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Logger: logger})
+	w.pages = show.Start(w.b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Peers: &w.peers, Logger: logger})
 	e := echo.New()
-	d := ui.New(ui.Options{Broker: w.b, Pages: w.pages, Logger: logger})
+	d := ui.New(ui.Options{Broker: w.b, Pages: w.pages, Peers: &w.peers, Logger: logger})
 	d.Mount(e.Group(""))
 	e.HTTPErrorHandler = d.Error
 	w.door = e
