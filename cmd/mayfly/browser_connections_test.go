@@ -13,21 +13,28 @@ func connectionsInBrowser(_ *testing.T, v *visit) {
 	ctx := v.t.Context()
 	v.create("queue", "orders", `{"LockDuration":"PT5M"}`)
 	v.send("orders", "", "hello")
+	const first = `document.querySelector("#h-first ~ .snippet button")?.closest(".snippet").innerText.trim()`
+	v.visit("/n/default")
+	v.equal(first, v.server.ConnectionString)
 	v.visit("/n/default/connections")
 	v.want(isLive)
 	v.want(`document.querySelector("[data-slot=empty]").innerText.includes("Nobody is connected")`)
 
-	client, err := azservicebus.NewClientFromConnectionString(v.server.ConnectionString, &azservicebus.ClientOptions{
-		RetryOptions: azservicebus.RetryOptions{MaxRetries: -1},
-	})
-	if err != nil {
-		v.t.Fatal(err)
+	receiver := func() (*azservicebus.Receiver, *azservicebus.Client) {
+		client, err := azservicebus.NewClientFromConnectionString(v.server.ConnectionString, &azservicebus.ClientOptions{
+			RetryOptions: azservicebus.RetryOptions{MaxRetries: -1},
+		})
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		v.t.Cleanup(func() { _ = client.Close(context.WithoutCancel(ctx)) })
+		r, err := client.NewReceiverForQueue("orders", nil)
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		return r, client
 	}
-	defer client.Close(context.WithoutCancel(ctx))
-	r, err := client.NewReceiverForQueue("orders", nil)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	r, _ := receiver()
 	if _, err := r.ReceiveMessages(ctx, 1, nil); err != nil {
 		v.t.Fatal(err)
 	}
@@ -38,6 +45,9 @@ func connectionsInBrowser(_ *testing.T, v *visit) {
 	v.want(isLive)
 	v.want(`document.querySelector("td.holder a")?.innerText.endsWith("· Go SDK")`)
 	v.want(`document.querySelector("[data-slot=facts]").innerText.includes("Receiver")`)
+	v.visit("/n/default")
+	v.equal(first, nil)
+	v.visit("/n/default/q/orders?tab=locked")
 	v.click("td.holder a")
 	v.want(`location.pathname.startsWith("/n/default/connections/") && document.querySelector("[data-list=links]").innerText.includes("receives under locks")`)
 	v.click(`a[href$="/disconnect"]`)
@@ -47,4 +57,18 @@ func connectionsInBrowser(_ *testing.T, v *visit) {
 	v.want(`document.querySelector("[data-slot=empty]").innerText.includes("Nobody is connected")`)
 	v.visit("/n/default/q/orders?tab=locked")
 	v.want(`document.querySelector("td.holder").innerText.endsWith("Go SDK, gone")`)
+
+	// Of one that is over there are no links to be seen, not even their table.
+	r, again := receiver()
+	if _, err := r.PeekMessages(ctx, 1, nil); err != nil {
+		v.t.Fatal(err)
+	}
+	v.visit("/n/default/connections")
+	v.click(`[data-list=rows] .name a`)
+	v.want(isLive)
+	v.equal(`document.querySelector("#h-links").checkVisibility()`, true)
+	if err := again.Close(ctx); err != nil {
+		v.t.Fatal(err)
+	}
+	v.want(`document.querySelector("[data-slot=over]").innerText.includes("This connection is over") && !document.querySelector("#h-links").checkVisibility()`)
 }

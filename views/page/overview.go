@@ -51,7 +51,11 @@ type Connect struct {
 	REST string // the address of the REST door: "http://127.0.0.1:5300"
 	Curl string // a line that sends a message
 	Data string // where messages are kept, as a sentence
+	Tier string // whose limits and defaults there are, as a sentence
 	Dial Dial
+	// Nobody is set while no client stays connected: then the connection string
+	// stands at the top of the page, too.
+	Nobody bool
 }
 
 // Full is the page.

@@ -70,6 +70,8 @@ func firstStart() page.Overview {
 		Horizon: horizon(),
 	}
 	m.Connect.Data = "Messages are kept in memory and go when Mayfly stops."
+	m.Connect.Tier = "Limits and defaults are those of Service Bus' Standard tier."
+	m.Connect.Nobody = true
 	for i := range m.Horizon.Buckets {
 		b := &m.Horizon.Buckets[i]
 		b.Dead, b.Lost, b.Slices = 0, 0, nil

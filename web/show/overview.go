@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"mayfly/engine"
@@ -13,6 +14,7 @@ import (
 	"mayfly/views/page"
 	"mayfly/views/sample"
 	"mayfly/views/view"
+	"mayfly/web/peers"
 )
 
 const (
@@ -168,7 +170,8 @@ func TakesSends(e engine.EntityState) bool {
 // connect is how to talk to the broker, with a line that sends to a queue, of
 // which the empty path is that there is none, and a program to begin with.
 func (p *Pages) connect(ctx context.Context, queue engine.Path, begin sample.Task) page.Connect {
-	c := page.Connect{REST: p.o.REST, Data: locale.T(ctx, "connect.memory"), Curl: p.o.Curl, Dial: p.dial(ctx, begin)}
+	c := page.Connect{REST: p.o.REST, Data: locale.T(ctx, "connect.memory"), Tier: tier(ctx, p.b.Limits()), Curl: p.o.Curl, Dial: p.dial(ctx, begin)}
+	c.Nobody = p.o.Peers != nil && p.o.Peers.Connections(peers.Query{Limit: 1}).All == 0
 	if p.o.Data != "" {
 		c.Data = locale.T(ctx, "connect.kept", locale.Args{"Where": p.o.Data})
 	}
@@ -178,6 +181,19 @@ func (p *Pages) connect(ctx context.Context, queue engine.Path, begin sample.Tas
 	}
 	c.Dial.Admin = p.dialled(ctx, p.o.AdminConnection)
 	return c
+}
+
+// tier says whose limits and defaults there are, and what there is not.
+func tier(ctx context.Context, l engine.Limits) string {
+	s := locale.T(ctx, "connect.tier", locale.Args{"Tier": l.Tier})
+	if l.Tier == "Emulator" {
+		s = locale.T(ctx, "connect.tier.emulator")
+	}
+	if l.Without != 0 {
+		names := strings.NewReplacer(",", ", ", "-", " ").Replace(l.Without.String())
+		s += " " + locale.T(ctx, "connect.tier.without", locale.Args{"Features": names})
+	}
+	return s
 }
 
 // temporaries are those of the entities that delete themselves, or are pinned:
