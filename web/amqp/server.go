@@ -152,8 +152,13 @@ func (s *Server) enter() bool {
 	return true
 }
 
+// parting is how long Close waits after it has cut everything short.
+const parting = 2 * time.Second
+
 // Close has every connection be closed with amqp:connection:forced, after which
-// clients connect again, and waits until all are; ctx cuts their farewell short.
+// clients connect again, and waits until all are. ctx cuts their farewell short:
+// Close returns two seconds after its end at the latest, and leaves what the store
+// does not answer then to itself.
 func (s *Server) Close(ctx context.Context) {
 	s.close()
 	s.mu.Lock()
@@ -168,7 +173,21 @@ func (s *Server) Close(ctx context.Context) {
 		s.stop()
 		close(ended)
 	}()
-	<-ended
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(parting)
+	defer patience.Stop()
+	select {
+	case <-ended:
+	case <-patience.C:
+		s.mu.Lock()
+		left := s.clients.len()
+		s.mu.Unlock()
+		s.log.Warn("AMQP connections have not ended; the store may not answer", "connections", left)
+	}
 }
 
 // add lets a connection in, if there is room for one more.

@@ -1,0 +1,79 @@
+package amqp_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/web/amqp"
+	"mayfly/web/amqp/amqptest"
+	"mayfly/web/peers"
+)
+
+// deaf is a store that takes no large bodies, and while mute reads no small ones,
+// until it is told to go on, whatever becomes of who asks.
+type deaf struct {
+	stuck
+	mute bool
+}
+
+func (s *deaf) SmallBodies(ctx context.Context, keys []engine.Key, found func(engine.Key, []byte)) error {
+	if s.mute {
+		<-s.goOn
+	}
+	return s.Store.SmallBodies(ctx, keys, found)
+}
+
+// Close returns in time though a store does not answer, and what waits for that
+// ends when it does.
+func TestCloseThoughTheStoreIsStuck(t *testing.T) {
+	for name, begin := range map[string]func(*world, *deaf){
+		"a message is stored": func(w *world, _ *deaf) {
+			c := w.client()
+			c.Sender(0, 0, "large")
+			c.Split(0, 0, 0, amqptest.Data(pattern(300_000)), 60_000)
+		},
+		"messages are read": func(w *world, s *deaf) {
+			w.send("large", "", "one", "two", "three")
+			s.mute = true
+			c := w.client()
+			c.Attach(0, amqptest.Receives(0, "large"))
+			c.Credit(0, 0, 0, 3)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &deaf{stuck: stuck{goOn: make(chan struct{})}}
+				var told bytes.Buffer
+				w := newWorldOn(t, store, amqp.Options{Logger: slog.New(slog.NewTextHandler(&told, nil))}, broker.Options{CacheBytes: 1})
+				w.queue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
+				goOn := sync.OnceFunc(func() { close(store.goOn) })
+				t.Cleanup(goOn)
+				begin(w, store)
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				before := time.Now()
+				w.s.Close(ctx)
+				if d := time.Since(before); d != 7*time.Second {
+					t.Errorf("it took %v, and ctx and two seconds are 7 s", d)
+				}
+				if !strings.Contains(told.String(), "connections=1") {
+					t.Errorf("the log says %q", &told)
+				}
+				goOn()
+				w.s.Close(context.Background())
+				if err := w.s.Check(); err != nil || w.s.Connections(peers.Query{}).All != 0 {
+					t.Errorf("somebody is there still, %v", err)
+				}
+			})
+		})
+	}
+}
