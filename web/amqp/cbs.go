@@ -49,7 +49,8 @@ type request struct {
 	about   value.Properties // application properties
 	body    []byte           // the encoded value; nil: none
 	tx      *transaction     // that it is part of; nil: none
-	kept    int64            // bytes that are counted for it while it waits
+	kept    int64            // bytes that are counted for it until it is answered
+	making  int64            // bytes that are counted for its answer until that is made
 }
 
 const (
@@ -167,8 +168,11 @@ func (r *requests) wait(m *request, serve func(*request) func()) bool {
 	}
 	c.enter(&r.line, func() {
 		answer := serve(m)
-		c.unkeep(m.kept)
-		c.mail.do(answer)
+		c.mail.do(func() {
+			answer()
+			c.unkeep(m.kept)
+			c.leaveRoom(m)
+		})
 	})
 	return true
 }

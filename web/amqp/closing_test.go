@@ -77,3 +77,18 @@ func TestCloseThoughTheStoreIsStuck(t *testing.T) {
 		})
 	}
 }
+
+// A client that does not answer a close is waited for until ctx ends, and no
+// longer.
+func TestCloseIsCutShort(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.client() // which says nothing
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		before := time.Now()
+		w.s.Close(ctx)
+		if d := time.Since(before); d != time.Second {
+			t.Errorf("it took %v", d)
+		}
+	})
+}

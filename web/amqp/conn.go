@@ -59,6 +59,8 @@ type conn struct {
 	feeding      []feeder                // that the writer is to look at, in this order
 	spare        []feeder                // room for the next round of them
 	unheard      int                     // bytes of answers that wait for the client's credit
+	making       int64                   // bytes of answers that are being made
+	less         chan struct{}           // closed when either is less; nil: nobody waits for that
 	settling     []settling              // what the client has settled since the reader last let go
 	out          []byte                  // frames to be written, before any transfer that is not made yet
 	todo         []func()                // for the reader to do once it has let go of mu

@@ -20,6 +20,7 @@
 //
 // How much a connection can take of memory is bounded: by the frames it may
 // send (sizes are checked before anything is allocated), by Limits on sessions,
-// links and unsettled deliveries, by the window of each link, and by the
-// broker's room for operations, for which the reader waits before it reads on.
+// links and unsettled deliveries, by the window of each link, by the room for
+// answers, which are counted before they are made, and by the broker's room for
+// operations, for which the reader waits before it reads on.
 package amqp

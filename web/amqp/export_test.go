@@ -49,3 +49,15 @@ func (s *Server) Receivers() (kept []func() bool) {
 	}
 	return kept
 }
+
+// Making is how many bytes are counted for answers that are being made.
+func (s *Server) Making() (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.clients.byID {
+		c.mu.Lock()
+		n += c.making
+		c.mu.Unlock()
+	}
+	return n
+}

@@ -35,7 +35,12 @@ type call struct {
 	wait   time.Duration // how long the client waits for the answer
 	link   string        // name of the link that the client asks for; empty: it does not say
 	tx     *transaction  // that it is part of; nil: none
+	m      *request
 }
+
+// makeRoom is to be called before an answer is made of which n bytes depend on what
+// is there, and not on what the client asks with.
+func (c *call) makeRoom(ctx context.Context, n int64) error { return c.c.makeRoom(ctx, c.m, n) }
 
 // done is what a call has come to. Nothing found is a status of its own, 204.
 type done struct {
@@ -113,7 +118,7 @@ func (r *requests) perform(m *request) (done, error) {
 	if _, err := c.permit(ctx, r.path, rightTo(operation)); err != nil {
 		return done{}, err
 	}
-	return serve(ctx, &call{b: c.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait, link: link, tx: m.tx})
+	return serve(ctx, &call{b: c.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait, link: link, tx: m.tx, m: m})
 }
 
 func (r *requests) agree(m *request, out done) {

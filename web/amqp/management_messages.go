@@ -51,21 +51,24 @@ func peek(ctx context.Context, c *call) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	var out []value.Value
+	fit, size, err := fitting(rows, omit)
+	if err == nil {
+		err = c.makeRoom(ctx, size)
+	}
+	if err != nil {
+		return done{}, err
+	}
+	out := make([]value.Value, 0, fit)
 	var e carry.Envelope
-	for size := int64(0); len(out) < len(rows); {
-		r := &rows[len(out)]
+	for i := range rows[:fit] {
+		r := &rows[i]
 		if _, err := e.Peek(nil, r); err != nil {
 			return done{}, err //nolint:wrapcheck // it says what it is about
 		}
 		var body []byte
 		if omit {
 			e.OmitBody()
-		}
-		if size += e.Size(); size > mostPeeked && len(out) > 0 {
-			break
-		}
-		if !omit {
+		} else {
 			if body, err = c.body(ctx, r.Message.Content, r.Content.BodySize()); err != nil {
 				return done{}, err
 			}
@@ -77,6 +80,26 @@ func peek(ctx context.Context, c *call) (done, error) {
 		return done{empty: true}, nil
 	}
 	return result("messages", value.OfRaw(wire.AppendList(nil, out...))), nil
+}
+
+// fitting tells how many of the first rows go into one answer, and the bytes of
+// their messages.
+func fitting(rows []engine.Row, omit bool) (n int, size int64, err error) {
+	var e carry.Envelope
+	var b []byte
+	for ; n < len(rows); n++ {
+		if b, err = e.Peek(b[:0], &rows[n]); err != nil {
+			return 0, 0, err //nolint:wrapcheck // it says what it is about
+		}
+		if omit {
+			e.OmitBody()
+		}
+		if n > 0 && size+e.Size() > mostPeeked {
+			break
+		}
+		size += e.Size()
+	}
+	return n, size, nil
 }
 
 // body reads a body whole.
@@ -128,7 +151,11 @@ func receiveDeferred(ctx context.Context, c *call) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	if err := c.fits(ctx, seqs); err != nil {
+	size, err := c.fits(ctx, seqs)
+	if err == nil {
+		err = c.makeRoom(ctx, size)
+	}
+	if err != nil {
 		return done{}, err
 	}
 	var got []broker.Received
@@ -165,11 +192,12 @@ func receiveDeferred(ctx context.Context, c *call) (done, error) {
 	return result("messages", value.OfRaw(wire.AppendList(nil, out...))), nil
 }
 
-// fits is an error if messages are more than one answer holds. What is not there
-// does not count: whoever takes them says so.
-func (c *call) fits(ctx context.Context, seqs []engine.Seq) error {
+// fits tells how many bytes messages have as they are stored, and is an error if
+// they are more than one answer holds. What is not there does not count: whoever
+// takes them says so.
+func (c *call) fits(ctx context.Context, seqs []engine.Seq) (stored int64, err error) {
 	size, n := int64(0), 0
-	err := c.b.Read(ctx, func(r broker.Reader) error {
+	err = c.b.Read(ctx, func(r broker.Reader) error {
 		for _, seq := range seqs {
 			rows, err := r.Browse(engine.Browse{Path: c.path, From: seq, Limit: 1})
 			if err != nil {
@@ -177,6 +205,7 @@ func (c *call) fits(ctx context.Context, seqs []engine.Seq) error {
 			}
 			if len(rows) > 0 && rows[0].Message.Seq == seq {
 				size += rows[0].Content.BodySize()
+				stored += rows[0].Content.Size()
 				n++
 			}
 		}
@@ -185,5 +214,5 @@ func (c *call) fits(ctx context.Context, seqs []engine.Seq) error {
 	if err == nil && size > mostFetched && n > 1 {
 		err = &engine.Refusal{Kind: engine.ErrQuota, Text: fmt.Sprintf("The messages have %d bytes together, and no more than %d go into one answer: take fewer of them at a time.", size, mostFetched)}
 	}
-	return err //nolint:wrapcheck // the broker's
+	return stored, err //nolint:wrapcheck // the broker's
 }

@@ -128,6 +128,13 @@ func enumerateRules(ctx context.Context, c *call) (done, error) {
 	if len(rules) == 0 {
 		return done{empty: true}, nil
 	}
+	size := 0
+	for _, r := range rules {
+		size += len(r.Name) + len(r.Filter.Text) + len(r.Action)
+	}
+	if err := c.makeRoom(ctx, int64(size)); err != nil {
+		return done{}, err
+	}
 	out := make([]value.Value, 0, len(rules))
 	for _, r := range rules {
 		described, err := describe(r)

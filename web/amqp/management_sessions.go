@@ -82,6 +82,9 @@ func getSessionState(ctx context.Context, c *call) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
+	if err := c.makeRoom(ctx, int64(len(state))); err != nil {
+		return done{}, err
+	}
 	var v value.Value
 	if set {
 		v = value.OfBinary([]byte(state))

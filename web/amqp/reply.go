@@ -24,15 +24,6 @@ type responder struct {
 	splits        int // bytes of what split is under way of
 }
 
-// What waits for credit. A client that does not take its answers has nothing more
-// done that it asks for, and is answered so as long as there is room for that; past
-// it the oldest answers of a link go.
-const (
-	mostReplies    = 1_000    // of a link
-	mostReplyBytes = 16 << 20 // of a connection, for something to be done
-	mostUnheard    = 32 << 20 // of a connection, unless it is one answer
-)
-
 func (s *session) attachResponder(a *wire.Attach, node string) {
 	s.c.attaches++
 	r := &responder{s: s, handle: a.Handle, name: a.Name, node: node, order: s.c.attaches}
@@ -66,7 +57,7 @@ func (r *responder) end(engine.Closed) func() {
 	for len(r.queue) > 0 {
 		r.drop()
 	}
-	r.s.c.unheard -= r.splits
+	r.s.c.hear(r.splits)
 	r.queue, r.split, r.splits, r.drain = nil, nil, 0, false
 	return nil
 }
@@ -83,24 +74,13 @@ func (r *responder) send(message []byte) {
 }
 
 // drop forgets the first answer.
-func (r *responder) drop() { r.s.c.unheard -= len(r.next()) }
+func (r *responder) drop() { r.s.c.hear(len(r.next())) }
 
 // next takes the first answer.
 func (r *responder) next() []byte {
 	m := r.queue[0]
 	r.queue[0], r.queue = nil, r.queue[1:]
 	return m
-}
-
-// unanswered is why nothing is done of what a client asks for that does not take
-// its answers; nil: it does.
-func (c *conn) unanswered() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.unheard <= mostReplyBytes {
-		return nil
-	}
-	return &engine.Refusal{Kind: engine.ErrBusy, Text: "Too much waits to be told to the client, which gives no credit for it."}
 }
 
 // write appends the next transfer of an answer.
@@ -137,7 +117,7 @@ func (r *responder) write(buf []byte) (_ []byte, wrote bool) {
 	s.outgoing--
 	s.nextOutgoing++
 	if r.split.Done() {
-		s.c.unheard -= r.splits
+		s.c.hear(r.splits)
 		r.split, r.splits = nil, 0
 	}
 	return next, true
