@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,11 +77,7 @@ func (g *goSDK) equal(got, want any) {
 // make makes an entity whose properties are JSON without its braces.
 func (g *goSDK) make(s *served, kind, path, properties string) string {
 	g.Helper()
-	answer, err := http.Post(s.at.Dashboard+"/api/v1/entities", "application/json",
-		strings.NewReader(`{"kind":"`+kind+`","path":"`+path+`","properties":{`+properties+`}}`))
-	g.must(err)
-	defer answer.Body.Close()
-	g.equal(answer.StatusCode, http.StatusCreated)
+	s.create(g.T, kind, path, `{`+properties+`}`)
 	return path
 }
 

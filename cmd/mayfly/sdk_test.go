@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -259,6 +260,36 @@ func (s *served) restart(t *testing.T) {
 	host := func(url string) string { return strings.TrimPrefix(url, "http://") }
 	s.child = spawnWith(t, append([]string{"--http", host(s.at.Dashboard), "--admin", host(s.at.Admin), "--amqp", s.at.AMQP, "--ready-json"}, s.args...))
 	s.ready(t)
+}
+
+// call asks the API of entities and messages, which has to answer with this status.
+func (s *served) call(t *testing.T, status int, method, path, body string) []byte {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.at.Dashboard+"/api/v1"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	got, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != status {
+		t.Fatalf("%s %s: %s %v\n%s", method, path, answer.Status, err, got)
+	}
+	return got
+}
+
+// create makes an entity, whose properties are JSON.
+func (s *served) create(t *testing.T, kind, path, properties string) {
+	t.Helper()
+	s.call(t, http.StatusCreated, "POST", "/entities", `{"kind":"`+kind+`","path":"`+path+`","properties":`+properties+`}`)
+}
+
+// connection is the connection string of SDKs.
+func (s *served) connection() string {
+	return "Endpoint=sb://" + s.at.AMQP + ";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
 }
 
 // environ tells a program where it is.
