@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	goamqp "github.com/Azure/go-amqp"
 )
 
 func (g *goSDK) expiry(ctx context.Context) {
@@ -26,6 +28,65 @@ func (g *goSDK) lockLost(ctx context.Context) {
 	g.equal(again.DeliveryCount, 2) // the SDK counts this delivery too
 	g.fails(azservicebus.CodeLockLost, r.CompleteMessage(ctx, m, nil))
 	g.fails(azservicebus.CodeLockLost, r.RenewMessageLock(ctx, m, nil))
+}
+
+func (g *goSDK) lockOutlives(ctx context.Context) {
+	q := g.queue("go-outlives", `"LockDuration":"PT1M"`)
+	g.send(ctx, q, &azservicebus.Message{Body: []byte("a")}, &azservicebus.Message{Body: []byte("b")})
+	r := g.receiver(q, nil)
+	a, b := g.one(ctx, r), g.one(ctx, r)
+	g.must(r.Close(ctx))
+	if err := r.CompleteMessage(ctx, a, nil); err == nil {
+		g.Fatal("settled by a receiver that is closed")
+	}
+	other := g.receiver(q, nil)
+	g.must(other.RenewMessageLock(ctx, b, nil))
+	g.must(other.CompleteMessage(ctx, a, nil)) // by $management in the end (sdk-demands 4)
+	g.must(other.AbandonMessage(ctx, b, nil))
+	b = g.one(ctx, other)
+	g.equal(string(b.Body), "b")
+	g.must(other.CompleteMessage(ctx, b, nil))
+	left, err := other.PeekMessages(ctx, 10, &azservicebus.PeekMessagesOptions{FromSequenceNumber: new(int64(1))})
+	g.must(err)
+	g.equal(len(left), 0)
+}
+
+func (g *goSDK) updated(ctx context.Context) {
+	q := g.queue("go-updated", `"LockDuration":"PT1M"`)
+	s, err := g.c.NewSender(q, nil)
+	g.must(err)
+	g.must(s.SendMessage(ctx, &azservicebus.Message{Body: []byte("a")}, nil))
+	r := g.receiver(q, nil)
+	m := g.one(ctx, r)
+	g.standard.call(g.T, http.StatusOK, http.MethodPatch, "/entities/"+q, `{"properties":{"MaxDeliveryCount":5,"LockDuration":"PT30S"}}`)
+	seen, err := r.PeekMessages(ctx, 1, nil) // sdk-demands 7
+	g.must(err)
+	g.equal(string(seen[0].Body), "a")
+	g.must(r.CompleteMessage(ctx, m, nil))
+	g.must(s.SendMessage(ctx, &azservicebus.Message{Body: []byte("b")}, nil))
+	g.equal(string(g.one(ctx, r).Body), "b")
+}
+
+// claims takes the $cbs link of one connection twice, as the SDK does by mistake
+// when it was interrupted: the refusal is what it knows that by.
+func (g *goSDK) claims(ctx context.Context) {
+	c, err := goamqp.Dial(ctx, "amqp://"+g.standard.at.AMQP, &goamqp.ConnOptions{SASLType: goamqp.SASLTypeAnonymous()})
+	g.must(err)
+	defer c.Close()
+	attach := func() (*goamqp.Sender, error) {
+		session, err := c.NewSession(ctx, nil)
+		g.must(err)
+		return session.NewSender(ctx, "$cbs", nil)
+	}
+	first, err := attach()
+	g.must(err)
+	_, err = attach()
+	if e, ok := errors.AsType[*goamqp.Error](err); !ok || e.Condition != goamqp.ErrCondNotAllowed { // sdk-demands 2
+		g.Fatalf("a second link is %v", err)
+	}
+	g.must(first.Close(ctx))
+	_, err = attach()
+	g.must(err)
 }
 
 func (g *goSDK) sessions(ctx context.Context) {

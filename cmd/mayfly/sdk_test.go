@@ -39,8 +39,8 @@ type sdk struct {
 }
 
 var sdks = []sdk{
-	{"python", 59, pythonSuite},
-	{"javascript", 53, javascriptSuite},
+	{"python", 70, pythonSuite},
+	{"javascript", 56, javascriptSuite},
 	{"java", 50, javaSuite},
 }
 

@@ -60,9 +60,9 @@ func TestTLS(t *testing.T) {
 		passes(t, c, "q")
 	})
 	at := strings.TrimPrefix(s.HTTPS, "https://")
-	for _, name := range []string{"shop.servicebus.windows.net", "broker", "localhost"} {
+	for name, protocol := range map[string]string{"shop.servicebus.windows.net": "AMQPWSB10", "broker": "AMQPWSB10", "localhost": "amqp"} { // sdk-demands 5
 		t.Run("WebSocket at "+name, func(t *testing.T) {
-			d := websocket.Dialer{Subprotocols: []string{"AMQPWSB10"}, TLSClientConfig: trust, NetDialContext: resolved(nil, at).DialContext}
+			d := websocket.Dialer{Subprotocols: []string{protocol}, TLSClientConfig: trust, NetDialContext: resolved(nil, at).DialContext}
 			c, err := azservicebus.NewClientFromConnectionString("Endpoint=sb://"+name+key, &azservicebus.ClientOptions{
 				NewWebSocketConn: func(_ context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
 					return upgraded(t, args.Host, d)

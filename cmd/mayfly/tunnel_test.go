@@ -43,6 +43,9 @@ func upgraded(t *testing.T, url string, d websocket.Dialer) (net.Conn, error) {
 		return nil, err
 	}
 	answer.Body.Close()
+	if got := ws.Subprotocol(); got != d.Subprotocols[0] {
+		t.Errorf("the subprotocol is %q", got)
+	}
 	return tunnel.NewConn(ws), nil
 }
 

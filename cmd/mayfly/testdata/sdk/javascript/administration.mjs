@@ -92,6 +92,37 @@ test("admin_lists", async () => {
   equal((await all(a.listQueues())).map((q) => q.name).filter((n) => n.startsWith("js-admin-list-")), names); // over a page's end
 });
 
+test("admin_forwarding", async () => {
+  const a = administrator();
+  const last = "js-admin-to";
+  await a.createQueue(last);
+  // A plain name is one that the SDK makes an address of.
+  const asSent = (forwardTo) => (forwardTo.includes(":") ? forwardTo : a.endpointWithProtocol + forwardTo);
+  const forms = [last, `sb://${a.endpoint}/${last}`, `https://${a.endpoint}/${last}`];
+  for (const [i, forwardTo] of forms.entries()) {
+    const q = `js-admin-from-${i}`;
+    const forwards = { forwardTo, forwardDeadLetteredMessagesTo: forwardTo };
+    for (const got of [await a.createQueue(q, forwards), await a.getQueue(q), await a.updateQueue(await a.getQueue(q))]) {
+      equal([got.forwardTo, got.forwardDeadLetteredMessagesTo], [asSent(forwardTo), asSent(forwardTo)]); // sdk-demands 32
+    }
+  }
+  await standard.with(async (c) => {
+    for (const i of forms.keys()) await c.createSender(`js-admin-from-${i}`).sendMessages({ body: i });
+    equal((await take(c.createReceiver(last), 3)).map((m) => m.body).sort(), [0, 1, 2]);
+  });
+});
+
+test("admin_forwarding_keeps_the_rest", async () => {
+  const a = administrator();
+  await a.createQueue("js-admin-kept-to");
+  await a.createTopic("js-admin-kept");
+  const kept = { forwardTo: `sb://${a.endpoint}/js-admin-kept-to`, requiresSession: true, autoDeleteOnIdle: "PT10M", defaultMessageTimeToLive: "PT1H" };
+  const asKept = (x) => Object.fromEntries(Object.keys(kept).map((k) => [k, x[k]]));
+  // sdk-demands 33
+  for (const got of [await a.createQueue("js-admin-kept-from", kept), await a.getQueue("js-admin-kept-from")]) equal(asKept(got), kept);
+  for (const got of [await a.createSubscription("js-admin-kept", "s", kept), await a.getSubscription("js-admin-kept", "s")]) equal(asKept(got), kept);
+});
+
 test("admin_namespace", async () => {
   const got = await administrator().getNamespaceProperties();
   equal([got.messagingSku, got.messagingUnits], ["Standard", undefined]); // sdk-demands 31

@@ -75,6 +75,19 @@ test("session_state", () =>
     equal(await r.getSessionState(), null);
   }));
 
+test("sessions_outlive_updates", () =>
+  sessions("js-session-updated", ["a"], async (c, q) => {
+    const r = await c.acceptSession(q, "a");
+    const [one, two] = await take(r, 2);
+    await standard.change(q, { MaxDeliveryCount: 5, LockDuration: "PT30S" }); // sdk-demands 7
+    equal(bodies(await r.peekMessages(5)), ["a-0", "a-1"]);
+    await r.setSessionState("kept");
+    await raises("SessionCannotBeLocked", () => c.acceptSession(q, "a"));
+    await r.completeMessage(one);
+    await r.abandonMessage(two);
+    equal(bodies(await take(r, 1)), ["a-1"]);
+  }));
+
 test("session_renewed", () =>
   sessions("js-session-renew", [], async (c, q) => {
     const r = await c.acceptSession(q, "s", { maxAutoLockRenewalDurationInMs: 0 });

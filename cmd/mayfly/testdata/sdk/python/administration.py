@@ -2,18 +2,18 @@
 
 import datetime
 
-from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.management import (
-    CorrelationRuleFilter, EntityStatus, FalseRuleFilter, ServiceBusAdministrationClient, SqlRuleAction, SqlRuleFilter, TrueRuleFilter,
+    ApiVersion, AuthorizationRule, CorrelationRuleFilter, EntityStatus, FalseRuleFilter, ServiceBusAdministrationClient, SqlRuleAction, SqlRuleFilter, TrueRuleFilter,
 )
 
-from harness import case, equal, raises, standard, take
+from harness import case, equal, premium, raises, standard, take
 
 
-def administrator():
-    client = ServiceBusAdministrationClient.from_connection_string(standard.connection_string, retry_total=0)
-    client._impl._client._base_url = standard.admin  # the SDK would speak HTTPS
+def administrator(server=standard, **options):
+    client = ServiceBusAdministrationClient.from_connection_string(server.connection_string, retry_total=0, **options)
+    client._impl._client._base_url = server.admin  # the SDK would speak HTTPS
     return client
 
 
@@ -118,3 +118,119 @@ def admin_namespace():
     with administrator() as a:
         got = a.get_namespace_properties()
         equal((got.messaging_sku, got.namespace_type, got.messaging_units), ("Standard", "Messaging", None))  # sdk-demands 31
+
+
+@case
+def admin_accessed():
+    never = datetime.datetime(1, 1, 1, tzinfo=datetime.timezone.utc)
+    with administrator() as a, standard.client() as c:
+        a.create_queue("py-admin-accessed")
+        a.create_topic("py-admin-accessed-topic")
+        a.create_subscription("py-admin-accessed-topic", "s")
+        # sdk-demands 29
+        equal(a.get_queue_runtime_properties("py-admin-accessed").accessed_at_utc, never)
+        equal(a.get_topic_runtime_properties("py-admin-accessed-topic").accessed_at_utc, never)
+        s = a.get_subscription_runtime_properties("py-admin-accessed-topic", "s")
+        equal(s.accessed_at_utc, s.created_at_utc)
+        for name, sender in (("py-admin-accessed", c.get_queue_sender), ("py-admin-accessed-topic", c.get_topic_sender)):
+            with sender(name) as to:
+                to.schedule_messages(ServiceBusMessage("later"), datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1))
+        got = a.get_queue_runtime_properties("py-admin-accessed")
+        equal(got.accessed_at_utc >= got.created_at_utc, True)
+        got = a.get_topic_runtime_properties("py-admin-accessed-topic")
+        equal(got.accessed_at_utc >= got.created_at_utc, True)
+        equal(got.scheduled_message_count, 1)
+        equal(got.size_in_bytes > 0, True)  # sdk-demands 37
+
+
+@case
+def admin_authorization_rules():
+    rule = AuthorizationRule(
+        type="SharedAccessAuthorizationRule", claim_type="SharedAccessKey", claim_value="None", rights=["Manage", "Send", "Listen"],
+        key_name="all", primary_key="cHJpbWFyeQ==", secondary_key="c2Vjb25kYXJ5",
+    )
+    with administrator() as a:
+        a.create_queue("py-admin-authorized", authorization_rules=[rule])
+        q = a.get_queue("py-admin-authorized")
+        (got,) = q.authorization_rules
+        equal((got.key_name, sorted(got.rights), got.primary_key, got.secondary_key), ("all", ["Listen", "Manage", "Send"], "cHJpbWFyeQ==", "c2Vjb25kYXJ5"))
+        equal((got.created_at_utc, got.modified_at_utc), (None, None))  # sdk-demands 30
+        a.update_queue(q)
+        (again,) = a.get_queue("py-admin-authorized").authorization_rules
+        equal(again.key_name, "all")
+
+
+@case
+def admin_filter_counts():
+    with administrator() as a:
+        a.create_topic("py-admin-counts")
+        for name in ("s", "t"):
+            a.create_subscription("py-admin-counts", name)  # each with its $Default
+
+        def counts():  # sdk-demands 34
+            got = a.get_topic_runtime_properties("py-admin-counts")
+            return got.sql_filter_count, got.correlation_filter_count
+
+        equal(counts(), (2, 0))
+        a.create_rule("py-admin-counts", "s", "exact", filter=CorrelationRuleFilter(correlation_id="c"))
+        a.create_rule("py-admin-counts", "t", "sql", filter=SqlRuleFilter("a = 1"))
+        equal(counts(), (3, 1))
+        a.delete_rule("py-admin-counts", "t", "$Default")
+        equal(counts(), (2, 1))
+        a.delete_subscription("py-admin-counts", "s")
+        equal(counts(), (1, 0))
+
+
+@case
+def admin_texts():
+    with administrator() as a:
+        q = a.create_queue("py-admin-texts")
+        t = a.create_topic("py-admin-texts-topic")
+        s = a.create_subscription("py-admin-texts-topic", "s")
+        q.requires_session = s.requires_session = True
+        t.enable_partitioning = True
+        # sdk-demands 36
+        with raises(HttpResponseError, "The value for the RequiresSession property of an existing Queue cannot be changed"):
+            a.update_queue(q)
+        with raises(HttpResponseError, "The value for the RequiresSession property of an existing Subscription cannot be changed"):
+            a.update_subscription("py-admin-texts-topic", s)
+        with raises(HttpResponseError, "Partitioning cannot be changed for Topic. "):
+            a.update_topic(t)
+        equal(a.get_queue("py-admin-texts").requires_session, False)
+
+
+@case
+def admin_odd_name():
+    name = "py-txt/.-_123"  # sdk-demands 38
+    with administrator() as a, standard.client() as c:
+        a.create_queue(name)
+        equal([x.name for x in a.list_queues() if x.name == name], [name])
+        with c.get_queue_sender(name) as s, c.get_queue_receiver(name) as r:
+            s.send_messages(ServiceBusMessage("x"))
+            r.complete_message(take(r, 1)[0])
+        equal(a.get_queue_runtime_properties(name).total_message_count, 0)
+        a.create_topic(name + "/topic")
+        a.create_subscription(name + "/topic", "s.-_123")
+        equal(a.get_subscription(name + "/topic", "s.-_123").name, "s.-_123")
+        a.delete_topic(name + "/topic")
+        a.delete_queue(name)
+
+
+@case
+def admin_message_size():
+    # sdk-demands 40
+    for version in (ApiVersion.V2021_05, ApiVersion.V2017_04):
+        with administrator(api_version=version) as a:
+            with raises(HttpResponseError):
+                a.create_queue("py-admin-large", max_message_size_in_kilobytes=1024)
+            with raises(HttpResponseError):
+                a.create_topic("py-admin-large", max_message_size_in_kilobytes=1024)
+            with raises(ResourceNotFoundError):
+                a.get_queue("py-admin-large")
+    with administrator(premium) as a:
+        equal(a.create_queue("py-admin-large", max_message_size_in_kilobytes=102400).max_message_size_in_kilobytes, 102400)
+        q = a.create_queue("py-admin-larger", max_message_size_in_kilobytes=1024)
+        q.max_message_size_in_kilobytes = 102401
+        with raises(HttpResponseError):
+            a.update_queue(q)
+        equal(a.get_queue("py-admin-larger").max_message_size_in_kilobytes, 1024)

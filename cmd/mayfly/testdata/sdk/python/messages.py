@@ -190,6 +190,41 @@ def raw_message():
 
 
 @case
+def what_is_deleted_on_receipt():
+    q = standard.queue("py-bare")
+    with standard.client() as c, c.get_queue_sender(q) as s:
+        s.send_messages(AmqpAnnotatedMessage(data_body=b"x"))
+        with c.get_queue_receiver(q, receive_mode="receiveanddelete") as r:
+            (got,) = take(r, 1)
+            # sdk-demands 21
+            raw = got.raw_amqp_message
+            equal((raw.header.durable, raw.header.first_acquirer, raw.header.priority), (None, None, None))
+            equal(raw.delivery_annotations, {})
+            equal(got._delivery_tag, b"")
+        s.send_messages(AmqpAnnotatedMessage(data_body=b"x", header=AmqpMessageHeader(durable=True, priority=3)))
+        with c.get_queue_receiver(q, receive_mode="receiveanddelete") as r:
+            (got,) = take(r, 1)
+            header = got.raw_amqp_message.header
+            equal((header.durable, header.priority), (True, 3))
+
+
+@case
+def null_annotations():
+    q = standard.queue("py-nulls")
+    nulls = {"x-opt-partition-key": None, "x-opt-deadletter-source": None, "x-opt-locked-until": None, "x-opt-sequence-number": None, "x-opt-enqueued-time": None}
+    with standard.client() as c, c.get_queue_sender(q) as s, c.get_queue_receiver(q) as r:
+        s.send_messages(AmqpAnnotatedMessage(data_body=b"x", annotations=nulls))
+        (got,) = take(r, 1)
+        annotations = {k.decode(): v for k, v in got.raw_amqp_message.annotations.items()}
+        # sdk-demands 23
+        equal(sorted(annotations), sorted(nulls))
+        equal([annotations[k] for k in ("x-opt-partition-key", "x-opt-deadletter-source")], [None, None])
+        equal((got.sequence_number, got.partition_key, got.dead_letter_source), (1, None, None))
+        equal(got.locked_until_utc > got.enqueued_time_utc, True)
+        r.complete_message(got)
+
+
+@case
 def an_id_is_given():
     q = standard.queue("py-no-id")
     with standard.client() as c, c.get_queue_sender(q) as s, c.get_queue_receiver(q) as r:

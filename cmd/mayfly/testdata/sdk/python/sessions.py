@@ -86,6 +86,31 @@ def session_is_taken():
 
 
 @case
+def sessions_outlive_updates():
+    q, c = session_queue("py-session-updated", "a")
+    with c, c.get_queue_receiver(q, session_id="a") as r:
+        one, two = take(r, 2)
+        standard.change(q, MaxDeliveryCount=5, LockDuration="PT30S", UserMetadata="changed")  # sdk-demands 7
+        equal(bodies(r.peek_messages(max_message_count=10, sequence_number=1)), ["a-0", "a-1"])
+        r.session.set_state("kept")
+        with raises(SessionCannotBeLockedError), c.get_queue_receiver(q, session_id="a"):
+            pass
+        r.complete_message(one)
+        r.abandon_message(two)
+        equal(bodies(take(r, 1)), ["a-1"])
+
+
+@case
+def session_id_of_another_type():
+    q, c = session_queue("py-session-number", "5")
+    with c, raises(ServiceBusError, "A session is asked for by a string"):  # at once, not after a wait for the next session
+        with c.get_queue_receiver(q, session_id=5):  # sdk-demands 9
+            pass
+    with standard.client() as c, c.get_queue_receiver(q, session_id="5") as r:
+        equal(bodies(take(r, 2)), ["5-0", "5-1"])
+
+
+@case
 def session_with_an_empty_name():
     q, c = session_queue("py-session-empty")
     with c, c.get_queue_sender(q) as s:

@@ -165,6 +165,20 @@ def locks_outlive_links():
             other.renew_message_lock(b)
 
 
+@case
+def locks_outlive_updates():
+    q, c = three("py-updated", "a", "b", LockDuration="PT1M")
+    with c, c.get_queue_receiver(q) as r, c.get_queue_sender(q) as s:
+        a, b = take(r, 2)
+        standard.change(q, MaxDeliveryCount=5, LockDuration="PT30S", UserMetadata="changed")  # sdk-demands 7
+        equal(bodies(r.peek_messages(max_message_count=10, sequence_number=1)), ["a", "b"])
+        r.renew_message_lock(a)
+        r.complete_message(a)
+        r.abandon_message(b)
+        s.send_messages(ServiceBusMessage("c"))
+        equal(bodies(take(r, 2)), ["b", "c"])
+
+
 @case_alone
 def after_a_restart():
     q, c = three("py-restart", "a", "b", LockDuration="PT1M")
