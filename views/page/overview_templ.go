@@ -510,7 +510,7 @@ func dialFirst(c Connect) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if c.Nobody && c.Dial.String != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<section class=\"panel first\" aria-labelledby=\"h-first\"><h2 id=\"h-first\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<section class=\"panel dialled\" aria-labelledby=\"h-first\"><h2 id=\"h-first\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
