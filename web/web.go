@@ -3,7 +3,8 @@
 // every request passes on its way, and the graceful stop; the doors themselves
 // are in the packages below it.
 //
-// A request passes, in this order:
+// A connection without TLS that begins with AMQP is answered and closed before there
+// is a request. A request passes, in this order:
 //
 //  1. an id, which is in every answer and every error (X-Request-Id)
 //  2. the access log, at debug, when all is over
@@ -55,6 +56,9 @@ type Options struct {
 	// AMQP serves a connection that came inside a WebSocket, and returns when it
 	// is over. Zero: none is let in.
 	AMQP func(net.Conn)
+	// AMQPAt is where AMQP is spoken, which a client is told that speaks it to a port
+	// of HTTP: "127.0.0.1:5672". Empty: nowhere.
+	AMQPAt string
 }
 
 const (
@@ -142,8 +146,12 @@ type Secure struct {
 // port answers may be reached at several listeners. It owns all of them.
 func (s *Server) Serve(dashboard net.Listener, admin ...net.Listener) error {
 	ended := make(chan error, 1+len(admin))
+	logged := new(atomic.Int64)
 	var all sync.WaitGroup
 	serve := func(srv *http.Server, l net.Listener) {
+		if _, secure := l.(Secure); !secure {
+			l = &strays{l, s.o.Logger, s.o.AMQPAt, logged}
+		}
 		err := srv.Serve(l)
 		if !errors.Is(err, http.ErrServerClosed) {
 			ended <- fmt.Errorf("serve %s: %w", l.Addr(), err)

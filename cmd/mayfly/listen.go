@@ -102,6 +102,18 @@ func (p ports) forAMQP() (all []net.Listener) {
 	return all
 }
 
+// placeOfAMQP is where AMQP is, in words; empty: nowhere.
+func (p ports) placeOfAMQP() string {
+	switch {
+	case p.amqp != nil:
+		return p.amqp.Addr().String()
+	case p.amqps != nil:
+		return p.amqps.Addr().String() + ", with TLS"
+	default:
+		return ""
+	}
+}
+
 // address is a listener's URL as somebody on this machine would open it.
 func address(a net.Addr) string { return addressAt(a, "127.0.0.1") }
 

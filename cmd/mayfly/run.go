@@ -64,7 +64,7 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	wire := amqp.New(amqp.Options{Logger: c.Logger, SAS: c.SAS})
 	p := &program{
 		c: c, want: want, process: rand.Text(), stdout: stdout, ports: at, shared: storage.Shared(c.Store),
-		server: web.New(web.Options{Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, SAS: c.SAS}), //nolint:contextcheck // requests end with Shutdown, gracefully
+		server: web.New(web.Options{Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAt: at.placeOfAMQP(), SAS: c.SAS}), //nolint:contextcheck // requests end with Shutdown, gracefully
 		wire:   wire,
 	}
 	defer p.leaving.Wait()

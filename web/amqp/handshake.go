@@ -2,6 +2,7 @@ package amqp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -50,12 +51,17 @@ func (s *Server) serve(nc net.Conn) {
 	c.run()
 }
 
-// sayGoodbye closes a connection that is not let in, and waits a moment for the
-// client to do so too: were it closed while frames of the client's are on their
-// way, the client might never read why.
+// sayGoodbye closes a connection that is not let in.
 func sayGoodbye(nc net.Conn, why *wire.Error) {
+	sayLast(nc, wire.AppendFrame(nil, 0, &wire.Close{Error: why}))
+}
+
+// sayLast says the last that there is to say to a client, and waits a moment for it
+// to close the connection: were it closed while something of the client's is on its
+// way, the client might never read this.
+func sayLast(nc net.Conn, b []byte) {
 	_ = nc.SetDeadline(time.Now().Add(lingering)) //nolint:errcheck // the write says it
-	if _, err := nc.Write(wire.AppendFrame(nil, 0, &wire.Close{Error: why})); err != nil {
+	if _, err := nc.Write(b); err != nil {
 		return
 	}
 	_, _ = io.CopyN(io.Discard, nc, mostIgnored) //nolint:errcheck // whatever ends it, it is over
@@ -89,8 +95,17 @@ func (c *conn) handshake() error {
 	}
 }
 
+// notHTTP is what who speaks HTTP is told. It is without names of this machine, for
+// anybody may hear it.
+const notHTTP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: 65\r\n\r\n" +
+	"This is a port of AMQP. HTTP is at those of --http and --admin.\r\n"
+
 // dismiss answers what is not the protocol spoken here, with the one that is.
 func (c *conn) dismiss(err error) error {
+	if stranger, ok := errors.AsType[*wire.StrangerError](err); ok && stranger.HTTP() {
+		sayLast(c.nc, []byte(notHTTP))
+		return err
+	}
 	_, _ = c.nc.Write(wire.ProtocolAMQP.Append(nil)) //nolint:errcheck // a farewell
 	return err
 }

@@ -31,7 +31,9 @@ func TestProtocols(t *testing.T) {
 		}
 	}
 	_, err := (&Reader{From: bytes.NewReader([]byte("GET / HTTP/1.1"))}).Protocol()
-	refused(t, err, CondFramingError)
+	if stranger, ok := errors.AsType[*StrangerError](err); !ok || !stranger.HTTP() {
+		t.Errorf("of HTTP: %v", err)
+	}
 }
 
 func TestFramesRead(t *testing.T) {
