@@ -41,7 +41,7 @@ func (g *goSDK) lockOutlives(ctx context.Context) {
 	}
 	other := g.receiver(q, nil)
 	g.must(other.RenewMessageLock(ctx, b, nil))
-	g.must(other.CompleteMessage(ctx, a, nil)) // by $management in the end (sdk-demands 4)
+	g.must(other.CompleteMessage(ctx, a, nil)) // by $management, which finds the lock still there (sdk-demands 4)
 	g.must(other.AbandonMessage(ctx, b, nil))
 	b = g.one(ctx, other)
 	g.equal(string(b.Body), "b")
