@@ -83,7 +83,7 @@ await client.createSender({{template "target" .}}).sendMessages({ body: "hello f
 {{- if .Receives}}
 const receiver = {{if .InSession}}{{template "accept" .}}{{else}}client.createReceiver({{template "place" .}}){{end}};
 for (const message of await receiver.receiveMessages(1)) {
-  console.log(message.body);
+  console.log("%s", message.body); // bytes, if another SDK sent it
   await receiver.completeMessage(message);
 }
 {{- end}}
