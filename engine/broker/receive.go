@@ -176,6 +176,11 @@ func (b *Broker) Settle(ctx context.Context, all ...engine.Settlement) ([]error,
 	})
 }
 
+// SettleAll is Settle for several deliveries, all or none.
+func (b *Broker) SettleAll(ctx context.Context, all []engine.Settlement) error {
+	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.SettleAll(now, all) })
+}
+
 // Renew sets a lock's end to a full period from now and returns it (LOCK-5).
 func (b *Broker) Renew(ctx context.Context, t engine.LockToken, at engine.Path, client string) (engine.Instant, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Instant, error) {

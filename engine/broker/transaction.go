@@ -59,6 +59,11 @@ func (t *Transaction) Settle(ctx context.Context, all ...engine.Settlement) ([]e
 	})
 }
 
+// SettleAll is Settle for several deliveries, all or none.
+func (t *Transaction) SettleAll(ctx context.Context, all []engine.Settlement) error {
+	return act(ctx, t.b, func(ns *engine.Namespace, now engine.Instant) error { return ns.SettleAllIn(now, t.id, all) })
+}
+
 // Receive is refused: receiving is no operation of a transaction (TX-1).
 func (t *Transaction) Receive(ctx context.Context, in Receive) ([]Received, error) {
 	in.in = t.id

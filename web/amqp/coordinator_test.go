@@ -98,10 +98,11 @@ func TestCommitAgain(t *testing.T) {
 	})
 }
 
-// completes is a request to $management in a transaction that settles a delivery.
-func completes(id uint32, got *wire.Transfer, txn []byte) *wire.Transfer {
+// completes is a request to $management in a transaction that settles a delivery,
+// with tokens of more before it.
+func completes(id uint32, got *wire.Transfer, txn []byte, more ...value.Value) *wire.Transfer {
 	d := amqptest.Delivery(0, id, request(uint64(id), "com.microsoft:update-disposition", value.Properties{
-		prop("lock-tokens", arrayOf(value.UUID, value.OfUUID(wire.LockTag([16]byte(got.DeliveryTag))))),
+		prop("lock-tokens", arrayOf(value.UUID, append(more, value.OfUUID(wire.LockTag([16]byte(got.DeliveryTag))))...)),
 		prop("disposition-status", value.OfString("completed")),
 	}))
 	d.State = wire.Transactional{TxnID: txn}
@@ -155,6 +156,30 @@ func TestManagementInTransaction(t *testing.T) {
 			if rows, err := h.b.Peek(h.Context(), "q", 1, 10, "a test"); err != nil || len(rows) != 1 || (rows[0].Message.State == engine.Scheduled) == fail {
 				t.Errorf("rolled back %t: %+v, %v", fail, rows, err)
 			}
+		}
+	})
+}
+
+// Of several deliveries that cannot all be settled a transaction takes none.
+func TestManagementInTransactionTogether(t *testing.T) {
+	within(t, nil, func(h house) {
+		c, got := h.managing(2)
+		id := c.declare()
+		first := value.OfUUID(wire.LockTag([16]byte(got[0].DeliveryTag)))
+		for i, tc := range []struct {
+			more   []value.Value
+			status int64
+		}{{[]value.Value{first, value.OfUUID([16]byte{1})}, 410}, {[]value.Value{first}, 200}} {
+			ask := completes(uint32(i), got[1], id, tc.more...)
+			c.Say(1, ask)
+			c.Outcome(uint32(i))
+			if a := readAnswer(c.Receive().Payload); a.Status != tc.status {
+				t.Errorf("%+v", a)
+			}
+		}
+		h.accepted(c.discharge(id, false))
+		if n := h.active("q"); n != 0 {
+			t.Errorf("%d are there", n)
 		}
 	})
 }

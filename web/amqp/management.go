@@ -200,6 +200,8 @@ func batchDelete(ctx context.Context, c *call) (done, error) {
 	return result("message-count", value.OfInt(int32(n))), nil
 }
 
+// updateDisposition settles deliveries by their tokens (SETL-3), all or none: the
+// answer is one for all of them, and who is told 410 has lost none of the others.
 func updateDisposition(ctx context.Context, c *call) (done, error) {
 	tokens, err := c.in.tokens()
 	if err != nil {
@@ -236,16 +238,7 @@ func updateDisposition(ctx context.Context, c *call) (done, error) {
 		s.Token = t
 		all = append(all, s)
 	}
-	each, err := c.settle(ctx, all)
-	if err != nil {
-		return done{}, err
-	}
-	for _, err := range each {
-		if err != nil {
-			return done{}, err
-		}
-	}
-	return done{}, nil
+	return done{}, c.settle(ctx, all)
 }
 
 // rightTo is the right that an operation of $management needs. Rules of a

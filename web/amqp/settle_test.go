@@ -200,6 +200,48 @@ func TestSettlementOfDetached(t *testing.T) {
 	})
 }
 
+// Several tokens in one update-disposition are settled together: with one that is
+// not good the others stay locked, before it and behind it.
+func TestSettledTogether(t *testing.T) {
+	for name, tc := range map[string]struct {
+		which  []int // of three deliveries; -1: a token of none
+		status int64
+		locked int64
+	}{
+		"all":               {[]int{0, 1, 2}, 200, 0},
+		"some":              {[]int{2, 0}, 200, 1},
+		"a bad one first":   {[]int{-1, 0, 1}, 410, 3},
+		"one in the middle": {[]int{0, -1, 1}, 410, 3},
+		"one at the end":    {[]int{0, 1, -1}, 410, 3},
+		"one twice":         {[]int{0, 1, 0}, 410, 3},
+	} {
+		t.Run("SETL-3 "+name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.queue("q", engine.Config{LockDuration: time.Minute})
+				w.send("q", "", "0", "1", "2")
+				c := w.client()
+				c.Begin(1)
+				c.Attach(1, amqptest.Receives(0, "q"))
+				c.Say(1, flow(0, 3, nil))
+				tokens := map[int]value.Value{-1: value.OfUUID([16]byte{1})}
+				for i := range 3 {
+					tokens[i] = value.OfUUID(wire.LockTag([16]byte(c.Receive().DeliveryTag)))
+				}
+				var asked []value.Value
+				for _, i := range tc.which {
+					asked = append(asked, tokens[i])
+				}
+				a := manages(c, "q").do("com.microsoft:update-disposition", value.Properties{
+					prop("disposition-status", value.OfString("completed")), prop("lock-tokens", arrayOf(value.UUID, asked...)),
+				})
+				if active, locked := w.count("q"); a.Status != tc.status || locked != tc.locked || active != 0 {
+					t.Errorf("%d %s; %d are active and %d locked", a.Status, a.Text, active, locked)
+				}
+			})
+		})
+	}
+}
+
 // What a client settles and says goodbye right after is settled.
 func TestSettledGoodbye(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {

@@ -20,13 +20,9 @@ func (c *call) send(ctx context.Context, out []broker.Outgoing) ([]engine.Seq, e
 	return make([]engine.Seq, len(out)), c.tx.await(func() error { return c.tx.tx.Send(c.c.s.ctx, c.path, out) })
 }
 
-func (c *call) settle(ctx context.Context, all []engine.Settlement) (each []error, err error) {
+func (c *call) settle(ctx context.Context, all []engine.Settlement) error {
 	if c.tx == nil {
-		return c.b.Settle(ctx, all...) //nolint:wrapcheck // the broker's
+		return c.b.SettleAll(ctx, all) //nolint:wrapcheck // the broker's
 	}
-	err = c.tx.await(func() (err error) {
-		each, err = c.tx.tx.Settle(c.c.s.ctx, all...)
-		return err //nolint:wrapcheck // likewise
-	})
-	return each, err
+	return c.tx.await(func() error { return c.tx.tx.SettleAll(c.c.s.ctx, all) })
 }
