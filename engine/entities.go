@@ -239,13 +239,22 @@ func (ns *Namespace) setTerms(e *entity) {
 }
 
 func (ns *Namespace) termsOf(e *entity) Terms {
-	c := e.Config.InForce()
+	if e.topic != nil {
+		return ns.terms(e.Config, &e.topic.Config)
+	}
+	return ns.terms(e.Config, nil)
+}
+
+// terms are what descriptions come to: an entity's and, of a subscription, its
+// topic's.
+func (ns *Namespace) terms(c Config, topic *Config) Terms {
+	c = c.InForce()
 	t := Terms{
 		TTL: effectiveTTL(c.DefaultMessageTimeToLive, ns.limits.MaxTTL), Deliveries: c.Deliveries(),
 		KeepExpired: c.DeadLetteringOnMessageExpiration, Forwards: c.ForwardTo != "",
 	}
-	if e.topic != nil {
-		t.TTL = effectiveTTL(t.TTL, e.topic.Config.DefaultMessageTimeToLive)
+	if topic != nil {
+		t.TTL = effectiveTTL(t.TTL, topic.DefaultMessageTimeToLive)
 	}
 	return t
 }
@@ -254,23 +263,8 @@ func (ns *Namespace) termsOf(e *entity) Terms {
 // creation must be as it was (PROP-1). Locks that stand keep their deadline
 // (PROP-10).
 func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity, error) {
-	e, err := ns.admin(p)
+	e, c, err := ns.admitUpdate(p, c)
 	if err != nil {
-		return Entity{}, err
-	}
-	c = ns.limits.described(e.Kind, e.Config, c)
-	if err := ns.limits.lacks(e.Kind, &e.Config, c); err != nil {
-		return Entity{}, err
-	}
-	for _, prop := range Properties(e.Kind) {
-		if was, is := prop.Text(e.Config), prop.Text(c); prop.CreateOnly && was != is {
-			return Entity{}, fixed(prop, e.Kind, is)
-		}
-	}
-	if err := ns.checkForward(e.Path, c); err != nil {
-		return Entity{}, err
-	}
-	if err := ns.limits.checkAccess(e.Kind, e.Config.AuthorizationRules, c.AuthorizationRules); err != nil {
 		return Entity{}, err
 	}
 	next := e.Entity
@@ -285,6 +279,28 @@ func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity
 	ns.touch(now, e, "update", actor)
 	ns.audit(ns.entityEvent(EventEntityUpdated, now, e, actor)).Reason = what
 	return e.Entity, nil
+}
+
+// admitUpdate decides whether an entity may have another description, and what
+// that comes to.
+func (ns *Namespace) admitUpdate(p Path, c Config) (*entity, Config, error) {
+	e, err := ns.admin(p)
+	if err != nil {
+		return nil, c, err
+	}
+	c = ns.limits.described(e.Kind, e.Config, c)
+	if err := ns.limits.lacks(e.Kind, &e.Config, c); err != nil {
+		return nil, c, err
+	}
+	for _, prop := range Properties(e.Kind) {
+		if was, is := prop.Text(e.Config), prop.Text(c); prop.CreateOnly && was != is {
+			return nil, c, fixed(prop, e.Kind, is)
+		}
+	}
+	if err := ns.checkForward(e.Path, c); err != nil {
+		return nil, c, err
+	}
+	return e, c, ns.limits.checkAccess(e.Kind, e.Config.AuthorizationRules, c.AuthorizationRules)
 }
 
 // changed says what differs between two descriptions of an entity: the status

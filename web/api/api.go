@@ -5,7 +5,7 @@
 //	GET    /entities[?kind=queue]          all entities, or those of a kind
 //	POST   /entities                       create: {"kind":"queue","path":"orders","properties":{…}}; 201
 //	GET    /entities/{path}                one entity
-//	PATCH  /entities/{path}                change some properties: {"properties":{…}}
+//	PATCH  /entities/{path}[?dryRun=true]  change some properties: {"properties":{…}}; or say what it would cost
 //	DELETE /entities/{path}[?count=N]      delete with everything in it; 204
 //	POST   /send/{path}[?create=queue]     send a message, or a list of them, all or none; 201
 //	GET    /peek/{path}[?from=1&count=20]  look at messages without touching them
@@ -77,6 +77,12 @@
 //
 // count, where it may be given, is the number of messages that whoever asks has
 // seen: if there is more than a tenth more by now, nothing happens (409).
+//
+// A shorter DefaultMessageTimeToLive has messages run out that are there, of a topic
+// those in its subscriptions. With dryRun=true nothing is changed: "expire" are how
+// many would run out at once, "deadLetter" how many of these would become dead
+// letters, "whenUnlocked" how many would run out when their locks end, and "unseen"
+// how many were too many to look at. What would be refused is refused.
 //
 // A purge by a filter, SQL as in a rule, removes only messages of which it is
 // true. With "dryRun":true it only counts: "matching" are how many would go, and

@@ -271,16 +271,28 @@ func (in Creation) rules(kind engine.EntityKind) (rules []engine.Rule, err error
 	return rules, nil
 }
 
-// update changes the properties given and leaves the others. Two updates of one
-// entity at the same time may undo each other's.
+// Toll is the answer of PATCH /entities with dryRun: what the update would cost.
+type Toll struct {
+	Expire       int64 `json:"expire"`           // messages that would run out at once
+	DeadLetter   int64 `json:"deadLetter"`       // of these: would become dead letters, the others vanish
+	WhenUnlocked int64 `json:"whenUnlocked"`     // would run out when their locks end
+	Unseen       int64 `json:"unseen,omitempty"` // were not looked at: up to so many more
+}
+
+// update changes the properties given and leaves the others, or says what that
+// would cost. Two updates of one entity at the same time may undo each other's.
 func (d *door) update(c echo.Context) error {
 	r := c.Request()
 	p, err := d.path(c)
-	if err == nil {
-		_, err = query(c)
-	}
 	if err != nil {
 		return err
+	}
+	q, err := query(c, "dryRun")
+	if err != nil {
+		return err
+	}
+	if q.Has("dryRun") && q.Get("dryRun") != "true" {
+		return argument("The value for 'dryRun' is true, or it is left out.")
 	}
 	raw, err := readBody(r, smallBody)
 	if err != nil {
@@ -302,11 +314,21 @@ func (d *door) update(c echo.Context) error {
 	if err := setProperties(&s.Config, s.Kind, in.Properties, d.broker.Limits()); err != nil {
 		return err
 	}
+	if q.Has("dryRun") {
+		t, err := d.broker.ForeseeUpdate(r.Context(), p, s.Config, tollMost)
+		if err != nil {
+			return err
+		}
+		return reply(c, http.StatusOK, Toll{Expire: t.Expire, DeadLetter: t.Kept, WhenUnlocked: t.Locked, Unseen: t.Unseen})
+	}
 	if _, err := d.broker.Update(r.Context(), p, s.Config, client(r)); err != nil {
 		return err
 	}
 	return d.answerEntity(c, http.StatusOK, p)
 }
+
+// tollMost is how many messages an update that only counts looks at.
+const tollMost = 50_000
 
 func (d *door) remove(c echo.Context) error {
 	r := c.Request()

@@ -88,6 +88,8 @@ func TestRefusals(t *testing.T) {
 		"update: absent":          {"PATCH", "/entities/nowhere", `{"properties":{"LockDuration":"30s"}}`, 404, "MessagingEntityNotFound", "could not be found"},
 		"update: nothing":         {"PATCH", "/entities/q", `{}`, 400, "Argument", "There is nothing to change"},
 		"update: fixed":           {"PATCH", "/entities/q", `{"properties":{"RequiresSession":true}}`, 400, "Argument", "of an existing Queue cannot be changed"},
+		"update: dry, fixed":      {"PATCH", "/entities/q?dryRun=true", `{"properties":{"RequiresSession":true}}`, 400, "Argument", "of an existing Queue cannot be changed"},
+		"update: dry or not":      {"PATCH", "/entities/q?dryRun=no", `{"properties":{"LockDuration":"30s"}}`, 400, "Argument", "The value for 'dryRun' is true"},
 		"update: unknown":         {"PATCH", "/entities/q", `{"properties":{"Colour":"red"}}`, 400, "Argument", "no property 'Colour'"},
 		"update: the path":        {"PATCH", "/entities/q", `{"path":"r","properties":{}}`, 400, "Argument", `Unknown field "path".`},
 		"send: absent":            {"POST", "/send/nowhere", `{}`, 404, "MessagingEntityNotFound", "could not be found"},

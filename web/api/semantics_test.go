@@ -173,3 +173,25 @@ func TestSemantics(t *testing.T) {
 		t.Run(name, func(t *testing.T) { show(start(t, broker.Options{})) })
 	}
 }
+
+// What a shorter time to live would cost is told first, and nothing is changed by
+// that (TTL-16).
+func TestUpdateDryRun(t *testing.T) {
+	limits := engine.DefaultLimits()
+	limits.MinTTL = time.Millisecond
+	w := start(t, broker.Options{Limits: &limits})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"DeadLetteringOnMessageExpiration":true}}`, nil)
+	w.want(201, "POST", "/send/q", `[{},{},{}]`, nil)
+	w.want(200, "POST", "/receive/q", `{}`, nil)
+	w.eventually("a millisecond is over", func() bool {
+		before := w.everything()
+		var got Toll
+		w.want(200, "PATCH", "/entities/q?dryRun=true", `{"properties":{"DefaultMessageTimeToLive":"PT0.001S"}}`, &got)
+		if w.everything() != before {
+			t.Fatalf("looking changed %s to %s", before, w.everything())
+		}
+		return got == Toll{Expire: 2, DeadLetter: 2, WhenUnlocked: 1}
+	})
+	w.want(200, "PATCH", "/entities/q", `{"properties":{"DefaultMessageTimeToLive":"PT0.001S"}}`, nil)
+	w.eventually("they have run out", func() bool { return w.entity("q").Counts.DeadLetter == 2 })
+}
