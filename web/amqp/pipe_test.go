@@ -1,0 +1,74 @@
+package amqp
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"testing/iotest"
+)
+
+// What is written to a pipe comes out of it in order, however it lies in the ring
+// and whenever that grows.
+func TestPipeKeepsOrder(t *testing.T) {
+	p := newPipe()
+	var in, out []byte
+	next := byte(0)
+	for _, step := range []struct{ write, read int }{{100, 30}, {60, 100}, {90, 20}, {300, 350}, {7, 0}, {pipeFull, 1000}, {streamOver, 5}} {
+		b := make([]byte, step.write)
+		for i := range b {
+			b[i] = next
+			next += 7
+		}
+		in = append(in, b...)
+		_, _ = p.Write(b) //nolint:errcheck // it never fails
+		got := make([]byte, step.read)
+		if _, err := io.ReadFull(p, got); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, got...)
+	}
+	p.end(io.EOF)
+	p.end(errGone) // too late
+	rest, err := io.ReadAll(iotest.HalfReader(p))
+	if out = append(out, rest...); err != nil || !bytes.Equal(in, out) {
+		t.Errorf("%d bytes came out of %d, or others, %v", len(out), len(in), err)
+	}
+}
+
+// A pipe that breaks off gives nothing more, and has nothing put in; its first end
+// counts. The writer is told that it need not wait, and so it is when the reader
+// leaves.
+func TestPipeEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end   func(*pipe)
+		reads bool // there is somebody who reads then
+	}{
+		"broken off": {func(p *pipe) { p.end(errGone); p.end(io.EOF) }, true},
+		"left":       {(*pipe).leave, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPipe()
+			write := func() { _, _ = p.Write(make([]byte, pipeFull+1)) } //nolint:errcheck // it never fails
+			write()
+			if !p.full() {
+				t.Error("it is not full")
+			}
+			tc.end(p)
+			select {
+			case <-p.moved:
+			default:
+				t.Error("the writer is not told")
+			}
+			if write(); p.full() {
+				t.Error("it is full")
+			}
+			if !tc.reads {
+				return
+			}
+			if n, err := p.Read(make([]byte, 10)); n != 0 || !errors.Is(err, errGone) {
+				t.Errorf("it gives %d bytes and %v", n, err)
+			}
+		})
+	}
+}
