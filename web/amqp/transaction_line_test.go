@@ -265,3 +265,20 @@ func TestTransactionsLineIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// What has come of a declare when its link ends is not kept.
+func TestCoordinatorEndsWithinAMessage(t *testing.T) {
+	withGate(t, nil, func(c *teller, _ *gated, _ func() func()) {
+		half := amqptest.Delivery(50, 77, pattern(1000))
+		half.More = true
+		c.Say(0, half)
+		synctest.Wait()
+		if n := c.s.Kept(); n != 1000 {
+			t.Errorf("%d bytes are kept", n)
+		}
+		c.detach(50)
+		if n := c.s.Kept(); n != 0 {
+			t.Errorf("%d bytes are kept in the end", n)
+		}
+	})
+}
