@@ -142,11 +142,15 @@ func (ns *Namespace) FlushHard(now Instant) Effects {
 	return fx
 }
 
+// likelyEvents is how many events room is made for at the most, when as many
+// happened the last time.
+const likelyEvents = 1024
+
 // happened takes what happened since it was taken last.
 func (ns *Namespace) happened() Effects {
 	fx := ns.out
 	ns.out = Effects{}
-	fx.Events, ns.events = ns.events, nil
+	fx.Events, ns.events = ns.events, make([]Event, 0, min(len(ns.events), likelyEvents))
 	s := &ns.changes.sealed
 	s.events, s.deliveries, s.ended, s.accepted = 0, 0, 0, 0
 	return fx
@@ -158,6 +162,9 @@ func (ns *Namespace) batch(now Instant) *Batch {
 	if c.access {
 		b.Access = &Access{Rules: ns.access}
 	}
+	b.Messages, b.Written = make([]Message, 0, len(c.messages)), make([]Packed, 0, len(c.messages))
+	b.DropMessages = make([]Key, 0, len(c.dropped))
+	b.Contents, b.Bodies = make([]StoredContent, 0, len(c.contents)), make([]Body, 0, len(c.bodies))
 	for _, m := range c.messages {
 		if ns.messages[m.Key] == m && !(c.sparing && m.is(calm)) {
 			b.Messages = append(b.Messages, m.Message)

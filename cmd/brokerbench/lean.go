@@ -202,7 +202,7 @@ func dialLean(address string, window int, h handlers) (*lean, error) {
 		InitialDeliveryCount: wire.Some[uint32](0),
 	})
 	go c.out.read()
-	var count, granted uint32
+	var count, granted uint32 // of c.in's reader
 	granted = uint32(window)
 	var m wire.Message
 	c.in.onTransfer = func(t *wire.Transfer) {
@@ -215,15 +215,15 @@ func dialLean(address string, window int, h handlers) (*lean, error) {
 		c.in.mu.Lock()
 		c.in.out = wire.AppendFrame(c.in.out, 0, &wire.Disposition{Role: wire.RoleReceiver, First: id, Last: wire.Some(id), State: wire.Accepted{}})
 		c.in.mu.Unlock()
-		count++
-	}
-	c.in.onDisposition = func(d *wire.Disposition) {
-		n := d.Last.Or(d.First) - d.First + 1
-		c.finished.Add(int64(n))
-		if done := uint32(c.finished.Load()); done+uint32(window) >= granted+uint32(window)/4 {
-			granted = done + uint32(window)
+		// What is acknowledged makes room at once, as with the prefetch of others,
+		// who do not confirm acknowledgements at all.
+		if count++; count+uint32(window) >= granted+uint32(window)/4 {
+			granted = count + uint32(window)
 			c.in.grant(count, granted-count)
 		}
+	}
+	c.in.onDisposition = func(d *wire.Disposition) {
+		c.finished.Add(int64(d.Last.Or(d.First)-d.First) + 1)
 	}
 	return c, c.in.receive(granted)
 }

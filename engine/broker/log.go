@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"mayfly/engine"
@@ -82,13 +83,21 @@ const readAtOnce = 4096
 // lost is how many between n and the first of them are not kept any more. It
 // ends with the context's cause, or with engine.ErrClosed.
 func (l *Log) After(ctx context.Context, n uint64) (events []engine.Event, lost uint64, err error) {
+	return l.Next(ctx, n, nil)
+}
+
+// Next is After for those who read on and on: it writes over into, if that has
+// room.
+func (l *Log) Next(ctx context.Context, n uint64, into []engine.Event) (events []engine.Event, lost uint64, err error) {
 	for {
 		l.mu.Lock()
 		if n < l.last {
 			if n+1 < l.first {
 				lost, n = l.first-n-1, l.first-1
 			}
-			for i := n + 1; i <= min(l.last, n+readAtOnce); i++ {
+			last := min(l.last, n+readAtOnce)
+			events = slices.Grow(into[:0], int(last-n))
+			for i := n + 1; i <= last; i++ {
 				events = append(events, *l.at(i))
 			}
 			l.mu.Unlock()

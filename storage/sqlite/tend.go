@@ -74,7 +74,9 @@ func (s *Store) moveLog(ctx context.Context, c *sqlite3.Conn) {
 			}
 			return
 		case <-s.logLong:
-			if err := s.moveLogOnce(c); err != nil {
+			switch err := s.moveLogOnce(c); {
+			case errors.Is(err, sqlite3.BUSY): // somebody is at it, or reads what is in the log: the next time, then
+			case err != nil:
 				s.log.Warn("The log was not moved into the store; it is tried again.", "path", s.path, "err", err)
 			}
 		}
@@ -101,9 +103,6 @@ func (s *Store) moveLogOnce(c *sqlite3.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_RESTART)
-	if errors.Is(err, sqlite3.BUSY) {
-		return nil // somebody reads what is in the log: the next time, then
-	}
 	return err
 }
 

@@ -7,44 +7,47 @@ import (
 )
 
 // lives keeps what happened to messages, the latest entries of all of them
-// together: a ring in which each entry knows the one before it of the same
-// message. Not safe for concurrent use.
+// together: a ring in which each entry knows the one before it in its bucket, and
+// a message is always in the same bucket. Not safe for concurrent use.
 type lives struct {
-	ring   []lived // entry i, from 1, stands at (i-1) % most
-	most   uint64
-	n      uint64 // the latest entry
-	latest map[engine.Key]uint64
+	ring    []lived // entry i, from 1, stands at (i-1) % most
+	most    uint64
+	n       uint64   // the latest entry
+	buckets []uint64 // the latest entry of each; zero: there was none
 }
 
 type lived struct {
 	trace
-	before uint64 // the message's entry before; zero: none that was kept then
+	before uint64 // the bucket's entry before; zero: there was none
 }
 
 func newLives(most int) lives {
-	return lives{most: uint64(most), latest: map[engine.Key]uint64{}}
+	return lives{most: uint64(most), buckets: make([]uint64, most)}
 }
+
+// bucket is where the entries of a message are; messages sent one after another
+// are in different ones.
+func (l *lives) bucket(k engine.Key) *uint64 { return &l.buckets[uint64(k)%l.most] }
 
 func (l *lives) add(t trace) {
 	l.n++
-	e := lived{t, l.latest[t.key]}
-	l.latest[t.key] = l.n
+	b := l.bucket(t.key)
+	e := lived{t, *b}
+	*b = l.n
 	if l.n <= l.most {
 		l.ring = append(l.ring, e)
 		return
 	}
-	slot := &l.ring[(l.n-1)%l.most]
-	if l.latest[slot.key] == l.n-l.most {
-		delete(l.latest, slot.key)
-	}
-	*slot = e
+	l.ring[(l.n-1)%l.most] = e
 }
 
 // of is what happened to one message, oldest first.
 func (l *lives) of(k engine.Key) (out []trace) {
-	for i := l.latest[k]; i > 0 && i+l.most > l.n; {
+	for i := *l.bucket(k); i > 0 && i+l.most > l.n; {
 		e := l.ring[(i-1)%l.most]
-		out = append(out, e.trace)
+		if e.key == k {
+			out = append(out, e.trace)
+		}
 		i = e.before
 	}
 	slices.Reverse(out)

@@ -103,9 +103,12 @@ func (r *Recent) close() {
 }
 
 func (r *Recent) follow(ctx context.Context) {
-	n := uint64(0)
+	n, events := uint64(0), []engine.Event(nil)
 	for {
-		events, lost, err := r.b.Events().After(ctx, n)
+		clear(events) // what they tell of may be large
+		var lost uint64
+		var err error
+		events, lost, err = r.b.Events().Next(ctx, n, events)
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
 				r.log.Error("the history of pages stops", "err", err)
