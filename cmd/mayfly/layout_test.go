@@ -55,7 +55,7 @@ var imports = []rule{
 	{"web/amqp", []string{"engine/...", "web/access/...", "web/sas/...", "web/past/...", "web/peers/...", "web/show/...", "web/amqp/..."}, doorWhy},
 	{"web/amqp/socket", nil, "a connection inside a WebSocket is a connection: what is said on it is nothing to it"},
 	{"web/rest/...", doorMay, doorWhy},
-	{"web/api/...", doorMay, doorWhy},
+	{"web/api/...", append([]string{"web/amqp/carry/..."}, doorMay...), "a door like the others; what it imports may have AMQP in it, which is checked first"},
 	{"web/amqp/wire/...", []string{"engine/value/..."}, "AMQP as bytes: values it shares with the rules, connections and links it knows nothing of"},
 	{"web/ui/...", pageDoorMay, doorWhy},
 	{"web/live/...", pageDoorMay, doorWhy},

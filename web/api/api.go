@@ -24,6 +24,8 @@
 //	POST   /accept/{path}                  take a session: {"session":"ID"}, or the next one: {"wait":"10s"}; 201
 //	DELETE /accept/{path}?hold=H           give it back; 204
 //	POST   /purge/{path}                   remove messages: {"states":["active"],"count":N,"filter":"price > 10"}
+//	GET    /export/{path}[?state=active]   the messages there, a JSON line each; see below
+//	POST   /import/{path}[?ttl=remaining]  send the messages of an export
 //	GET    /connections[?entity=P&count=N] clients that stay connected (AMQP), newest first
 //	GET    /connections/{id}               one, with its links
 //	DELETE /connections/{id}               disconnect it: SDKs connect again; 204
@@ -44,7 +46,7 @@
 // type. Times are RFC 3339 in UTC. A body is text in "body" or, where it is not
 // UTF-8, base64 in "bodyBase64".
 //
-// A request has at most 8 MiB, whatever its entity admits; larger messages go
+// A request other than an import has at most 8 MiB, whatever its entity admits; larger messages go
 // through the REST data plane, which does not hold them in memory. When many
 // large requests come at once, some wait, or are told to come again (503). In
 // answers a body of more than 1 MiB is left out and "bodyOmitted" is true: the
@@ -88,6 +90,21 @@
 // true. With "dryRun":true it only counts: "matching" are how many would go, and
 // "unseen" how many were too many to look at and may match or not. What the
 // purge itself takes as count is their sum.
+//
+// An export has one message in a line, with all that its sender wrote and, in
+// "system", what the broker knows of it; state= is all (the default), active,
+// locked, deferred or scheduled. A body of more than 1 MiB is in lines of its own that
+// follow, "bodyParts" of them. What comes meanwhile is not in it, and an export that
+// does not end in order was cut off.
+//
+// An import sends such lines as they come, so that it may be of any size; a line has at
+// most 8 MiB. ttl=keep lets their own time to live begin anew, remaining has them
+// expire when they would have (what is past that is left out: "expired"), and drop
+// leaves it to the entity. schedule=keep leaves the times of scheduled messages, shift
+// moves them by as long as the export is old, and drop sends them at once. ids=new gives
+// them other MessageIds. What is refused is counted in "failed", and the first
+// hundred are told; a line that cannot be read ends the import, and the error says
+// which it was and how many messages were sent before it.
 //
 // The connections at an entity, ?entity=orders, are those with a link there, to
 // its dead letters or, for a topic, to one of its subscriptions. A connection's
@@ -174,6 +191,8 @@ func Mount(g *echo.Group, b *broker.Broker, p peers.Source, room *access.Room, l
 	g.POST("/settle", d.settle)
 	g.POST("/renew", d.renew)
 	g.POST("/purge/*", d.purge)
+	g.GET("/export/*", d.export)
+	g.POST("/import/*", d.importAll)
 	g.GET("/activity", d.activity)
 	g.GET("/connections", d.connections)
 	g.GET("/connections/:id", d.connection)
