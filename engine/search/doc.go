@@ -1,0 +1,45 @@
+// Package search finds stored messages by what somebody typed: terms that all
+// have to be true, as in
+//
+//	body:"order 17" json.customer.id:42 prop.region:eu state:deferred age:>5m -subject:heartbeat
+//
+// It is pure: a Query judges one engine.Row at an instant, and its body only if
+// the rest leaves that open. It reads nothing and waits for nothing, so that a
+// scan, a job and a test can all use it as a predicate.
+//
+//	Parse                     the grammar, with errors that say where
+//	Query.Match               what a row alone tells: yes, no, or that its body decides
+//	Query.MatchBody           what row and body tell
+//	Query.Covers, Query.Class what need not be looked at
+//	Query.Terms, Query.Without  for pages: one chip for each term
+//
+// # Grammar
+//
+// Terms stand beside each other, separated by spaces; all must be true. A minus
+// before one turns it round. A term is a word, a "phrase", or key:value; several
+// values are separated by commas, and one of them must fit. In quotes everything
+// is as it stands, but for \" and \\; outside of them * stands for any text.
+//
+// Case never matters, except in the names of JSON members. Words, phrases and
+// body: are looked for anywhere in a text, all other texts are whole. A value of
+// nothing but * is anything that is set; "" is what is not set.
+//
+//	word "a phrase"  subject, message id or body
+//	body:            the body, as its bytes stand; of a long one the first MostBody bytes
+//	subject: id: correlation: session: to: reply-to: type:
+//	in:              an entity, with its dead letters, or a topic with its subscriptions; * for parts of a path
+//	state:           active, locked, deferred, scheduled, dead
+//	reason: source:  of a dead letter: why it is one, and where it became one
+//	prop.NAME:       an application property; prop.*: any of them
+//	json.PATH:       in a body of JSON: names with dots, [0], [*]; * is any name; "in quotes" what has a dot
+//	age: ttl: due:   durations since it came, until it runs out (or never), until its schedule: age:>5m
+//	enqueued:        a moment in UTC, as exact as it is written: enqueued:>=2026-07-14, enqueued:<2026-07-14T10:00
+//	delivery: seq:   whole numbers
+//	size:            of header and body, in B, KB, MB and GB of 1,024
+//
+// Numbers, durations, sizes and moments may be compared by <, <=, > and >=;
+// properties and JSON too, with what they can be compared with. A number is its
+// digits: 1, 1.0 and 1e0 are one number whatever their types, and none is rounded.
+// What has no value, an expiry that never comes or a property that is not there,
+// is in no order to anything.
+package search

@@ -1,0 +1,63 @@
+package search
+
+import (
+	"bytes"
+	"strings"
+)
+
+// A glob is a text to compare with, in lower case, in pieces between which
+// anything may stand.
+type glob struct {
+	pieces []string // one at least
+}
+
+// newGlob reads a text in which * stands for anything; literal keeps its stars.
+func newGlob(text string, literal bool) glob {
+	text = strings.ToLower(text)
+	if literal {
+		return glob{[]string{text}}
+	}
+	for strings.Contains(text, "**") {
+		text = strings.ReplaceAll(text, "**", "*")
+	}
+	return glob{strings.Split(text, "*")}
+}
+
+// anything tells that g is stars alone.
+func (g glob) anything() bool { return len(g.pieces) == 2 && g.pieces[0] == "" && g.pieces[1] == "" }
+
+// nothing tells that g is the empty text.
+func (g glob) nothing() bool { return len(g.pieces) == 1 && g.pieces[0] == "" }
+
+// whole tells whether s, in any case, is what g says from beginning to end.
+func (g glob) whole(s string) bool {
+	s = strings.ToLower(s)
+	last := len(g.pieces) - 1
+	if last == 0 {
+		return s == g.pieces[0]
+	}
+	s, ok := strings.CutPrefix(s, g.pieces[0])
+	if !ok {
+		return false
+	}
+	for _, p := range g.pieces[1:last] {
+		i := strings.Index(s, p)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(p):]
+	}
+	return strings.HasSuffix(s, g.pieces[last])
+}
+
+// within tells whether what g says stands somewhere in s, which is in lower case.
+func (g glob) within(s []byte) bool {
+	for _, p := range g.pieces {
+		i := bytes.Index(s, []byte(p))
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(p):]
+	}
+	return true
+}

@@ -1,0 +1,83 @@
+package search
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"mayfly/engine/value"
+)
+
+// A number is what decimal digits say, exactly: 0.digits times ten to the power
+// of exp. The zero number is zero.
+type number struct {
+	digits string // without zeros at either end; empty: zero
+	exp    int
+	minus  bool
+}
+
+// parseNumber reads 12, -12.50 and 1.5e+9.
+func parseNumber(s string) (n number, ok bool) {
+	if s == "" || len(s) > mostText {
+		return number{}, false
+	}
+	s, n.minus = strings.CutPrefix(s, "-")
+	if !n.minus {
+		s = strings.TrimPrefix(s, "+")
+	}
+	mantissa, exponent := s, ""
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		mantissa, exponent = s[:i], s[i+1:]
+		var err error
+		if n.exp, err = strconv.Atoi(exponent); err != nil || n.exp > mostExponent || n.exp < -mostExponent {
+			return number{}, false
+		}
+	}
+	whole, fraction, point := strings.Cut(mantissa, ".")
+	if whole == "" || point && fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
+		return number{}, false
+	}
+	digits := strings.TrimLeft(whole+fraction, "0")
+	n.exp += len(digits) - len(fraction)
+	if n.digits = strings.TrimRight(digits, "0"); n.digits == "" {
+		return number{}, true
+	}
+	return n, true
+}
+
+// mostExponent is beyond what any number on the wire has.
+const mostExponent = 1_000_000
+
+// numberOf is the number that v is, for the kinds that are numbers; infinities
+// and NaNs are none. A float is the shortest text that stands for it, which is
+// what its sender wrote.
+func numberOf(v value.Value) (number, bool) {
+	switch v.Kind() {
+	case value.UByte, value.Byte, value.UShort, value.Short, value.UInt, value.Int, value.ULong, value.Long,
+		value.Float, value.Double, value.Decimal32, value.Decimal64, value.Decimal128:
+		return parseNumber(v.Text())
+	default:
+		return number{}, false
+	}
+}
+
+func (n number) compare(o number) int {
+	switch {
+	case n.sign() != o.sign():
+		return cmp.Compare(n.sign(), o.sign())
+	case n.sign() < 0:
+		n, o = o, n
+	}
+	return cmp.Or(cmp.Compare(n.exp, o.exp), strings.Compare(n.digits, o.digits))
+}
+
+func (n number) sign() int {
+	switch {
+	case n.digits == "":
+		return 0
+	case n.minus:
+		return -1
+	default:
+		return +1
+	}
+}

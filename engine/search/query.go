@@ -1,0 +1,126 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"mayfly/engine"
+)
+
+// A Query is terms that all must be true of a message. It is immutable, and may
+// be used by many goroutines at once; the zero Query, and a nil one, has no
+// terms and every message matches it.
+type Query struct{ terms []term }
+
+// Empty tells whether every message matches because nothing was asked for.
+func (q *Query) Empty() bool { return q == nil || len(q.terms) == 0 }
+
+// String writes the query so that Parse reads the same one again, and two texts
+// that mean the same terms in the same order come out alike.
+func (q *Query) String() string { return strings.Join(q.Terms(), " ") }
+
+// Terms are the terms as String writes them, one by one.
+func (q *Query) Terms() []string {
+	if q == nil {
+		return nil
+	}
+	out := make([]string, len(q.terms))
+	for i, t := range q.terms {
+		out[i] = t.String()
+	}
+	return out
+}
+
+// Without is q without its i-th term.
+func (q *Query) Without(i int) *Query {
+	return &Query{slices.Delete(slices.Clone(q.terms), i, i+1)}
+}
+
+func (t term) String() string {
+	var b strings.Builder
+	if t.not {
+		b.WriteByte('-')
+	}
+	switch {
+	case t.key == keyWord:
+	case t.key == keyProp && t.any:
+		b.WriteString("prop.*:")
+	case t.key == keyProp && (t.name == "*" || strings.ContainsAny(t.name, `":\`) || !plainWord(t.name)):
+		b.WriteString("prop." + quote(t.name) + ":")
+	case t.key == keyProp:
+		b.WriteString("prop." + t.name + ":")
+	case t.key == keyJSON && t.path[0].list:
+		b.WriteString("json" + pathText(t.path) + ":")
+	case t.key == keyJSON:
+		b.WriteString("json." + pathText(t.path) + ":")
+	default:
+		b.WriteString(t.key.String() + ":")
+	}
+	for i, v := range t.vals {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(v.String())
+	}
+	return b.String()
+}
+
+// plainWord tells whether s has no spaces.
+func plainWord(s string) bool { return !strings.ContainsFunc(s, unicode.IsSpace) }
+
+// Covers tells whether messages at p can match at all, as far as its name tells:
+// a scan need not look at other places.
+func (q *Query) Covers(p engine.Path) bool {
+	if q == nil {
+		return true
+	}
+	for i := range q.terms {
+		t := &q.terms[i]
+		switch {
+		case t.key == keyIn:
+			if t.in(p) == t.not {
+				return false
+			}
+		case t.key == keyState && !t.not && t.only(stateDead) && !p.IsDeadLetter(),
+			t.key == keyState && !t.not && t.only(stateActive, stateScheduled) && p.IsDeadLetter():
+			return false
+		}
+	}
+	return true
+}
+
+// Class is a list of a place that has all messages which match: all of them, or
+// the scheduled ones alone.
+func (q *Query) Class() engine.Class {
+	if q != nil {
+		for i := range q.terms {
+			if t := &q.terms[i]; t.key == keyState && !t.not && t.only(stateScheduled) {
+				return engine.ClassScheduled
+			}
+		}
+	}
+	return engine.ClassAll
+}
+
+// only tells whether t asks for no states but these.
+func (t *term) only(states ...int) bool {
+	for i := range t.vals {
+		if !slices.Contains(states, t.vals[i].state) {
+			return false
+		}
+	}
+	return true
+}
+
+// in tells whether p, or the entity or topic it belongs to, is one that t names.
+func (t *term) in(p engine.Path) bool {
+	topic, _, _ := p.Subscription()
+	for i := range t.vals {
+		g := t.vals[i].glob
+		if g.whole(string(p)) || g.whole(string(p.Entity())) || topic != "" && g.whole(topic) {
+			return true
+		}
+	}
+	return false
+}
