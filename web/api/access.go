@@ -22,9 +22,44 @@ type AccessRule struct {
 	UpdatedAt    time.Time `json:"updatedAt,omitzero"`
 }
 
+// AccessChange is what PUT /access takes. A key that is left out stays what it was,
+// and is made at random for a new rule.
+type AccessChange struct {
+	Rights       []string `json:"rights,omitempty"` // Listen, Send, Manage
+	PrimaryKey   string   `json:"primaryKey,omitempty"`
+	SecondaryKey string   `json:"secondaryKey,omitempty"`
+}
+
 // AccessRules is the answer of GET /access.
 type AccessRules struct {
 	Rules []AccessRule `json:"rules"`
+}
+
+func accessRoutes() []route {
+	entity := entityPath("The queue or topic whose rules are meant; absent: the namespace's.")
+	fails := func(more ...string) []string { return append(more, "MessagingEntityNotFound", "InvalidOperation") }
+	return []route{
+		{
+			method: "GET", path: "/access", id: "listAccessRules", group: groupAccess, summary: "By which rules clients may do things",
+			query: []parameter{yes("keys", "With their keys."), entity},
+			gives: AccessRules{}, fails: fails(), serve: (*door).accessRules,
+		},
+		{
+			method: "PUT", path: "/access/{name}", id: "setAccessRule", group: groupAccess, summary: "Add an access rule, or change it",
+			about: "The answer has the keys that were given or made by it; to see the others, ask for keys.",
+			query: []parameter{entity}, takes: AccessChange{}, gives: AccessRule{}, fails: fails("QuotaExceeded"), serve: (*door).setAccessRule,
+		},
+		{
+			method: "POST", path: "/access/{name}/renew", id: "renewAccessKey", group: groupAccess, summary: "Make a key anew, at random",
+			query: []parameter{needed(one("key", "Which of the two.", engine.PrimaryKey.String(), engine.SecondaryKey.String())), entity},
+			gives: AccessRule{}, fails: fails("AccessRuleNotFound"), serve: (*door).renewAccessKey,
+		},
+		{
+			method: "DELETE", path: "/access/{name}", id: "removeAccessRule", group: groupAccess, summary: "Remove an access rule",
+			about: "RootManageSharedAccessKey cannot be removed.",
+			query: []parameter{entity}, fails: fails("AccessRuleNotFound"), serve: (*door).removeAccessRule,
+		},
+	}
 }
 
 func presentAccess(r engine.AccessRule) AccessRule {
@@ -47,12 +82,9 @@ func presentAll(rules []engine.AccessRule, q url.Values) []AccessRule {
 }
 
 func (d *door) accessRules(c echo.Context) error {
-	at, q, err := d.accessAt(c, "keys")
+	at, err := d.accessAt(c)
 	if err != nil {
 		return err
-	}
-	if q.Has("keys") && q.Get("keys") != "true" {
-		return argument("The value for 'keys' is true, or it is left out.")
 	}
 	var rules []engine.AccessRule
 	if at == "" {
@@ -65,17 +97,16 @@ func (d *door) accessRules(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, AccessRules{Rules: presentAll(rules, q)})
+	return reply(c, http.StatusOK, AccessRules{Rules: presentAll(rules, query(c))})
 }
 
-// accessAt is the entity whose rules are meant, empty for the namespace, and
-// what else an address asks for.
-func (d *door) accessAt(c echo.Context, names ...string) (at engine.Path, q url.Values, err error) {
-	if q, err = query(c, append(names, "entity")...); err != nil || !q.Has("entity") {
-		return "", q, err
+// accessAt is the entity whose rules are meant, empty for the namespace.
+func (d *door) accessAt(c echo.Context) (engine.Path, error) {
+	q := query(c)
+	if !q.Has("entity") {
+		return "", nil
 	}
-	at, err = engine.ParsePath(q.Get("entity"), d.broker.Limits())
-	return at, q, err
+	return engine.ParsePath(q.Get("entity"), d.broker.Limits())
 }
 
 // accessName is the name in an address, of which a parameter is decoded already
@@ -96,7 +127,7 @@ func (d *door) setAccessRule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	at, _, err := d.accessAt(c)
+	at, err := d.accessAt(c)
 	if err != nil {
 		return err
 	}
@@ -104,11 +135,7 @@ func (d *door) setAccessRule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	var in struct {
-		Rights       []string `json:"rights"`
-		PrimaryKey   string   `json:"primaryKey"`
-		SecondaryKey string   `json:"secondaryKey"`
-	}
+	var in AccessChange
 	if err := decode(raw, &in); err != nil {
 		return err
 	}
@@ -134,12 +161,12 @@ func (d *door) renewAccessKey(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	at, q, err := d.accessAt(c, "key")
+	at, err := d.accessAt(c)
 	if err != nil {
 		return err
 	}
 	for _, which := range []engine.KeyKind{engine.PrimaryKey, engine.SecondaryKey} {
-		if q.Get("key") != which.String() {
+		if query(c).Get("key") != which.String() {
 			continue
 		}
 		r, err := d.broker.RenewAccessKey(c.Request().Context(), at, name, which, client(c.Request()))
@@ -153,7 +180,7 @@ func (d *door) renewAccessKey(c echo.Context) error {
 		}
 		return reply(c, http.StatusOK, presentAccess(r))
 	}
-	return argument("The value for 'key' is primary or secondary, not '%s'.", cut(q.Get("key")))
+	return argument("Which key? Say key=primary or key=secondary.")
 }
 
 func (d *door) removeAccessRule(c echo.Context) error {
@@ -161,7 +188,7 @@ func (d *door) removeAccessRule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	at, _, err := d.accessAt(c)
+	at, err := d.accessAt(c)
 	if err == nil {
 		err = d.broker.RemoveAccessRule(c.Request().Context(), at, name, client(c.Request()))
 	}

@@ -1,8 +1,8 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/labstack/echo/v4"
 
@@ -21,12 +21,37 @@ type Activity struct {
 	Next   string       `json:"next,omitempty"` // for before, to go on; missing: there is nothing older
 }
 
+func activityRoutes() []route {
+	scope := word(past.WordScope, "How much: what operators did and what happened to the server if absent or empty, one of these (audit, system), or all that happened to messages as well.")
+	for _, s := range past.Scopes() {
+		scope.schema.Enum = append(scope.schema.Enum, string(s))
+	}
+	group := word(past.WordGroup, "Only events of this sort.")
+	for _, g := range past.Groups() {
+		group.schema.Enum = append(group.schema.Enum, string(g))
+	}
+	return []route{{
+		method: "GET", path: "/activity", id: "listActivity", group: groupActivity, summary: "What was done and what happened, newest first",
+		about: "There may be fewer events than were asked for before next, even none. A store that keeps no history answers 501.",
+		query: []parameter{
+			scope,
+			word(past.WordPath, "Only events of this entity, with its dead letters; of a topic with its subscriptions."),
+			word(past.WordMessage, "The key of a message: its life, of scope all."),
+			group,
+			word(past.WordActor, "Part of who did it, whatever the case."),
+			word(past.WordText, "Part of the reason, the actor or a path, whatever the case."),
+			word(past.WordFrom, "No earlier than this, a time such as 2026-07-14T10:30Z."),
+			word(past.WordUntil, "Earlier than this."),
+			word(past.WordBefore, "What an answer had as next, to go on."),
+			whole("count", 1, activityMost, fmt.Sprintf("How many at most; %d if absent.", activityCount)),
+		},
+		gives: Activity{}, fails: []string{"NotSupported"}, serve: (*door).activity,
+	}}
+}
+
 // activity lists what was done and what happened.
 func (d *door) activity(c echo.Context) error {
-	q, err := query(c, append(past.Words(), "count")...)
-	if err != nil {
-		return err
-	}
+	q := query(c)
 	f, wrong := past.Read(q, d.broker.Limits())
 	for _, err := range wrong {
 		return err
@@ -34,13 +59,7 @@ func (d *door) activity(c echo.Context) error {
 	if f.Message != 0 && !q.Has(past.WordScope) {
 		f.Scope = past.All
 	}
-	count := activityCount
-	if q.Has("count") {
-		if count, err = strconv.Atoi(q.Get("count")); err != nil || count < 1 || count > activityMost {
-			return outOfRange("The value for 'count' is a whole number from 1 to %d, not '%s'.", activityMost, cut(q.Get("count")))
-		}
-	}
-	part, err := past.Look(c.Request().Context(), d.broker, f, count)
+	part, err := past.Look(c.Request().Context(), d.broker, f, int(number(c, "count", activityCount)))
 	if err != nil {
 		return err
 	}

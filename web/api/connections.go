@@ -74,18 +74,36 @@ type Link struct {
 	Messages   uint64    `json:"messages"` // that have passed
 }
 
+func connectionRoutes() []route {
+	over := []string{"ConnectionNotFound"}
+	return []route{
+		{
+			method: "GET", path: "/connections", id: "listConnections", group: groupConnections, summary: "Clients that stay connected (AMQP), newest first",
+			query: []parameter{
+				entityPath("Only clients with a link there, to its dead letters or, for a topic, to one of its subscriptions."),
+				word("before", "What an answer had as next, to go on."),
+				whole("count", 1, connectionsMost, fmt.Sprintf("How many at most; %d if absent.", connectionsCount)),
+			},
+			gives: Connections{}, serve: (*door).connections,
+		},
+		{
+			method: "GET", path: "/connections/{id}", id: "getConnection", group: groupConnections, summary: "One client, with its links",
+			about: "A connection's id is its own while the namespace is open.",
+			gives: Connection{}, fails: over, serve: (*door).connection,
+		},
+		{
+			method: "DELETE", path: "/connections/{id}", id: "disconnect", group: groupConnections, summary: "Disconnect a client: SDKs connect again",
+			about: "What was locked on it stays locked until the lock runs out.",
+			fails: over, serve: (*door).disconnect,
+		},
+	}
+}
+
 // connections lists clients that stay connected.
 func (d *door) connections(c echo.Context) error {
-	q, err := query(c, "entity", "before", "count")
-	if err != nil {
-		return err
-	}
-	ask := peers.Query{Limit: connectionsCount}
-	if q.Has("count") {
-		if ask.Limit, err = strconv.Atoi(q.Get("count")); err != nil || ask.Limit < 1 || ask.Limit > connectionsMost {
-			return outOfRange("The value for 'count' is a whole number from 1 to %d, not '%s'.", connectionsMost, cut(q.Get("count")))
-		}
-	}
+	q := query(c)
+	ask := peers.Query{Limit: int(number(c, "count", connectionsCount))}
+	var err error
 	if q.Has("before") {
 		if ask.Before, err = strconv.ParseUint(q.Get("before"), 10, 64); err != nil || ask.Before == 0 {
 			return argument("What is given as 'before' is what an answer had as 'next', not '%s'.", cut(q.Get("before")))
@@ -112,9 +130,6 @@ func (d *door) connections(c echo.Context) error {
 
 // connection is one, with its links.
 func (d *door) connection(c echo.Context) error {
-	if _, err := query(c); err != nil {
-		return err
-	}
 	if d.peers != nil {
 		if p, ok := d.peers.Connection(c.Param("id"), linksMost); ok {
 			return reply(c, http.StatusOK, presentConnection(p))
@@ -127,9 +142,6 @@ func (d *door) connection(c echo.Context) error {
 // again. Its locks stay until they run out. Who did it is remembered before: while
 // that cannot be written, the connection stays.
 func (d *door) disconnect(c echo.Context) error {
-	if _, err := query(c); err != nil {
-		return err
-	}
 	if d.peers == nil {
 		return noConnection(c)
 	}

@@ -2,11 +2,9 @@ package api
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -64,8 +62,58 @@ type Entities struct {
 type Creation struct {
 	Kind       string                     `json:"kind"`
 	Path       string                     `json:"path"`
+	Properties map[string]json.RawMessage `json:"properties,omitempty"` // as the answer has them; what is left out or null has its default
+	Rules      []Rule                     `json:"rules,omitempty"`      // of a subscription; missing: one that takes everything
+}
+
+// Change is what PATCH /entities takes: the properties to change. Null means the
+// default; what is left out stays as it is.
+type Change struct {
 	Properties map[string]json.RawMessage `json:"properties"`
-	Rules      []Rule                     `json:"rules,omitempty"` // of a subscription; missing: one that takes everything
+}
+
+func entityRoutes() []route {
+	return []route{
+		{
+			method: "GET", path: "/entities", id: "listEntities", group: groupEntities, summary: "All entities, or those of a kind",
+			query: []parameter{entityKind()},
+			gives: Entities{}, serve: (*door).list,
+		},
+		{
+			method: "POST", path: "/entities", id: "createEntity", group: groupEntities, summary: "Create a queue, a topic or a subscription",
+			about: "Properties have Service Bus' names; durations are written PT1M30S, 90s or 00:01:30, and \"never\" is one.",
+			takes: Creation{}, status: http.StatusCreated, gives: Entity{},
+			fails: []string{"MessagingEntityNotFound", "MessagingEntityAlreadyExists", "InvalidOperation", "QuotaExceeded", "NotSupported"},
+			serve: (*door).create,
+		},
+		{
+			method: "GET", path: "/entities/{path}", id: "getEntity", group: groupEntities, summary: "One entity",
+			gives: Entity{}, fails: []string{"MessagingEntityNotFound", "InvalidOperation"}, serve: (*door).entity,
+		},
+		{
+			method: "PATCH", path: "/entities/{path}", id: "updateEntity", group: groupEntities, summary: "Change some properties, or say what that would cost",
+			about: "A shorter DefaultMessageTimeToLive has messages run out that are there, of a topic those in its subscriptions. With dryRun=true nothing is changed, and the answer says how many that would be. What would be refused is refused.",
+			query: []parameter{yes("dryRun", "Only say what it would cost.")},
+			takes: Change{}, gives: either{Entity{}, Toll{}},
+			fails: []string{"MessagingEntityNotFound", "InvalidOperation", "NotSupported"}, serve: (*door).update,
+		},
+		{
+			method: "DELETE", path: "/entities/{path}", id: "deleteEntity", group: groupEntities, summary: "Delete an entity with everything in it",
+			query: []parameter{seenCount()},
+			fails: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, serve: (*door).remove,
+		},
+	}
+}
+
+func entityKind() parameter {
+	p := word("kind", "Only entities of this kind.")
+	p.schema.Enum = []string{engine.Queue.String(), engine.Topic.String(), engine.Subscription.String()}
+	return p
+}
+
+// seenCount is the number of messages that whoever asks agrees to.
+func seenCount() parameter {
+	return whole("count", 0, 0, "How many messages whoever asks has seen: if there is more than a tenth more by now, nothing happens (409).")
 }
 
 func presentEntity(s engine.EntityState, l engine.Limits) Entity {
@@ -179,19 +227,17 @@ func parseKind(text string) (engine.EntityKind, error) {
 }
 
 func (d *door) list(c echo.Context) error {
-	q, err := query(c, "kind")
-	if err != nil {
-		return err
-	}
+	q := query(c)
 	kind := engine.EntityKind(0)
 	if q.Has("kind") {
+		var err error
 		if kind, err = parseKind(q.Get("kind")); err != nil {
 			return err
 		}
 	}
 	out := Entities{Entities: []Entity{}}
 	var states []engine.EntityState
-	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) error { states = r.States(kind); return nil })
+	err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error { states = r.States(kind); return nil })
 	if err != nil {
 		return err
 	}
@@ -203,9 +249,6 @@ func (d *door) list(c echo.Context) error {
 
 func (d *door) entity(c echo.Context) error {
 	p, err := d.path(c)
-	if err == nil {
-		_, err = query(c)
-	}
 	if err != nil {
 		return err
 	}
@@ -222,9 +265,6 @@ func (d *door) answerEntity(c echo.Context, status int, p engine.Path) error {
 
 func (d *door) create(c echo.Context) error {
 	r := c.Request()
-	if _, err := query(c); err != nil {
-		return err
-	}
 	raw, err := readBody(r, smallBody)
 	if err != nil {
 		return err
@@ -287,20 +327,11 @@ func (d *door) update(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := query(c, "dryRun")
-	if err != nil {
-		return err
-	}
-	if q.Has("dryRun") && q.Get("dryRun") != "true" {
-		return argument("The value for 'dryRun' is true, or it is left out.")
-	}
 	raw, err := readBody(r, smallBody)
 	if err != nil {
 		return err
 	}
-	var in struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
+	var in Change
 	if err := decode(raw, &in); err != nil {
 		return err
 	}
@@ -314,7 +345,7 @@ func (d *door) update(c echo.Context) error {
 	if err := setProperties(&s.Config, s.Kind, in.Properties, d.broker.Limits()); err != nil {
 		return err
 	}
-	if q.Has("dryRun") {
+	if query(c).Has("dryRun") {
 		t, err := d.broker.ForeseeUpdate(r.Context(), p, s.Config, tollMost)
 		if err != nil {
 			return err
@@ -336,17 +367,9 @@ func (d *door) remove(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := query(c, "count")
-	if err != nil {
-		return err
-	}
 	agreed := broker.Unasked
-	if q.Has("count") {
-		n, err := strconv.ParseInt(q.Get("count"), 10, 64)
-		if err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 {
-			return argument("The value for 'count' is a number of messages, not '%s'.", cut(q.Get("count")))
-		}
-		agreed = broker.Agreed(n)
+	if query(c).Has("count") {
+		agreed = broker.Agreed(number(c, "count", 0))
 	}
 	if err := d.broker.Delete(r.Context(), p, agreed, client(r)); err != nil {
 		return err

@@ -35,35 +35,24 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Detail }
 
+const (
+	problemType   = "application/problem+json"
+	codeWrongHost = "WrongHost" // of access.HostError
+)
+
 // retryAfter is how long a client should leave a busy server alone, in seconds.
 const retryAfter = "10"
 
-// problem is what an error is at this door.
-func problem(err error) Problem {
-	p := Problem{Type: "about:blank", Status: http.StatusInternalServerError, Code: "InternalError", Detail: "The server failed. Its log says why."}
-	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
-		p.Property = e.Property
-	}
-	if e, ok := errors.AsType[*engine.RuleError](err); ok {
-		p.Rule, p.Part = e.Rule, string(e.Part)
-		if s, ok := errors.AsType[*filter.SyntaxError](err); ok {
-			p.Position = &s.Pos
-		}
-	}
-	if e, ok := errors.AsType[*engine.SieveError](err); ok {
-		p.Part = string(engine.PartFilter)
-		if s, ok := errors.AsType[*filter.SyntaxError](e.Err); ok {
-			p.Position = &s.Pos
-		}
-	}
-	if e, ok := errors.AsType[*engine.OwnedError](err); ok {
-		p.Owner = e.Owner.Dashboard
-	}
-	for _, known := range []struct {
-		kind   error
-		status int
-		code   string
-	}{
+// A failure is how a kind of error is told.
+type failure struct {
+	kind   error
+	status int
+	code   string
+}
+
+// failures are those of the broker and of who may ask, the first that fits.
+func failures() []failure {
+	return []failure{
 		{engine.ErrRolledBack, http.StatusConflict, "TransactionRolledBack"}, // before what it was rolled back for, which is not to be tried again
 		{engine.ErrNoAccessRule, http.StatusNotFound, "AccessRuleNotFound"},  // before the kind that it is of
 		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
@@ -87,7 +76,31 @@ func problem(err error) Problem {
 		{engine.ErrClosed, http.StatusServiceUnavailable, "OperationCancelled"},
 		{access.ErrCrossSite, http.StatusForbidden, "CrossSite"},
 		{context.Canceled, http.StatusRequestTimeout, "OperationCancelled"}, // nobody is there to read it
-	} {
+	}
+}
+
+// problem is what an error is at this door.
+func problem(err error) Problem {
+	p := Problem{Type: "about:blank", Status: http.StatusInternalServerError, Code: "InternalError", Detail: "The server failed. Its log says why."}
+	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
+		p.Property = e.Property
+	}
+	if e, ok := errors.AsType[*engine.RuleError](err); ok {
+		p.Rule, p.Part = e.Rule, string(e.Part)
+		if s, ok := errors.AsType[*filter.SyntaxError](err); ok {
+			p.Position = &s.Pos
+		}
+	}
+	if e, ok := errors.AsType[*engine.SieveError](err); ok {
+		p.Part = string(engine.PartFilter)
+		if s, ok := errors.AsType[*filter.SyntaxError](e.Err); ok {
+			p.Position = &s.Pos
+		}
+	}
+	if e, ok := errors.AsType[*engine.OwnedError](err); ok {
+		p.Owner = e.Owner.Dashboard
+	}
+	for _, known := range failures() {
 		if errors.Is(err, known.kind) {
 			p.Status, p.Code, p.Detail = known.status, known.code, sentence(err.Error())
 			break
@@ -104,7 +117,7 @@ func problem(err error) Problem {
 		p.Status, p.Code, p.Detail = http.StatusRequestTimeout, "ServiceTimeout", "The body did not arrive in time."
 	}
 	if e, ok := errors.AsType[*access.HostError](err); ok {
-		p.Status, p.Code, p.Detail = e.Status(), "WrongHost", e.Error()
+		p.Status, p.Code, p.Detail = e.Status(), codeWrongHost, e.Error()
 	}
 	p.Title = http.StatusText(p.Status)
 	return p
@@ -131,7 +144,7 @@ func (d *door) fail(err error, c echo.Context) {
 	if err != nil {
 		panic(err) // texts and a number
 	}
-	_ = c.Blob(p.Status, "application/problem+json", body) //nolint:errcheck // a client that has gone away is not ours to report
+	_ = c.Blob(p.Status, problemType, body) //nolint:errcheck // a client that has gone away is not ours to report
 }
 
 func argument(format string, args ...any) error {

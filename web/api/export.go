@@ -17,14 +17,24 @@ import (
 )
 
 const (
-	exportAtOnce = 256     // messages are read before they are written
+	exportAtOnce = 256 // messages are read before they are written
+	stateAll     = "all"
 	partSize     = 1 << 20 // bytes of a body that one line of an export has
 )
+
+func exportRoutes() []route {
+	return []route{{
+		method: "GET", path: "/export/{path}", id: "exportMessages", group: groupMessages, summary: "The messages that are there, a JSON line each",
+		about: "A line has all that the sender of a message wrote and, in system, what the broker knows of it. A body of more than 1 MiB is in lines of its own that follow, bodyParts of them. What comes meanwhile is not in it, and an export that does not end in order was cut off.",
+		query: []parameter{one("state", "Only messages in this state; all if absent.", stateAll, "active", "locked", "deferred", "scheduled")},
+		gives: lines{Exported{}, Part{}}, fails: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation"}, serve: (*door).export,
+	}}
+}
 
 // exportClass is the messages of a state, as an export calls them.
 func exportClass(state string) (engine.Class, error) {
 	switch state {
-	case "", "all":
+	case "", stateAll:
 		return engine.ClassAll, nil
 	case "active":
 		return engine.ClassActive, nil
@@ -47,11 +57,7 @@ func (d *door) export(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := query(c, "state")
-	if err != nil {
-		return err
-	}
-	class, err := exportClass(q.Get("state"))
+	class, err := exportClass(query(c).Get("state"))
 	if err != nil {
 		return err
 	}

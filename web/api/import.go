@@ -3,6 +3,7 @@ package api
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -48,36 +49,8 @@ type remap struct {
 	ids      string // keep or new
 }
 
-func parseRemap(q url.Values) (m remap, err error) {
-	m = remap{"keep", "keep", "keep"}
-	for _, o := range []struct {
-		name  string
-		to    *string
-		other []string
-	}{{"ttl", &m.ttl, []string{"remaining", "drop"}}, {"schedule", &m.schedule, []string{"shift", "drop"}}, {"ids", &m.ids, []string{"new"}}} {
-		if !q.Has(o.name) {
-			continue
-		}
-		known := false
-		for _, v := range append(o.other, "keep") {
-			known = known || v == q.Get(o.name)
-		}
-		if !known {
-			return m, argument("The value for '%s' is keep%s, not '%s'.", o.name, orOf(o.other), cut(q.Get(o.name)))
-		}
-		*o.to = q.Get(o.name)
-	}
-	return m, nil
-}
-
-func orOf(words []string) (text string) {
-	for i, w := range words {
-		if i == len(words)-1 {
-			return text + " or " + w
-		}
-		text += ", " + w
-	}
-	return text
+func parseRemap(q url.Values) remap {
+	return remap{ttl: cmp.Or(q.Get("ttl"), "keep"), schedule: cmp.Or(q.Get("schedule"), "keep"), ids: cmp.Or(q.Get("ids"), "keep")}
 }
 
 // apply changes c as m says; left is false if nothing is left of its time.
@@ -113,6 +86,20 @@ func (m remap) apply(c *engine.Content, s *System, now engine.Instant) (left boo
 	return true, nil
 }
 
+func importRoutes() []route {
+	return []route{{
+		method: "POST", path: "/import/{path}", id: "importMessages", group: groupMessages, summary: "Send the messages of an export",
+		about: "They are sent as they come, so that it may be of any size. What is refused is counted in failed, and the first hundred are told; a line that cannot be read ends the import, and the error says which it was and how many messages were sent before it.",
+		query: []parameter{
+			one("ttl", "keep lets their own time to live begin anew, remaining has them expire when they would have (what is past that is left out), drop leaves it to the entity.", "keep", "remaining", "drop"),
+			one("schedule", "keep leaves the times of scheduled messages, shift moves them by as long as the export is old, drop sends them at once.", "keep", "shift", "drop"),
+			one("ids", "new gives them other MessageIds.", "keep", "new"),
+		},
+		takes: lines{Exported{}, Part{}}, most: access.LargestBody, gives: Imported{},
+		fails: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation", "QuotaExceeded", "NotSupported"}, serve: (*door).importAll,
+	}}
+}
+
 // importAll sends the messages of an export, some at a time: what is refused is
 // counted, what cannot be read ends it.
 func (d *door) importAll(c echo.Context) error {
@@ -121,14 +108,7 @@ func (d *door) importAll(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := query(c, "ttl", "schedule", "ids")
-	if err != nil {
-		return err
-	}
-	in := importing{d: d, to: p, actor: client(c.Request())}
-	if in.remap, err = parseRemap(q); err != nil {
-		return err
-	}
+	in := importing{d: d, to: p, actor: client(c.Request()), remap: parseRemap(query(c))}
 	if err := d.broker.Read(ctx, func(r broker.Reader) error { _, err := r.Sendable(p); return err }); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -22,6 +21,7 @@ import (
 const (
 	maxBatch        = 5000    // messages of one send
 	maxReceive      = 250     // messages of one receive
+	peekCount       = 20      // messages of one peek, unless fewer or more are asked for
 	largestInline   = 1 << 20 // bytes of a body that stands in an answer
 	longestWait     = 300 * time.Second
 	releasePatience = 5 * time.Second // for giving messages back whose receiver has left
@@ -70,6 +70,30 @@ type Renewed struct {
 	LockedUntil time.Time `json:"lockedUntil"`
 }
 
+func messageRoutes() []route {
+	return []route{
+		{
+			method: "POST", path: "/send/{path}", id: "sendMessages", group: groupMessages, summary: "Send a message, or a list of them, all or none",
+			about: "Properties are plain JSON, or {\"type\":\"int\",\"value\":\"5\"} where the type matters. How large a request may be follows from the entity, up to the number told here; larger messages go through the REST data plane. When many large requests come at once, some wait, or are told to come again (503).",
+			query: []parameter{one("create", "Make a queue of this name first if there is none.", "queue")},
+			takes: either{Outgoing{}, []Outgoing{}}, most: access.LargestBody, status: http.StatusCreated, gives: Sent{},
+			fails: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation", "QuotaExceeded", "NotSupported"}, serve: (*door).send,
+		},
+		{
+			method: "GET", path: "/peek/{path}", id: "peekMessages", group: groupMessages, summary: "Look at messages without touching them",
+			about: "A body of more than 1 MiB is left out, and bodyOmitted is true: the REST data plane gives it, and so does /n/{namespace}/m/{key}/body.",
+			query: []parameter{whole("from", 1, 0, "The sequence number to begin at; 1 if absent."), whole("count", 1, 0, fmt.Sprintf("How many messages at most; %d if absent. There may be fewer.", peekCount))},
+			gives: Messages{}, fails: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation"}, serve: (*door).peek,
+		},
+		{
+			method: "POST", path: "/receive/{path}", id: "receiveMessages", group: groupMessages, summary: "Take messages, waiting for the first",
+			about: "A client that leaves while it waits loses nothing: what was locked for it is given back and does not count as a delivery. What was received and deleted is gone, as at-most-once has it; it is given whatever its size, as base64 if it is large.",
+			takes: Receive{}, gives: Messages{},
+			fails: []string{"MessagingEntityNotFound", "MessageNotFound", "MessagingEntityDisabled", "InvalidOperation", "SessionLockLost", "MessageLockLost"}, serve: (*door).receive,
+		},
+	}
+}
+
 // send stores one message or a list of them.
 func (d *door) send(c echo.Context) error {
 	r := c.Request()
@@ -78,15 +102,8 @@ func (d *door) send(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := query(c, "create")
-	if err != nil {
-		return err
-	}
-	if q.Has("create") && q.Get("create") != "queue" {
-		return argument("The value for 'create' is queue, not '%s'.", cut(q.Get("create")))
-	}
 	s, err := d.state(ctx, p)
-	absent := errors.Is(err, engine.ErrNotFound) && q.Has("create")
+	absent := errors.Is(err, engine.ErrNotFound) && query(c).Has("create")
 	if err != nil && !absent {
 		return err
 	}
@@ -189,19 +206,7 @@ func (d *door) peek(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := query(c, "from", "count")
-	if err != nil {
-		return err
-	}
-	from, count := int64(1), int64(20)
-	for name, n := range map[string]*int64{"from": &from, "count": &count} {
-		if !q.Has(name) {
-			continue
-		}
-		if *n, err = strconv.ParseInt(q.Get(name), 10, 64); err != nil || *n < 1 {
-			return outOfRange("The value for '%s' is a whole number from 1, not '%s'.", name, cut(q.Get(name)))
-		}
-	}
+	from, count := number(c, "from", 1), number(c, "count", peekCount)
 	rows, err := d.broker.Peek(r.Context(), p, engine.Seq(from), int(min(count, d.broker.Limits().PeekCount)), client(r))
 	if err != nil {
 		return err
@@ -244,9 +249,6 @@ func (d *door) receive(c echo.Context) error {
 	r := c.Request()
 	ctx := r.Context()
 	p, err := d.path(c)
-	if err == nil {
-		_, err = query(c)
-	}
 	if err != nil {
 		return err
 	}

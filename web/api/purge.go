@@ -13,7 +13,7 @@ import (
 
 // Purge is what POST /purge takes.
 type Purge struct {
-	States []string `json:"states"`           // active, deferred, scheduled, dead-letter; of a dead-letter queue none
+	States []string `json:"states,omitempty"` // active, deferred, scheduled, dead-letter; of a dead-letter queue none
 	Filter *string  `json:"filter,omitempty"` // SQL as in a rule: only messages of which it is true
 	Count  *int64   `json:"count,omitempty"`  // how many the caller has seen in these states; with a filter, how many matched
 	DryRun bool     `json:"dryRun,omitempty"` // only count: the answer is a Foreseen
@@ -39,6 +39,14 @@ type Foreseen struct {
 
 // foreseenMost is how many messages a purge that only counts looks at.
 const foreseenMost = 10_000
+
+func purgeRoutes() []route {
+	return []route{{
+		method: "POST", path: "/purge/{path}", id: "purgeMessages", group: groupMessages, summary: "Remove messages by state and filter, or count them",
+		about: "With a filter, SQL as in a rule, only messages go of which it is true. What the purge takes as count is the sum of matching and unseen that dryRun answered.",
+		takes: Purge{}, gives: either{Purged{}, Foreseen{}}, fails: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, serve: (*door).purge,
+	}}
+}
 
 // purge removes what is there now, by state and filter, or counts it (OPS-7).
 func (d *door) purge(c echo.Context) error {

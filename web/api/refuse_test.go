@@ -51,8 +51,8 @@ func TestRefusals(t *testing.T) {
 		"entity: too long":            {"GET", "/entities/" + strings.Repeat("a", 261), "", 400, "Argument", "this one has 261"},
 		"delete: absent":              {"DELETE", "/entities/nowhere", "", 404, "MessagingEntityNotFound", "could not be found"},
 		"delete: a dead-letter queue": {"DELETE", "/entities/q/$DeadLetterQueue", "", 400, "InvalidOperation", "has no description of its own"},
-		"delete: count malformed":     {"DELETE", "/entities/q?count=all", "", 400, "Argument", "not 'all'"},
-		"delete: count negative":      {"DELETE", "/entities/q?count=-1", "", 400, "Argument", "not '-1'"},
+		"delete: count malformed":     {"DELETE", "/entities/q?count=all", "", 400, "ArgumentOutOfRange", "not 'all'"},
+		"delete: count negative":      {"DELETE", "/entities/q?count=-1", "", 400, "ArgumentOutOfRange", "not '-1'"},
 		"delete: count has grown":     {"DELETE", "/entities/q?count=0", "", 409, "Changed", "now there are 1. Nothing was changed."},
 
 		"create: no body":         {"POST", "/entities", "", 400, "Argument", "The kind is queue, topic or subscription, not ''"},

@@ -124,11 +124,36 @@ func (r Rule) rule() (engine.Rule, error) {
 	return out, nil
 }
 
+func ruleRoutes() []route {
+	absent := []string{"MessagingEntityNotFound", "InvalidOperation"}
+	return []route{
+		{
+			method: "GET", path: "/rules/{path}", id: "listRules", group: groupRules, summary: "The rules of a subscription",
+			gives: Rules{}, fails: absent, serve: (*door).rules,
+		},
+		{
+			method: "POST", path: "/rules/{path}", id: "addRule", group: groupRules, summary: "One more rule",
+			about: "A rule without filter and correlation takes every message. An empty filter is an error.",
+			takes: Rule{}, status: http.StatusCreated, gives: Rules{}, fails: append([]string{"MessagingEntityAlreadyExists", "QuotaExceeded"}, absent...), serve: (*door).addRule,
+		},
+		{
+			method: "PUT", path: "/rules/{path}", id: "replaceRule", group: groupRules, summary: "Give a rule another filter and action",
+			takes: Rule{}, gives: Rules{}, fails: absent, serve: (*door).replaceRule,
+		},
+		{
+			method: "DELETE", path: "/rules/{path}", id: "removeRule", group: groupRules, summary: "Remove a rule",
+			query: []parameter{needed(word("name", "Which one."))}, fails: absent, serve: (*door).removeRule,
+		},
+		{
+			method: "POST", path: "/try/{path}", id: "tryRules", group: groupRules, summary: "What rules make of a message that is not sent",
+			about: "The path is a topic's, for all its subscriptions, or a subscription's. Nothing is sent, and nothing counts as used.",
+			takes: Try{}, gives: Tried{}, fails: absent, serve: (*door).try,
+		},
+	}
+}
+
 func (d *door) rules(c echo.Context) error {
 	p, err := d.path(c)
-	if err == nil {
-		_, err = query(c)
-	}
 	if err != nil {
 		return err
 	}
@@ -175,9 +200,6 @@ func (d *door) replaceRule(c echo.Context) error {
 
 func (d *door) givenRule(c echo.Context) (engine.Path, engine.Rule, error) {
 	p, err := d.path(c)
-	if err == nil {
-		_, err = query(c)
-	}
 	if err != nil {
 		return "", engine.Rule{}, err
 	}
@@ -198,11 +220,7 @@ func (d *door) removeRule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := query(c, "name")
-	if err != nil {
-		return err
-	}
-	if err := d.broker.RemoveRule(c.Request().Context(), p, q.Get("name"), client(c.Request())); err != nil {
+	if err := d.broker.RemoveRule(c.Request().Context(), p, query(c).Get("name"), client(c.Request())); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -212,9 +230,6 @@ func (d *door) removeRule(c echo.Context) error {
 // make of a message. Nothing is sent, and nothing counts as used.
 func (d *door) try(c echo.Context) error {
 	p, err := d.path(c)
-	if err == nil {
-		_, err = query(c)
-	}
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,8 @@ package api
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"fmt"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -13,6 +13,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/access"
 )
 
 // Sessions is the answer of GET /sessions.
@@ -98,21 +99,49 @@ func (h *holds) session(name string) (*broker.Session, error) {
 	return nil, &engine.Refusal{Kind: engine.ErrSessionLockLost, Text: "Nobody holds a session by that name: its lock has run out, or it was given back."}
 }
 
+func sessionRoutes() []route {
+	fails := func(more ...string) []string { return append(more, "MessagingEntityNotFound", "InvalidOperation") }
+	return []route{
+		{
+			method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "Sessions, by id",
+			query: []parameter{word("from", "The id to begin at."), whole("count", 1, maxSessions, fmt.Sprintf("How many at most; %d if absent.", sessionsCount))},
+			gives: Sessions{}, fails: fails(), serve: (*door).sessions,
+		},
+		{
+			method: "GET", path: "/session/{path}", id: "getSession", group: groupSessions, summary: "One session, with its state",
+			query: []parameter{sessionID()}, gives: Session{}, fails: fails(), serve: (*door).session,
+		},
+		{
+			method: "PUT", path: "/session/{path}", id: "setSessionState", group: groupSessions, summary: "Set the state of a session, or clear it, whoever holds it",
+			about: "On condition that it is still the state that was seen, if seen is given, as in {\"state\":\"…\",\"seen\":\"none\"}: 409 if somebody has set another meanwhile.",
+			query: []parameter{sessionID()}, takes: SetState{}, most: access.LargestBody, gives: Session{}, fails: fails("Changed", "QuotaExceeded"), serve: (*door).setState,
+		},
+		{
+			method: "DELETE", path: "/session/{path}", id: "breakSession", group: groupSessions, summary: "End the lock of a session as if it had run out",
+			query: []parameter{sessionID()}, fails: fails("SessionLockLost"), serve: (*door).breakSession,
+		},
+		{
+			method: "POST", path: "/accept/{path}", id: "acceptSession", group: groupSessions, summary: "Take a session, or the next one that has messages",
+			about: "It is received from by what this answers: hold, given to receive and renew. It is over when it is given back or when its lock has run out (410).",
+			takes: Accept{}, status: http.StatusCreated, gives: Hold{}, fails: fails("SessionCannotBeLocked", "MessagingEntityDisabled", "QuotaExceeded"), serve: (*door).accept,
+		},
+		{
+			method: "DELETE", path: "/accept/{path}", id: "giveSessionBack", group: groupSessions, summary: "Give a session back: what was not settled is free at once",
+			query: []parameter{needed(word("hold", "What accepting it answered."))}, fails: fails("SessionLockLost"), serve: (*door).giveUp,
+		},
+	}
+}
+
+func sessionID() parameter {
+	return needed(word("id", "Which session. The empty text is an id too."))
+}
+
 func (d *door) sessions(c echo.Context) error {
 	p, err := d.path(c)
 	if err != nil {
 		return err
 	}
-	q, err := query(c, "from", "count")
-	if err != nil {
-		return err
-	}
-	count := 100
-	if q.Has("count") {
-		if count, err = strconv.Atoi(q.Get("count")); err != nil || count < 1 || count > maxSessions {
-			return outOfRange("The value for 'count' is a whole number from 1 to %d, not '%s'.", maxSessions, cut(q.Get("count")))
-		}
-	}
+	q, count := query(c), int(number(c, "count", sessionsCount))
 	var rows []engine.SessionRow
 	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) (err error) {
 		rows, err = r.SessionRows(p, q.Get("from"), count+1)
@@ -132,8 +161,10 @@ func (d *door) sessions(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// maxSessions is how many are listed at once.
-const maxSessions = 1000
+const (
+	sessionsCount = 100  // sessions of an answer, unless fewer or more are asked for
+	maxSessions   = 1000 // of one answer at most
+)
 
 func presentSession(r engine.SessionRow) Session {
 	out := Session{
@@ -194,8 +225,8 @@ func (d *door) sessionAsked(c echo.Context) (engine.Path, string, error) {
 	if err != nil {
 		return "", "", err
 	}
-	q, err := query(c, "id")
-	if err == nil && !q.Has("id") {
+	q := query(c)
+	if !q.Has("id") {
 		err = argument("Which session? Name it as in ?id=…")
 	}
 	return p, q.Get("id"), err
@@ -252,9 +283,6 @@ func (d *door) breakSession(c echo.Context) error {
 func (d *door) accept(c echo.Context) error {
 	r := c.Request()
 	p, err := d.path(c)
-	if err == nil {
-		_, err = query(c)
-	}
 	if err != nil {
 		return err
 	}
@@ -287,11 +315,7 @@ func (d *door) giveUp(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := query(c, "hold")
-	if err != nil {
-		return err
-	}
-	s, err := d.holds.session(q.Get("hold"))
+	s, err := d.holds.session(query(c).Get("hold"))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,19 @@ import (
 	"mayfly/engine"
 )
 
+func settlingRoutes() []route {
+	return []route{
+		{
+			method: "POST", path: "/settle", id: "settleMessage", group: groupMessages, summary: "End a delivery by its lock",
+			takes: Settle{}, fails: []string{"MessageLockLost", "MessagingEntityNotFound", "InvalidOperation", "QuotaExceeded", "SessionLockLost"}, serve: (*door).settle,
+		},
+		{
+			method: "POST", path: "/renew", id: "renewLock", group: groupMessages, summary: "Start the lock of a message or a session anew",
+			takes: Renew{}, gives: Renewed{}, fails: []string{"MessageLockLost", "SessionLockLost", "InvalidOperation"}, serve: (*door).renew,
+		},
+	}
+}
+
 // settle ends a delivery by its token.
 func (d *door) settle(c echo.Context) error {
 	var in Settle
@@ -50,11 +63,8 @@ func parseOutcome(text string) (engine.Outcome, error) {
 	return 0, argument("The outcome is complete, abandon, defer, dead-letter or release, not '%s'.", cut(text))
 }
 
-// read takes a small body and no query.
+// read takes a small body.
 func (d *door) read(c echo.Context, v any) error {
-	if _, err := query(c); err != nil {
-		return err
-	}
 	raw, err := readBody(c.Request(), smallBody)
 	if err != nil {
 		return err

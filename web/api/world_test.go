@@ -88,6 +88,7 @@ func (w *world) ask(method, path, body string) (answer, string) {
 	if err != nil {
 		w.Fatal(err)
 	}
+	conform(w.T, method, path, body, got.StatusCode, got.Header.Get("Content-Type"), text)
 	return answer{got.StatusCode, got.Header}, string(text)
 }
 
