@@ -33,17 +33,23 @@ func (k storeFlags) url() (string, error) {
 	return c.Store, nil
 }
 
+func describeBackup() description {
+	return description{
+		name: "backup", summary: "Copy a store to a file, also beside its server.", command: &backupCommand{},
+		detail: "The backup is of one moment, also while a server goes on working. It can be restored into a store of another kind. To check one: mayfly verify FILE.",
+		examples: []example{
+			{"mayfly backup monday.backup", "Copies the store in the data folder."},
+			{"mayfly backup - --store mongodb://db.example/mayfly | gzip > monday.backup.gz", "Copies a namespace on MongoDB, compressed once more."},
+		},
+	}
+}
+
 // backupCommand writes a backup.
 type backupCommand struct {
 	File string `arg:"" help:"Where to write the backup; - is standard output."`
 	storeFlags
 	NoHistory bool `help:"Leave the history out."`
 	Force     bool `short:"f" help:"Take the place of a file that is there."`
-}
-
-// Help is what --help says below the flags.
-func (backupCommand) Help() string {
-	return "The backup is of one moment, also while a server goes on working. It can be restored into a store of another kind. To check one: mayfly verify FILE."
 }
 
 // Run writes the file beside its place, and puts it there when it is whole and

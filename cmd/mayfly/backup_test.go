@@ -113,7 +113,7 @@ func TestBackupByVariables(t *testing.T) {
 	t.Setenv("MAYFLY_NAMESPACE", "shop")
 	s.does("shop.db is sound", "verify")
 	var piped, said bytes.Buffer
-	if code := execute(t.Context(), []string{"backup", "-", "--no-history"}, nil, streams{strings.NewReader(""), &piped, &said}); code != exitOK ||
+	if code := execute(t.Context(), []string{"backup", "-", "--no-history"}, nil, streams{in: strings.NewReader(""), out: &piped, err: &said}); code != exitOK ||
 		!strings.HasPrefix(said.String(), "Wrote ") || strings.Contains(said.String(), "event") {
 		t.Errorf("%d %q", code, &said)
 	}
@@ -298,7 +298,7 @@ func TestStoppedBackup(t *testing.T) {
 		{"verify", "--store", s.store("shop.db")}, {"verify", s.at("good")}, {"compact", "--store", s.store("shop.db")},
 	} {
 		var out, complaint bytes.Buffer
-		if code := execute(ctx, args, nil, streams{strings.NewReader(""), &out, &complaint}); code != exitInterrupted || out.Len() > 0 {
+		if code := execute(ctx, args, nil, streams{in: strings.NewReader(""), out: &out, err: &complaint}); code != exitInterrupted || out.Len() > 0 {
 			t.Errorf("%q: %d %q %q", args, code, &out, &complaint)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -21,7 +22,9 @@ import (
 // client is the flags that every client command has, and how it asks.
 type client struct {
 	Server string `placeholder:"URL" env:"MAYFLY_SERVER" help:"Where the dashboard is. Default: the port of MAYFLY_HTTP, else http://127.0.0.1:8080."`
-	JSON   bool   `name:"json" help:"Print what the server answers."`
+	JSON   bool   `name:"json" help:"Print what the server answers, and errors as problem documents."`
+
+	transport http.RoundTripper // zero: http.DefaultTransport
 }
 
 // patience is how long a server may take beyond what it was asked to wait.
@@ -38,7 +41,7 @@ func (c client) base() (string, error) {
 	}
 	u, err := url.Parse(c.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("--server is a URL such as http://127.0.0.1:8080, not %q", c.Server)
+		return "", misused("--server is a URL such as http://127.0.0.1:8080, not %q", c.Server)
 	}
 	return strings.TrimSuffix(c.Server, "/"), nil
 }
@@ -69,7 +72,7 @@ func (c client) ask(ctx context.Context, method, path string, in, out any, wait 
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", base, err)
 	}
-	w, err := http.DefaultClient.Do(r)
+	w, err := (&http.Client{Transport: c.transport}).Do(r)
 	if err != nil {
 		return nil, noAnswer(ctx, base, err)
 	}
@@ -100,7 +103,7 @@ func noAnswer(ctx context.Context, base string, err error) error {
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		err = e.Err
 	}
-	return fmt.Errorf("%s does not answer: %w", base, err)
+	return &unreachable{base, err}
 }
 
 func refusal(base string, w *http.Response, raw []byte) error {
@@ -173,4 +176,14 @@ func messages(n int64) string {
 func (s streams) write(raw []byte) error {
 	_, err := s.out.Write(raw)
 	return err
+}
+
+// writeLines passes on what the server said, a line for each.
+func (s streams) writeLines(all []json.RawMessage) error {
+	for _, raw := range all {
+		if err := s.write(append(slices.Clip(raw), '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
 }

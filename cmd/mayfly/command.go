@@ -19,22 +19,60 @@ import (
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	terminal terminal // what is known of out and err as a terminal
 }
 
-// commands is the command line.
-type commands struct {
-	Serve       serveCommand       `cmd:"" default:"withargs" help:"Start the broker. This is what happens without a command."`
-	Send        sendCommand        `cmd:"" help:"Send a message to a queue or topic."`
-	Peek        peekCommand        `cmd:"" help:"Look at messages without touching them."`
-	Receive     receiveCommand     `cmd:"" help:"Take messages."`
-	Purge       purgeCommand       `cmd:"" help:"Remove messages by state and filter, after asking."`
-	Healthcheck healthcheckCommand `cmd:"" help:"Say whether a server answers, by the exit code."`
-	Backup      backupCommand      `cmd:"" help:"Copy a store to a file, also beside its server."`
-	Restore     restoreCommand     `cmd:"" help:"Restore a backup into an empty store."`
-	Verify      verifyCommand      `cmd:"" help:"Check a store or a backup, by reading all of it."`
-	Compact     compactCommand     `cmd:"" help:"Give room back that a store does not need any more."`
+// commands are what the program can be asked to do, in the order in which help
+// has them. Each is described in the file that it is in.
+func commands() []description {
+	return []description{
+		describeServe(),
+		describeSend(), describePeek(), describeReceive(), describePurge(), describeEntities(), describeHealthcheck(),
+		describeBackup(), describeRestore(), describeVerify(), describeCompact(),
+		describeCompletion(),
+	}
+}
 
-	Version kong.VersionFlag `help:"Print the version and exit."`
+// A description is all that help, completion and the README know of a command
+// beside its flags and arguments, which are tags of its fields.
+type description struct {
+	name     string
+	summary  string // a sentence
+	detail   string // below the summary; may be empty
+	command  any    // a pointer to what kong fills in and runs
+	tags     string // for kong; mostly empty
+	examples []example
+	ends     []int // exit codes beside those that every command has
+}
+
+// An example is a line as somebody may type it, and what it does.
+type example struct{ line, what string }
+
+// after is what help says below the flags.
+func (d description) after() string {
+	var b strings.Builder
+	b.WriteString("\n")
+	if len(d.examples) > 0 {
+		b.WriteString("Examples:\n")
+	}
+	for _, e := range d.examples {
+		fmt.Fprintf(&b, "  %s\n      %s\n", e.line, e.what)
+	}
+	if len(d.examples) > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString("Exit codes:\n")
+	for _, e := range exits() {
+		if e.code <= exitUsage || e.code == exitInterrupted || slices.Contains(d.ends, e.code) {
+			fmt.Fprintf(&b, "  %3d  %s\n", e.code, e.meaning)
+		}
+	}
+	return b.String()
+}
+
+// clientEnds are the exit codes of a command that asks a server.
+func clientEnds(more ...int) []int {
+	return append([]int{exitNotFound, exitRefused, exitUnreachable}, more...)
 }
 
 const about = `A message broker you can look inside. It speaks AMQP and HTTP as Azure Service Bus does, so that its SDKs connect unchanged, and shows in a browser what happens to every message.
@@ -43,6 +81,50 @@ Every flag of serve is also a variable: --http is MAYFLY_HTTP, --allow-host is M
 
 // exited is how kong's wish to end the program, after --help, gets back here.
 type exited int
+
+// parser is the command line's. What is parsed is written into the commands that
+// it was made with.
+func parser(ctx context.Context, s streams) *kong.Kong {
+	var root struct {
+		Version kong.VersionFlag `help:"Print the version and exit."`
+	}
+	all := commands()
+	options := []kong.Option{
+		kong.Name("mayfly"), kong.Description(about), kong.Writers(s.out, s.err),
+		kong.Help(help), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
+		kong.Vars{
+			"version": version(), "data": tilde(defaultData()), "tls": tilde(defaultTLS()), "profiles": strings.Join(engine.Profiles(), ", "),
+			"limits": strings.Join(engine.LimitNames(), ", "), "features": strings.ReplaceAll(engine.Features(math.MaxUint8).String(), ",", ", "),
+		},
+	}
+	for _, d := range all {
+		options = append(options, kong.DynamicCommand(d.name, d.summary, "", d.command, d.tags))
+	}
+	k, err := kong.New(&root, options...)
+	if err != nil {
+		panic(err) // a command's fields are wrong
+	}
+	for i, d := range all {
+		k.Model.Children[i].Detail = d.detail
+	}
+	return k
+}
+
+// help prints what kong knows of a command, and then what we do.
+func help(o kong.HelpOptions, c *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(o, c); err != nil || c.Selected() == nil {
+		return err
+	}
+	for _, d := range commands() {
+		if strings.HasPrefix(c.Selected().Path()+" ", d.name+" ") {
+			_, err := io.WriteString(c.Stdout, d.after())
+			return err
+		}
+	}
+	return nil
+}
 
 // execute runs one command line and returns the exit code. Variables are read
 // from the environment; environ is looked through for those nobody knows.
@@ -56,27 +138,16 @@ func execute(ctx context.Context, args, environ []string, s streams) (code int) 
 			code = int(e)
 		}
 	}()
-	var c commands
-	parser, err := kong.New(&c, kong.Name("mayfly"), kong.Description(about), kong.Writers(s.out, s.err),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Exit(func(code int) { panic(exited(code)) }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
-		kong.Vars{
-			"version": version(), "data": tilde(defaultData()), "tls": tilde(defaultTLS()), "profiles": strings.Join(engine.Profiles(), ", "),
-			"limits": strings.Join(engine.LimitNames(), ", "), "features": strings.ReplaceAll(engine.Features(math.MaxUint8).String(), ",", ", "),
-		})
-	if err != nil {
-		panic(err) // the struct above is wrong
+	p := parser(ctx, s)
+	if unknown := unknownVariables(p.Model.Node, environ); len(unknown) > 0 {
+		return failed(s, args, misused("there is no variable %s; mayfly serve --help names those of the server", strings.Join(unknown, ", ")))
 	}
-	if unknown := unknownVariables(parser.Model.Node, environ); len(unknown) > 0 {
-		return failed(s, exitUsage, fmt.Errorf("there is no variable %s; mayfly serve --help names those of the server", strings.Join(unknown, ", ")))
-	}
-	chosen, err := parser.Parse(args)
+	chosen, err := p.Parse(args)
 	if err != nil {
-		return failed(s, exitUsage, fmt.Errorf("%w; %s --help says how", err, asked(args, err)))
+		return failed(s, args, misused("%w; %s --help says how", err, asked(args, err)))
 	}
 	if err := chosen.Run(); err != nil {
-		return failed(s, exitFailed, err)
+		return failed(s, args, err)
 	}
 	return exitOK
 }
@@ -91,20 +162,15 @@ func asked(args []string, err error) string {
 	if !ok || e.Context == nil {
 		return "mayfly"
 	}
-	if chosen := e.Context.Selected(); chosen != nil && len(args) > 0 && args[0] == chosen.Name {
-		return "mayfly " + chosen.Name
+	if chosen := e.Context.Selected(); chosen != nil && len(args) > 0 {
+		for _, part := range strings.Fields(chosen.FullPath())[1:] {
+			if !slices.Contains(args, part) {
+				return "mayfly"
+			}
+		}
+		return chosen.FullPath()
 	}
 	return "mayfly"
-}
-
-// failed says why, in one sentence. Several reasons, such as a configuration
-// may have, are a line each.
-func failed(s streams, code int, err error) int {
-	if errors.Is(err, errStopped) {
-		return exitInterrupted
-	}
-	fmt.Fprintln(s.err, "mayfly: "+err.Error()) //nolint:errcheck // there is nobody else to tell
-	return code
 }
 
 // unknownVariables are those that begin with MAYFLY_ and belong to no flag.

@@ -20,7 +20,7 @@ import (
 func typed(t *testing.T, in string, args ...string) (out, complaint string, code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = execute(t.Context(), args, nil, streams{strings.NewReader(in), &stdout, &stderr})
+	code = execute(t.Context(), args, nil, streams{in: strings.NewReader(in), out: &stdout, err: &stderr})
 	return stdout.String(), stderr.String(), code
 }
 
@@ -40,27 +40,27 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"an unknown variable":   {nil, []string{"PATH=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS="}, exitUsage, "no variable MAYFLY_BOGUS, MAYFLY_HTPP; mayfly serve --help names"},
 		"an unknown level":      {[]string{"--log-level", "loud"}, nil, exitUsage, "--log-level"},
 		"an unknown profile":    {[]string{"--profile", "gold"}, nil, exitUsage, `--profile must be one of "standard","premium","basic","emulator" but got "gold"; mayfly serve --help says how`},
-		"an unknown feature":    {[]string{"--limit", "without=topics,dreams"}, nil, exitFailed, `there is no feature called "dreams"; there are topics, sessions, duplicate-detection`},
-		"a bad limit":           {[]string{"--limit", "colour=red"}, nil, exitFailed, `there is no limit called "colour"`},
-		"a limit without value": {[]string{"--limit", "entities"}, nil, exitFailed, "--limit is written NAME=VALUE"},
-		"a bad value":           {[]string{"--limit", "entities=many"}, nil, exitFailed, "whole number"},
-		"a bad address":         {[]string{"serve", "--http", "here"}, nil, exitFailed, "--http is an address"},
-		"beyond loopback":       {[]string{"--http", "0.0.0.0:0"}, nil, exitFailed, "--insecure"},
-		"a bad server":          {[]string{"peek", "q", "--server", "127.0.0.1:8080"}, nil, exitFailed, "--server is a URL"},
-		"a bad duration":        {[]string{"--wait", "soon"}, nil, exitFailed, `--wait is a duration such as 30s, not "soon"`},
-		"an endless lease":      {[]string{"--lease", "never"}, nil, exitFailed, "--lease is a duration"},
-		"a short lease":         {[]string{"--lease", "200ms"}, nil, exitFailed, "--lease is at least 300ms, not 200ms"},
-		"no history at all":     {[]string{"--history-for", "0s"}, nil, exitFailed, "--history-for is a duration"},
-		"a bad size":            {[]string{"--history-bytes", "much"}, nil, exitFailed, `--history-bytes: "much" is not a size`},
-		"a bad advertisement":   {[]string{"--advertise", "here:80"}, nil, exitFailed, `--advertise is a URL such as http://host:8080, not "here:80"`},
-		"no server":             {[]string{"peek", "q", "--server", "http://127.0.0.1:1"}, nil, exitFailed, "http://127.0.0.1:1 does not answer: "},
-		"a bad count":           {[]string{"send", "q", "x", "--count", "0"}, nil, exitFailed, "--count is from 1 to 5000"},
-		"a bad time":            {[]string{"send", "q", "x", "--at", "noon"}, nil, exitFailed, "--at is a time"},
-		"a bad property":        {[]string{"send", "q", "x", "-p", "n"}, nil, exitFailed, "--property is written NAME=VALUE"},
-		"a list property":       {[]string{"send", "q", "x", "-p", "n=[1]"}, nil, exitFailed, "cannot be a list"},
-		"a bad wait":            {[]string{"receive", "q", "--wait", "long"}, nil, exitFailed, "--wait is a duration"},
-		"a stray reason":        {[]string{"receive", "q", "--reason", "x"}, nil, exitFailed, "--reason and --describe are of --then dead-letter"},
-		"a stray description":   {[]string{"receive", "q", "--describe", "x", "--then", "abandon"}, nil, exitFailed, "not of --then abandon"},
+		"an unknown feature":    {[]string{"--limit", "without=topics,dreams"}, nil, exitUsage, `there is no feature called "dreams"; there are topics, sessions, duplicate-detection`},
+		"a bad limit":           {[]string{"--limit", "colour=red"}, nil, exitUsage, `there is no limit called "colour"`},
+		"a limit without value": {[]string{"--limit", "entities"}, nil, exitUsage, "--limit is written NAME=VALUE"},
+		"a bad value":           {[]string{"--limit", "entities=many"}, nil, exitUsage, "whole number"},
+		"a bad address":         {[]string{"serve", "--http", "here"}, nil, exitUsage, "--http is an address"},
+		"beyond loopback":       {[]string{"--http", "0.0.0.0:0"}, nil, exitUsage, "--insecure"},
+		"a bad server":          {[]string{"peek", "q", "--server", "127.0.0.1:8080"}, nil, exitUsage, "--server is a URL"},
+		"a bad duration":        {[]string{"--wait", "soon"}, nil, exitUsage, `--wait is a duration such as 30s, not "soon"`},
+		"an endless lease":      {[]string{"--lease", "never"}, nil, exitUsage, "--lease is a duration"},
+		"a short lease":         {[]string{"--lease", "200ms"}, nil, exitUsage, "--lease is at least 300ms, not 200ms"},
+		"no history at all":     {[]string{"--history-for", "0s"}, nil, exitUsage, "--history-for is a duration"},
+		"a bad size":            {[]string{"--history-bytes", "much"}, nil, exitUsage, `--history-bytes: "much" is not a size`},
+		"a bad advertisement":   {[]string{"--advertise", "here:80"}, nil, exitUsage, `--advertise is a URL such as http://host:8080, not "here:80"`},
+		"no server":             {[]string{"peek", "q", "--server", "http://127.0.0.1:1"}, nil, exitUnreachable, "http://127.0.0.1:1 does not answer: "},
+		"a bad count":           {[]string{"send", "q", "x", "--count", "0"}, nil, exitUsage, "--count is from 1 to 5000"},
+		"a bad time":            {[]string{"send", "q", "x", "--at", "noon"}, nil, exitUsage, "--at is a time"},
+		"a bad property":        {[]string{"send", "q", "x", "-p", "n"}, nil, exitUsage, "--property is written NAME=VALUE"},
+		"a list property":       {[]string{"send", "q", "x", "-p", "n=[1]"}, nil, exitUsage, "cannot be a list"},
+		"a bad wait":            {[]string{"receive", "q", "--wait", "long"}, nil, exitUsage, "--wait is a duration"},
+		"a stray reason":        {[]string{"receive", "q", "--reason", "x"}, nil, exitUsage, "--reason and --describe are of --then dead-letter"},
+		"a stray description":   {[]string{"receive", "q", "--describe", "x", "--then", "abandon"}, nil, exitUsage, "not of --then abandon"},
 		"a bad end":             {[]string{"receive", "q", "--then", "explode"}, nil, exitUsage, "--then"},
 		"a bad state":           {[]string{"purge", "q", "--state", "locked"}, nil, exitUsage, "--state"},
 	} {
@@ -68,7 +68,7 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 			var out, complaint bytes.Buffer
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			code := execute(ctx, tc.args, tc.environ, streams{strings.NewReader(""), &out, &complaint})
+			code := execute(ctx, tc.args, tc.environ, streams{in: strings.NewReader(""), out: &out, err: &complaint})
 			if code != tc.code || !strings.Contains(complaint.String(), tc.want) || !strings.HasPrefix(complaint.String(), "mayfly: ") {
 				t.Errorf("got %d %q, want %d %q", code, &complaint, tc.code, tc.want)
 			}
@@ -104,7 +104,7 @@ func TestVariablesAreFlags(t *testing.T) {
 	out := &once{line: make(chan string, 1)}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, []string{"--namespace", "fromflag"}, os.Environ()[:0], streams{strings.NewReader(""), out, out})
+		ended <- execute(ctx, []string{"--namespace", "fromflag"}, os.Environ()[:0], streams{in: strings.NewReader(""), out: out, err: out})
 	}()
 	var r Ready
 	select {
@@ -145,16 +145,16 @@ func TestClientCommands(t *testing.T) {
 			t.Errorf("%q: got %d %q %q, want %q", args, code, out, complaint, want)
 		}
 	}
-	refused := func(in string, want string, args ...string) {
+	refused := func(exit int, in, want string, args ...string) {
 		t.Helper()
 		out, complaint, code := typed(t, in, args...)
-		if code != exitFailed || !strings.Contains(complaint, want) {
+		if code != exit || !strings.Contains(complaint, want) {
 			t.Errorf("%q: got %d %q %q, want %q", args, code, out, complaint, want)
 		}
 	}
 	step("", "ok", "healthcheck")
 	step("", `"status":"ok"`, "healthcheck", "--json")
-	refused("", "The messaging entity 'a/b' could not be found.", "send", "a/b", "x")
+	refused(exitNotFound, "", "The messaging entity 'a/b' could not be found.", "send", "a/b", "x")
 	step("", "Sent 1 message to a/b: #1.", "send", "a/b", "hello\x1b[31m", "--create", "--ttl", "1h", "-p", "n=5", "-p", "who=me", "--subject", "greeting", "--message-id", "m1")
 	step("from a pipe", "Sent 3 messages to a/b: #2 to #4.", "send", "a/b", "--count", "3")
 	step("\xff\x00", `{"sequenceNumbers":[5]}`, "send", "a/b", "--json")
@@ -164,7 +164,7 @@ func TestClientCommands(t *testing.T) {
 	step("", "(2 bytes, not text)", "peek", "a/b", "--from", "5")
 	step("", "due in ", "peek", "a/b", "--from", "6")
 	step("", `"state":"scheduled"`, "peek", "a/b", "--from", "6", "--json")
-	refused("", "at least 1", "receive", "a/b", "--max", "0")
+	refused(exitRefused, "", "at least 1", "receive", "a/b", "--max", "0")
 	step("", "#1  id m1  subject greeting  expires in 1h0m\n  n = 5\n  who = me\nhello·[31m\n", "receive", "a/b")
 	step("", "lock token ", "receive", "a/b", "--then", "nothing")
 	step("", "from a pipe", "receive", "a/b", "--then", "dead-letter", "--reason", "bad")
@@ -174,8 +174,8 @@ func TestClientCommands(t *testing.T) {
 	if c := entity(t, s, "a/b").Counts; c != (api.Counts{Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
 		t.Errorf("there are %+v", c)
 	}
-	refused("", "the number was not confirmed", "purge", "a/b")
-	refused("2\n", "the number was not confirmed", "purge", "a/b", "--state", "active,deferred,scheduled")
+	refused(exitFailed, "", "it was not confirmed", "purge", "a/b")
+	refused(exitFailed, "2\n", "it was not confirmed", "purge", "a/b", "--state", "active,deferred,scheduled")
 	step("3\n", "Removed 3 messages from a/b. 1 message locked and stayed.", "purge", "a/b", "--state", "active,deferred", "--state", "scheduled")
 	step("", `{"removed":1,"skipped":0}`, "purge", "A/B/$deadletterqueue", "--yes", "--json")
 	if c := entity(t, s, "a/b").Counts; c != (api.Counts{Locked: 1}) {
@@ -184,8 +184,8 @@ func TestClientCommands(t *testing.T) {
 	step("", "There is no message.", "receive", "a/b", "--wait", "10ms")
 	step("", "There is no message.", "peek", "a/b/$DeadLetterQueue")
 	step("", "There is nothing to remove from a/b (scheduled).", "purge", "a/b", "--state", "scheduled")
-	refused("", "could not be found", "purge", "Ⱥ", "--yes") // longer in lower case
-	refused("", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")
+	refused(exitNotFound, "", "could not be found", "purge", "Ⱥ", "--yes") // longer in lower case
+	refused(exitNotFound, "", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")
 }
 
 // OPS-7: what a filter matches is counted, agreed to and removed.
@@ -210,7 +210,7 @@ func TestPurgeCommandByFilter(t *testing.T) {
 	}{
 		{"", "", "The filter is not valid: The text ends at character 8, where", []string{"q", "--filter", "price >"}},
 		{"", "", "The filter is not valid: The text ends at character 1, where", []string{"q", "--filter", "", "--yes"}},
-		{"2\n", "", "This removes 1 message (active where " + dear + ") from q for good.\nType the number 1 to go on: ", []string{"q", "--filter", dear}},
+		{"2\n", "", "This removes 1 message (active where " + dear + ") from q for good.\nType 1 to go on: ", []string{"q", "--filter", dear}},
 		{"1\n", "Removed 1 message from q.\n", "", []string{"q", "--filter", dear}},
 		{"", "There is nothing to remove from q (active, scheduled where 0 < -price). The filter could not be evaluated for 1 message, which stayed.\n", "",
 			[]string{"q", "--filter", odd, "--state", "active,scheduled"}},

@@ -7,14 +7,19 @@ import (
 	"mayfly/storage"
 )
 
+func describeCompact() description {
+	return description{
+		name: "compact", summary: "Give room back that a store does not need any more.", command: &compactCommand{},
+		detail: "The file of a store keeps its size when messages go, and uses the room for others. This gives it back to the system. The store must be owned by no server, and there must be room for a copy of what stays, in the folder for temporary files and beside the store.",
+		examples: []example{
+			{"mayfly compact --store sqlite:orders.db", "Makes the file as small as what is in it."},
+		},
+	}
+}
+
 // compactCommand gives room back.
 type compactCommand struct {
 	storeFlags
-}
-
-// Help is what --help says below the flags.
-func (compactCommand) Help() string {
-	return "The file of a store keeps its size when messages go, and uses the room for others. This gives it back to the system. The store must be owned by no server, and there must be room for a copy of what stays, in the folder for temporary files and beside the store."
 }
 
 // Run compacts.

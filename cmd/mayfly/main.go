@@ -19,16 +19,8 @@ func main() {
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
-	os.Exit(execute(ctx, os.Args[1:], os.Environ(), streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	os.Exit(execute(ctx, os.Args[1:], os.Environ(), streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, terminal: terminalOf(os.Stdout, os.Stderr)}))
 }
 
 // errStopped is the cause of a context that a signal ended.
 var errStopped = errors.New("stopped by a signal")
-
-// How the program ends.
-const (
-	exitOK          = 0
-	exitFailed      = 1   // it could not do what it was asked to
-	exitUsage       = 2   // it did not understand what it was asked to
-	exitInterrupted = 130 // a signal kept a client from its end, or a second one a server
-)

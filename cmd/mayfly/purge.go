@@ -14,6 +14,16 @@ import (
 	"mayfly/web/api"
 )
 
+func describePurge() description {
+	return description{
+		name: "purge", summary: "Remove messages by state and filter, after asking.", command: &purgeCommand{}, ends: clientEnds(),
+		examples: []example{
+			{"mayfly purge orders --state active,deferred", "Counts them, has the number typed, and removes them for good."},
+			{`mayfly purge orders --filter "price > 10 AND sys.Label = 'x'" --yes`, "Removes only messages of which this is true, without asking."},
+		},
+	}
+}
+
 // purgeCommand removes messages by state and filter.
 type purgeCommand struct {
 	client
@@ -62,7 +72,7 @@ func (c *purgeCommand) Run(ctx context.Context, s streams) error {
 		told += " where " + printable(*c.Filter, mostQuoted)
 	}
 	if !c.Yes && count > 0 {
-		if err := confirm(s, count, fmt.Sprintf("%s (%s) from %s", goes, told, c.Entity)); err != nil {
+		if err := confirm(s, strconv.FormatInt(count, 10), fmt.Sprintf("removes %s (%s) from %s", goes, told, c.Entity)); err != nil {
 			return err
 		}
 	}
@@ -101,19 +111,23 @@ func (c *purgeCommand) foresee(ctx context.Context, in api.Purge) (seen api.Fore
 }
 
 // errUnconfirmed is returned when somebody was asked and did not agree.
-var errUnconfirmed = errors.New("nothing was removed: the number was not confirmed; --yes does not ask")
+var errUnconfirmed = errors.New("nothing was done: it was not confirmed; --yes does not ask")
 
-// confirm has the number typed that is about to go, or may at the most.
-func confirm(s streams, count int64, what string) error {
-	if _, err := fmt.Fprintf(s.err, "This removes %s for good.\nType the number %d to go on: ", what, count); err != nil {
+// confirm has a word typed by whoever agrees to what is about to happen: the
+// number of messages that go, or may at the most, or the name of what does.
+func confirm(s streams, word, what string) error {
+	if _, err := fmt.Fprintf(s.err, "This %s for good.\nType %s to go on: ", what, word); err != nil {
 		return err
 	}
-	line, err := bufio.NewReader(io.LimitReader(s.in, 64)).ReadString('\n')
+	line, err := bufio.NewReader(io.LimitReader(s.in, mostTyped)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	if n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64); err != nil || n != count {
+	if strings.TrimSpace(line) != word {
 		return errUnconfirmed
 	}
 	return nil
 }
+
+// mostTyped is how long an answer may be, in bytes: longer than any path.
+const mostTyped = 1 << 12

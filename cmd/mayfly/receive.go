@@ -13,6 +13,18 @@ import (
 	"mayfly/web/api"
 )
 
+func describeReceive() description {
+	return description{
+		name: "receive", summary: "Take messages.", command: &receiveCommand{}, ends: clientEnds(exitEmpty),
+		examples: []example{
+			{"mayfly receive orders --wait 10s", "Waits for a message, prints it and completes it."},
+			{"mayfly receive 'orders/$DeadLetterQueue' --max 10 --then release", "Prints ten dead letters and leaves them there."},
+			{"mayfly receive chats --next-session --max 100", "Takes what a session has, and gives the session back."},
+			{"mayfly receive orders --fail-empty > order.txt", "Ends with 5 if there is no message."},
+		},
+	}
+}
+
 // receiveCommand takes messages, prints them and settles them, in this order:
 // one that was not printed is not lost.
 type receiveCommand struct {
@@ -28,16 +40,18 @@ type receiveCommand struct {
 	Then     string `enum:"complete,abandon,defer,dead-letter,release,nothing" default:"complete" help:"What to do with them once they are printed: complete, abandon, defer, dead-letter, release, or nothing; then they stay locked and their lock tokens are printed."`
 	Reason   string `help:"DeadLetterReason, for --then dead-letter."`
 	Describe string `help:"DeadLetterErrorDescription, for --then dead-letter."`
+
+	failEmpty
 }
 
 // Run takes.
 func (c *receiveCommand) Run(ctx context.Context, s streams) error {
 	wait, never, err := engine.ParseDuration(c.Wait)
 	if err != nil || never {
-		return fmt.Errorf("--wait is a duration such as 10s, not %q", c.Wait)
+		return misused("--wait is a duration such as 10s, not %q", c.Wait)
 	}
 	if c.Then != "dead-letter" && (c.Reason != "" || c.Describe != "") {
-		return fmt.Errorf("--reason and --describe are of --then dead-letter, not of --then %s; nothing was received", c.Then)
+		return misused("--reason and --describe are of --then dead-letter, not of --then %s; nothing was received", c.Then)
 	}
 	if c.Session != nil || c.NextSession {
 		return c.receiveSession(ctx, s, wait)
@@ -60,6 +74,9 @@ func (c *receiveCommand) deal(ctx context.Context, s streams, raw []byte, got []
 	} else {
 		err = c.print(s, got)
 	}
+	if len(got) == 0 && err == nil {
+		return c.empty(s, c.JSON)
+	}
 	if err != nil || c.Then == "nothing" {
 		return err
 	}
@@ -73,10 +90,6 @@ func (c *receiveCommand) deal(ctx context.Context, s streams, raw []byte, got []
 }
 
 func (c *receiveCommand) print(s streams, got []api.Message) error {
-	if len(got) == 0 {
-		_, err := fmt.Fprintln(s.out, "There is no message.")
-		return err
-	}
 	for _, m := range got {
 		line := []string{fmt.Sprintf("#%d", m.SequenceNumber)}
 		if m.SessionID != nil {

@@ -58,10 +58,13 @@ func (c *receiveCommand) receiveSession(ctx context.Context, s streams, wait tim
 	if err != nil {
 		return err
 	}
+	if hold == nil && c.JSON {
+		return c.deal(ctx, s, []byte(`{"messages":[]}`+"\n"), nil)
+	}
+	if hold == nil && c.FailEmpty {
+		return errEmpty
+	}
 	if hold == nil {
-		if c.JSON {
-			return s.write([]byte(`{"messages":[]}` + "\n"))
-		}
 		_, err := fmt.Fprintln(s.out, "There is no session that has messages and is not locked.")
 		return err
 	}

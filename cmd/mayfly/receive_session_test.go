@@ -25,7 +25,7 @@ func TestReceiveFromSessions(t *testing.T) {
 	for _, m := range [][2]string{{"anna", "one"}, {"anna", "two"}, {"bert", "three"}, {"", "four"}} {
 		step(exitOK, "Sent 1 message", "", "send", "chats", m[1], "--session-id", m[0])
 	}
-	step(exitFailed, "", "Name the session with --session ID, or take --next-session", "receive", "chats") // SES-13
+	step(exitRefused, "", "Name the session with --session ID, or take --next-session", "receive", "chats") // SES-13
 	step(exitUsage, "", "--session", "receive", "chats", "--session", "anna", "--next-session")
 	step(exitOK, `session "bert"`, "", "receive", "chats", "--session", "bert")
 	step(exitOK, `session ""`, "", "receive", "chats", "--session", "") // SES-1
@@ -34,11 +34,11 @@ func TestReceiveFromSessions(t *testing.T) {
 	// It is given back each time, and what was received is settled.
 	step(exitOK, "#1  session \"anna\"", "", "receive", "chats", "--next-session", "--then", "defer")
 	step(exitOK, "one", "", "receive", "chats", "--session", "anna", "--number", "1")
-	step(exitFailed, "", "Failed to lock", "receive", "chats", "--session", "anna", "--number", "1")
+	step(exitNotFound, "", "Failed to lock", "receive", "chats", "--session", "anna", "--number", "1")
 	if out := step(exitOK, "two", "", "receive", "chats", "--session", "anna", "--then", "abandon", "--json"); !strings.HasPrefix(out, `{"messages":[{`) {
 		t.Errorf("got %q", out)
 	}
 	step(exitOK, "lock token ", `session "anna" stays taken`, "receive", "chats", "--next-session", "--then", "nothing")
-	step(exitFailed, "", "locked", "receive", "chats", "--session", "anna")
+	step(exitRefused, "", "locked", "receive", "chats", "--session", "anna")
 	step(exitOK, "There is no session", "", "receive", "chats", "--next-session", "--wait", "10ms")
 }

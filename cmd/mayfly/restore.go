@@ -15,15 +15,20 @@ import (
 	"mayfly/storage/inspect"
 )
 
+func describeRestore() description {
+	return description{
+		name: "restore", summary: "Restore a backup into an empty store.", command: &restoreCommand{},
+		detail: "The whole backup is checked before anything is restored. The store must be empty and owned by no server. In a store that has several namespaces it becomes the one it was, unless --namespace says another. If a restore is interrupted, nobody serves the store until it was restored once more.",
+		examples: []example{
+			{"mayfly restore monday.backup --store sqlite:new.db", "Makes a store of it; mayfly --store sqlite:new.db serves it."},
+		},
+	}
+}
+
 // restoreCommand restores a backup.
 type restoreCommand struct {
 	File string `arg:"" help:"The backup."`
 	storeFlags
-}
-
-// Help is what --help says below the flags.
-func (restoreCommand) Help() string {
-	return "The whole backup is checked before anything is restored. The store must be empty and owned by no server. In a store that has several namespaces it becomes the one it was, unless --namespace says another. If a restore is interrupted, nobody serves the store until it was restored once more."
 }
 
 // Run checks, then restores.

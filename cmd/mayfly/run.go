@@ -47,7 +47,7 @@ type program struct {
 // a line, when it begins to stand by.
 func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	if err := c.complete(); err != nil {
-		return err
+		return &misuse{err}
 	}
 	want, err := c.readDefinition()
 	if err != nil {

@@ -18,6 +18,17 @@ import (
 	"mayfly/web/api"
 )
 
+func describeSend() description {
+	return description{
+		name: "send", summary: "Send a message to a queue or topic.", command: &sendCommand{}, ends: clientEnds(),
+		examples: []example{
+			{"mayfly send orders hello --create --ttl 1h", "Sends a text, and makes the queue if it is not there."},
+			{`mayfly send orders -p price=12.5 -p 'id={"type":"int","value":"7"}' --subject new < order.json`, "Sends a file with two application properties."},
+			{"mayfly send orders later --at 5m", "Sends what becomes available in five minutes."},
+		},
+	}
+}
+
 // sendCommand sends a message, or the same one several times.
 type sendCommand struct {
 	client
@@ -42,7 +53,7 @@ const maxCount = 5000
 // Run sends.
 func (c *sendCommand) Run(ctx context.Context, s streams) error {
 	if c.Count < 1 || c.Count > maxCount {
-		return fmt.Errorf("--count is from 1 to %d, not %d", maxCount, c.Count)
+		return misused("--count is from 1 to %d, not %d", maxCount, c.Count)
 	}
 	m, err := c.message(s.in)
 	if err != nil {
@@ -135,7 +146,7 @@ func parseAt(text string, now time.Time) (time.Time, error) {
 	}
 	d, never, err := engine.ParseDuration(text)
 	if err != nil || never {
-		return time.Time{}, fmt.Errorf("--at is a time such as 2026-07-14T10:00:00Z, or a duration such as 5m, not %q", text)
+		return time.Time{}, misused("--at is a time such as 2026-07-14T10:00:00Z, or a duration such as 5m, not %q", text)
 	}
 	return now.Add(d), nil
 }
@@ -144,12 +155,12 @@ func parseAt(text string, now time.Time) (time.Time, error) {
 func parseProperty(text string) (value.Property, error) {
 	name, written, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
-		return value.Property{}, fmt.Errorf("--property is written NAME=VALUE, not %q", text)
+		return value.Property{}, misused("--property is written NAME=VALUE, not %q", text)
 	}
 	p := value.Property{Name: name, Value: value.OfString(written)}
 	if json.Valid([]byte(written)) {
 		if err := p.Value.UnmarshalJSON([]byte(written)); err != nil {
-			return p, fmt.Errorf("--property %s: %w", name, err)
+			return p, misused("--property %s: %w", name, err)
 		}
 	}
 	return p, nil

@@ -10,6 +10,16 @@ import (
 	"mayfly/engine"
 )
 
+func describeServe() description {
+	return description{
+		name: "serve", summary: "Start the broker. This is what happens without a command.", command: &serveCommand{}, tags: `default:"withargs"`,
+		examples: []example{
+			{"mayfly", "Serves what is in the data folder, at the usual ports of this machine."},
+			{"mayfly --store memory: --config Config.json --http 127.0.0.1:0", "Forgets all at its end, begins with what a file of the emulator names, and takes a free port."},
+		},
+	}
+}
+
 // serveCommand is the flags of the server.
 type serveCommand struct {
 	HTTP      string   `name:"http" placeholder:"ADDRESS" default:"127.0.0.1:8080" env:"MAYFLY_HTTP" help:"Dashboard and JSON API. Port 0 picks a free one. Default: ${default}."`
@@ -42,32 +52,38 @@ type serveCommand struct {
 
 // Run starts the server and returns when it has stopped.
 func (c *serveCommand) Run(ctx context.Context, s streams) error {
+	config, err := c.config(s)
+	if err != nil {
+		return &misuse{err}
+	}
+	return run(ctx, config, s.out)
+}
+
+// config is what the flags say.
+func (c *serveCommand) config(s streams) (config Config, err error) {
 	limits, err := parseLimits(c.Profile, c.Limit)
 	if err != nil {
-		return err
+		return config, err
 	}
 	policy, err := parsePolicy(c.SAS)
 	if err != nil {
-		return err
+		return config, err
 	}
 	keys, err := parseKeys(c.SASKey)
 	if err != nil {
-		return err
+		return config, err
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		panic(err) // the flag's enum has let it through
 	}
-	config := Config{
+	config = Config{
 		HTTP: c.HTTP, Admin: c.Admin, AMQP: cmp.Or(c.AMQP, noPort), AMQPS: c.AMQPS, HTTPS: c.HTTPS, TLSDir: c.TLSDir, TLSNames: c.TLSName,
 		Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits,
 		Advertise: c.Advertise, Insecure: c.Insecure, SAS: policy, SASKeys: keys, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),
 	}
-	if err := c.measure(&config); err != nil {
-		return err
-	}
-	return run(ctx, config, s.out)
+	return config, c.measure(&config)
 }
 
 // A limitError says what is wrong with one --limit.

@@ -15,15 +15,21 @@ import (
 	"mayfly/storage/inspect"
 )
 
+func describeVerify() description {
+	return description{
+		name: "verify", summary: "Check a store or a backup, by reading all of it.", command: &verifyCommand{},
+		detail: "It reads everything there is, bodies too, as it was at one moment, and changes nothing. A server can go on working meanwhile. What is wrong is said in a line each, and the exit code is 1.",
+		examples: []example{
+			{"mayfly verify", "Checks the store in the data folder."},
+			{"mayfly verify monday.backup", "Checks a backup."},
+		},
+	}
+}
+
 // verifyCommand checks a store or a backup.
 type verifyCommand struct {
 	File string `arg:"" optional:"" help:"A backup to check instead of the store; - is standard input."`
 	storeFlags
-}
-
-// Help is what --help says below the flags.
-func (verifyCommand) Help() string {
-	return "It reads everything there is, bodies too, as it was at one moment, and changes nothing. A server can go on working meanwhile. What is wrong is said in a line each, and the exit code is 1."
 }
 
 // Run checks.

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/term"
+)
+
+// A terminal is what is known of where the program writes. Its zero value is a
+// pipe.
+type terminal struct {
+	out, err bool                        // whether standard output, standard error, are one
+	colours  bool                        // whether it may be written to in colours
+	size     func() (columns, lines int) // of standard output; nil unless that is one
+}
+
+// terminalOf looks at the files, and at NO_COLOR (https://no-color.org).
+func terminalOf(out, errors *os.File) terminal {
+	t := terminal{out: term.IsTerminal(int(out.Fd())), err: term.IsTerminal(int(errors.Fd()))}
+	if !t.out {
+		return t
+	}
+	t.colours = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	t.size = func() (columns, lines int) {
+		columns, lines, err := term.GetSize(int(out.Fd()))
+		if err != nil || columns < 1 || lines < 1 {
+			return 80, 24
+		}
+		return columns, lines
+	}
+	return t
+}
