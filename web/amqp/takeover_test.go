@@ -103,6 +103,26 @@ func TestTakeoverIsOneStep(t *testing.T) {
 	})
 }
 
+// What a client has settled just before it attaches the link again is settled
+// before, however long what it says next takes.
+func TestTakeoverComesAfterWhatWasSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{InboxBytes: 1}) // one operation at a time
+		w.queue("other", engine.Config{})
+		c := holder(w)
+		c.Sender(0, 7, "other")
+		say := []wire.Performative{settles(0, wire.Opt[uint32]{}, wire.Accepted{}), mine(1, "q", value.OfString("a")), credit(1)}
+		for id := range uint32(3) {
+			say = append(say, amqptest.Delivery(7, id, amqptest.Data(nil)))
+		}
+		c.Say(0, say...)
+		time.Sleep(20 * time.Second)
+		if active, locked := w.count("q"); active != 1 || locked != 1 {
+			t.Errorf("%d messages are active and %d locked, and m3 and m2 should be", active, locked)
+		}
+	})
+}
+
 // The deliveries of a link that was taken over have not failed (SES-7, DC-3).
 func TestTakeoverCountsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
