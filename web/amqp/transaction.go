@@ -210,6 +210,7 @@ func (co *coordinator) discharge(id uint32, settled bool, d wire.Discharge) {
 		co.answer(id, settled, rejected(err))
 		return
 	}
+	c.flushSettlements() // what the client settled before comes before
 	delete(c.transactions, string(t.id))
 	t.do(func() {
 		err := t.end(d.Fail)

@@ -205,6 +205,31 @@ func TestDischargeBehindAStream(t *testing.T) {
 	})
 }
 
+// What is settled in a transaction right before its discharge is part of it (SETL-5).
+func TestDischargeBehindASettlement(t *testing.T) {
+	withGate(t, nil, func(c *teller, _ *gated, _ func() func()) {
+		c.Send(0, 0, 0, amqptest.Data([]byte("m")))
+		c.Attach(0, amqptest.Receives(2, "q"))
+		c.Credit(0, 2, 0, 1)
+		c.Receive()
+		id := c.declare()
+		c.next++
+		discharge := wire.AppendSection(nil, wire.SectionValue, (&wire.Discharge{TxnID: id}).Append(nil))
+		c.Say(0, settles(0, wire.Opt[uint32]{}, wire.Transactional{TxnID: id, Outcome: wire.Accepted{}}), amqptest.Delivery(50, c.next, discharge))
+		for range 2 {
+			switch d := amqptest.Hear[*wire.Disposition](c.Client); d.Role {
+			case wire.RoleSender:
+				c.in(d.State, id)
+			default:
+				c.accepted(d.State)
+			}
+		}
+		if n := c.active("q"); n != 0 {
+			t.Errorf("%d are there", n)
+		}
+	})
+}
+
 // What comes of a message of a transaction after it was known that it cannot be
 // kept is dropped as it comes.
 func TestStoreFailsInATransaction(t *testing.T) {
