@@ -1,9 +1,12 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/value"
 )
 
 // several are settlements of deliveries, all in one way.
@@ -35,6 +38,36 @@ func TestSettleAll(t *testing.T) {
 				c.refused(engine.ErrLockLost, func() error { return c.ns.SettleAll(c.now, several(engine.Complete, all...)) })
 			}
 			c.wantCounts("q", engine.Counts{Locked: 2})
+		},
+		"LOCK-7 or none, whatever was done by then": func(c *clocked) {
+			c.queue("q", engine.Config{MaxDeliveryCount: 1})
+			c.sends("q", "a", "b", "c", "d", "e")
+			var all []engine.Settlement
+			for o := engine.Complete; o <= engine.Release; o++ {
+				s := several(o, c.receive("q"))[0]
+				s.Modify = value.Properties{{Name: "by", Value: value.OfString("me")}}
+				all = append(all, s)
+			}
+			gone := all[0]
+			gone.Token[0]++
+			happened := len(c.events)
+			c.refused(engine.ErrLockLost, func() error { return c.ns.SettleAll(c.now, append(slices.Clip(all), gone)) })
+			c.equal(len(c.events), happened)
+			c.must(c.ns.SettleAll(c.now, all))
+			c.step()
+			c.wantCounts("q", engine.Counts{Active: 1, DeadLetter: 3})
+		},
+		"TX-2 a refusal is no first operation": func(c *clocked) {
+			c.queue("q", engine.Config{LockDuration: 5 * time.Minute})
+			c.sends("q", "a", "b")
+			a, b := c.receive("q"), c.receive("q")
+			c.complete(b)
+			id := c.declare()
+			c.refused(engine.ErrLockLost, func() error { return c.ns.SettleAllIn(c.now, id, several(engine.Complete, a, b)) })
+			c.now = c.now.Add(c.limits.TransactionTime)
+			c.must(c.ns.SettleAllIn(c.now, id, several(engine.Complete, a)))
+			c.commits(id)
+			c.wantCounts("q", engine.Counts{})
 		},
 		"SES-10": func(c *clocked) {
 			c.queue("q", sessionful)

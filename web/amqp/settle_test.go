@@ -210,6 +210,7 @@ func TestSettledTogether(t *testing.T) {
 	}{
 		"all":               {[]int{0, 1, 2}, 200, 0},
 		"some":              {[]int{2, 0}, 200, 1},
+		"a bad one alone":   {[]int{-1}, 410, 3},
 		"a bad one first":   {[]int{-1, 0, 1}, 410, 3},
 		"one in the middle": {[]int{0, -1, 1}, 410, 3},
 		"one at the end":    {[]int{0, 1, -1}, 410, 3},
@@ -236,6 +237,9 @@ func TestSettledTogether(t *testing.T) {
 				})
 				if active, locked := w.count("q"); a.Status != tc.status || locked != tc.locked || active != 0 {
 					t.Errorf("%d %s; %d are active and %d locked", a.Status, a.Text, active, locked)
+				}
+				if lost := "com.microsoft:message-lock-lost"; tc.status == 410 && a.Condition != lost {
+					t.Errorf("the condition is %s, and SDKs know %s", a.Condition, lost)
 				}
 			})
 		})
