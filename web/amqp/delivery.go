@@ -232,8 +232,30 @@ func (o *outlet) part(how engine.Closed) (leave func(then func())) {
 		return func(then func()) { c.detachLink(l, how, unseen, then) }
 	case len(unseen) > 0: // the engine has ended the link
 		return func(then func()) { c.giveBack(unseen); c.mail.do(then) }
+	case o.attaching:
+		return func(then func()) {
+			c.mail.do(func() {
+				o.parting = then
+				o.takeLeave()
+			})
+		}
 	}
-	return nil // who attaches it sees to it
+	return nil
+}
+
+// takeLeave ends what the broker has attached for a client that is not there any
+// more, once it has answered and somebody waits for that. Called with mu held.
+func (o *outlet) takeLeave() {
+	c, l, then := o.s.c, o.gone, o.parting
+	if o.attaching || then == nil {
+		return
+	}
+	o.gone, o.parting = nil, nil
+	if l == nil {
+		then()
+		return
+	}
+	c.later = append(c.later, func() { c.detachLink(l, engine.ByClient, nil, then) })
 }
 
 // letGo forgets what the client has. What the broker still has for the link is to

@@ -33,6 +33,9 @@ type outlet struct {
 	gone   *broker.Link // that has lost its session, which the broker is to be told the end of; nil: none
 	over   bool
 
+	attaching bool   // the broker has not answered its attach
+	parting   func() // to be called when it has, and the link has ended for the broker too; nil: nothing
+
 	count   uint32 // deliveries begun, as the client counts
 	credit  uint32 // how many more the client takes
 	flows   uint32 // of the client, so that an answer to a former one is known

@@ -31,7 +31,7 @@ func (s *session) attachOutlet(a *wire.Attach, path engine.Path) {
 		s.refuse(a, why)
 		return
 	}
-	o := &outlet{s: s, handle: a.Handle, path: path, want: want, answer: a}
+	o := &outlet{s: s, handle: a.Handle, path: path, want: want, answer: a, attaching: true}
 	if a.SenderSettleMode.Or(wire.SenderMixed) == wire.SenderSettled {
 		o.mode = engine.ReceiveAndDelete
 	}
@@ -81,10 +81,10 @@ func (k sink) Succeeded() { k.c.mail.do(k.o.succeeded) }
 // attached: the broker has answered.
 func (o *outlet) attached(l *broker.Link, err error, patience time.Duration) {
 	c := o.s.c
+	o.attaching = false
 	if o.over { // the client has gone meanwhile
-		if err == nil {
-			c.later = append(c.later, func() { c.detachLink(l, engine.ByClient, nil, func() {}) })
-		}
+		o.gone = l
+		o.takeLeave()
 		return
 	}
 	if err != nil {

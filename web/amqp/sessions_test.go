@@ -256,6 +256,37 @@ func TestGoodbyeWaits(t *testing.T) {
 	}
 }
 
+// So does a goodbye to what the broker has not attached yet: the client has taken
+// back its question, and the session may be its own by then.
+func TestGoodbyeToWhatIsNotThereYet(t *testing.T) {
+	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{})
+				w.queue("q", engine.Config{RequiresSession: true})
+				w.send("q", "a", "x")
+				c, next := w.client(), w.client()
+				a := asks(0, "q", value.OfString("a"), 0)
+				sent := make(chan struct{})
+				go func() {
+					defer close(sent)
+					w.send("q", "b", "x")
+				}()
+				synctest.Wait()
+				c.Say(0, &a, bye)
+				if got := brief(frames(c)); got != nil {
+					t.Errorf("the server said %q before it was so", got)
+				}
+				<-sent
+				if amqptest.Hear[wire.Performative](c).Code() != bye.Code() {
+					t.Error("the server said something else")
+				}
+				next.Attach(0, a)
+			})
+		})
+	}
+}
+
 // A link whose session's lock runs out while it only waits stays until another has
 // the session; nothing can be done with it (sdk-demands 8). With something
 // unsettled it ends at once (SES-6).

@@ -47,6 +47,9 @@ func (c *conn) takeOver(s *session, a *wire.Attach, path engine.Path, want engin
 	}
 	c.flushSettlements() // what the client settled before comes before
 	l, unseen := o.letGo()
+	if o.attaching {
+		o.parting = func() {}
+	}
 	return takeover{l, unseen}
 }
 
