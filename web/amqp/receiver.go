@@ -45,6 +45,7 @@ func (s *session) attachOutlet(a *wire.Attach, path engine.Path) {
 		}
 	}
 	c.attachWith(func() func() {
+		was.wait(c)
 		until, err := c.permit(c.ctx, path, engine.ListenRight)
 		var l *broker.Link
 		if err == nil {

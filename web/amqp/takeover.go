@@ -10,13 +10,15 @@ import (
 // while it was there (AMQP 1.0, part 2, 2.6.1). The session that it held goes back
 // in the step that attaches the new one, which gets it if it asks for it: nobody
 // else comes between, and what the client had not settled comes again without a
-// count (SES-7).
+// count (SES-7). A receiver that the broker has not attached yet ends in a step of
+// its own before.
 //
 // That is so on one connection only. What a container is called nobody proves, and
 // the locks of a connection that is lost stay until they run out (DEC-5).
 type takeover struct {
 	link   *broker.Link // nil: there is none
 	unseen []*engine.Delivery
+	ended  chan struct{} // closed when one that was not attached yet has ended; nil: it was attached
 }
 
 func stolen() *wire.Error {
@@ -46,11 +48,13 @@ func (c *conn) takeOver(s *session, a *wire.Attach, path engine.Path, want engin
 		o.s.send(&wire.Detach{Handle: o.handle, Closed: true, Error: stolen()})
 	}
 	c.flushSettlements() // what the client settled before comes before
-	l, unseen := o.letGo()
+	var t takeover
+	t.link, t.unseen = o.letGo()
 	if o.attaching {
-		o.parting = func() {}
+		ended := make(chan struct{})
+		o.parting, t.ended = func() { close(ended) }, ended
 	}
-	return takeover{l, unseen}
+	return t
 }
 
 // receiver is the link by that name that the client receives on in the session;
@@ -68,6 +72,18 @@ func (s *session) receiver(name string) *outlet {
 func (o *outlet) holds(path engine.Path, want engine.SessionRequest) bool {
 	return o.broker != nil && o.session.LockedUntil != 0 && o.path.Fold() == path.Fold() &&
 		want == engine.SessionRequest{Want: engine.NamedSession, ID: o.session.ID}
+}
+
+// wait waits until there is nothing of a former receiver that was being attached,
+// or the connection ends. Called without the mutex.
+func (t takeover) wait(c *conn) {
+	if t.ended == nil {
+		return
+	}
+	select {
+	case <-t.ended:
+	case <-c.ctx.Done():
+	}
 }
 
 // leave sees to what the new receiver's attach, which came to err, has left of the

@@ -14,6 +14,7 @@ import (
 	"mayfly/web/amqp"
 	"mayfly/web/amqp/amqptest"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/peers"
 )
 
 // mine is an attach of the receiver "mine".
@@ -162,6 +163,38 @@ func TestTakeoverOfOneThatWaits(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// One whose attach the broker has not answered does not keep the session from the
+// new one; and a client that goes meanwhile leaves nothing behind that waits.
+func TestTakeoverOfOneThatIsNotThereYet(t *testing.T) {
+	for name, goes := range map[string]bool{"and stays": false, "and goes": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{})
+				w.queue("q", engine.Config{RequiresSession: true})
+				c := w.client()
+				go w.send("q", "a", "m")
+				synctest.Wait()
+				c.Say(0, mine(0, "q", value.OfString("a")))
+				synctest.Wait() // the broker is asked, and at something else
+				c.Say(0, mine(1, "q", value.OfString("a")), credit(1))
+				if goes {
+					synctest.Wait()
+					c.Hang()
+					time.Sleep(20 * time.Second)
+					if n := w.s.Connections(peers.Query{}).All; n != 0 {
+						t.Errorf("%d connections are there", n)
+					}
+					return
+				}
+				time.Sleep(20 * time.Second)
+				if diff := cmp.Diff([]string{"*wire.Attach", "detach " + string(wire.CondStolen), "*wire.Attach", "message m"}, said(c)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
 }
 
 // A link is one that was attached before only if name and connection are the same,
