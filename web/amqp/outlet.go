@@ -30,7 +30,7 @@ type outlet struct {
 	mode   engine.Mode
 	want   engine.SessionRequest
 	broker *broker.Link // nil until it is attached, and once the engine has ended it
-	gone   *broker.Link // that has lost its session, which the broker is to be told the end of; nil: none
+	gone   *broker.Link // that the broker is to be told the end of: it has lost its session, or came when the client had gone; nil: none
 	over   bool
 
 	attaching bool   // the broker has not answered its attach
