@@ -24,6 +24,9 @@
 // and is told by way of a Sink. An operation may say that it is to come again in
 // the next turn, as a drain does while there is something left to deliver.
 //
+// A Search goes through all there is a few messages in a turn, and reads bodies
+// beside the owner.
+//
 // What happened is numbered and published in the Log; a store that is an
 // engine.History too is given it by a follower, behind everybody's back.
 package broker

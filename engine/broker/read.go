@@ -62,6 +62,9 @@ func (r Reader) Seen(p engine.Path, messageID string) (bool, error) {
 // Totals are the counts of the whole namespace.
 func (r Reader) Totals() (engine.Counts, int) { return r.ns.Totals() }
 
+// Rooms are the places that have messages of a class.
+func (r Reader) Rooms(c engine.Class) []engine.Room { return r.ns.Rooms(c) }
+
 // Horizon counts messages by when they expire; an empty path means all.
 func (r Reader) Horizon(p engine.Path, edges []engine.Instant) []engine.Span {
 	return r.ns.Horizon(p, edges)

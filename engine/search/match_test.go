@@ -172,7 +172,7 @@ func TestProperties(t *testing.T) {
 	)
 	check(t, m, []string{
 		"prop.region:eu*", "prop.REGION:EU-WEST", "prop.region:*", `prop.region:"eu-west"`, "prop.region:us,eu-west", "prop.region:>eu", "prop.region:<f", "prop.region:>=eu-west",
-		"prop.n:18446744073709551615", "prop.n:>18446744073709551614", "prop.n:>1e19", "prop.i:-5", "prop.i:<0", "prop.i:-5.0", "prop.i:>=-5", "prop.i:-50e-1",
+		"prop.n:18446744073709551615", "prop.n:>18446744073709551614", "prop.n:>1e19", "prop.i:-5", "prop.i:<0", "prop.i:-5.0", "prop.i:>=-5", "prop.i:>-6", "prop.i:<-4", "prop.i:-50e-1",
 		"prop.f:0.1", "prop.f:<0.11", "prop.g:1e300", "prop.g:>9e299", "prop.money:1234567890123456789.1", "prop.money:>1234567890123456789.09", "prop.money:<1234567890123456789.11",
 		"prop.ok:true", "prop.ok:TRUE", "prop.none:*", "prop.none:null", `prop.none:""`, "prop.id:6F1C3A52*", "prop.big:9007199254740993", "prop.big:>9007199254740992",
 		"prop.at:2026-07-14", "prop.at:>=2026-07-14T10:04", "prop.at:<2026-07-15", "prop.to:2026-07-14T10:04", "prop.took:90s", "prop.took:>1m", "prop.took:<=PT1M30S",

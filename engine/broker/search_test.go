@@ -1,0 +1,207 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/search"
+	"mayfly/storage/memory"
+)
+
+// found are the subjects of what a search finds, and the last it tells.
+func found(t *testing.T, b *broker.Broker, in broker.Search, each ...func(broker.Glance)) (hits []string, last broker.Glance) {
+	t.Helper()
+	err := b.Search(t.Context(), in, func(g broker.Glance) error {
+		if g.Scanned < last.Scanned || g.Matched != int64(len(hits)+len(g.Hits)) || last.Done {
+			t.Errorf("after %+v came %+v", last, g)
+		}
+		for _, r := range g.Hits {
+			hits = append(hits, fmt.Sprintf("%s %s", r.Path, r.Content.Subject()))
+		}
+		for _, do := range each {
+			do(g)
+		}
+		last = g
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hits, last
+}
+
+func query(t *testing.T, text string) *search.Query {
+	t.Helper()
+	q, err := search.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func numbers(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("m%d", i+1))
+	}
+	return out
+}
+
+func TestSearch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{Limits: roomy()})
+		for _, p := range []engine.Path{"b", "a-b", "a"} {
+			w.queue(p, engine.Config{})
+			w.send(p, numbers(1000)...)
+		}
+		for _, d := range w.receive(broker.Receive{Path: "a", Max: 3}) {
+			if _, err := w.Settle(t.Context(), engine.Settlement{Token: d.Message.Token(), Outcome: engine.DeadLetter, Reason: "poison"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for text, tc := range map[string]struct {
+			want    []string
+			scanned int64
+			bytes   bool
+		}{
+			"subject:m1000,m2":        {[]string{"a m1000", "a/$DeadLetterQueue m2", "a-b m2", "a-b m1000", "b m2", "b m1000"}, 3000, false},
+			"m999":                    {[]string{"a m999", "a-b m999", "b m999"}, 3000, true},
+			"body:m500 in:b":          {[]string{"b m500"}, 1000, true},
+			"state:dead":              {[]string{"a/$DeadLetterQueue m1", "a/$DeadLetterQueue m2", "a/$DeadLetterQueue m3"}, 3, false},
+			"state:scheduled":         {nil, 0, false},
+			"reason:poison m2":        {[]string{"a/$DeadLetterQueue m2"}, 3000, true},
+			"seq:1 -in:a state:dead":  {nil, 0, false},
+			"seq:1 state:active in:b": {[]string{"b m1"}, 1000, false},
+		} {
+			hits, last := found(t, w.Broker, broker.Search{Query: query(t, text)})
+			if d := cmp.Diff(tc.want, hits); d != "" || !last.Done || last.Scanned != tc.scanned || last.Total != tc.scanned || last.Bytes > 0 != tc.bytes {
+				t.Errorf("%s: %s; %+v", text, d, last)
+			}
+		}
+		// In portions it finds the same.
+		all, _ := found(t, w.Broker, broker.Search{Query: query(t, "*7*")})
+		var parts []string
+		in := broker.Search{Query: query(t, "*7*"), Max: 70}
+		for n := 0; ; n++ {
+			hits, last := found(t, w.Broker, in)
+			if parts = append(parts, hits...); last.Done || n > len(all) {
+				break
+			}
+			if len(hits) != 70 || last.Matched != 70 {
+				t.Errorf("a portion has %d", len(hits))
+			}
+			in.From = last.Next
+		}
+		if d := cmp.Diff(all, parts); d != "" || len(all) != 3*271 {
+			t.Errorf("%d: %s", len(all), d)
+		}
+		if w.counts("b").Active != 1000 {
+			t.Error("a search has changed something")
+		}
+	})
+}
+
+// What comes while a search goes on is not seen, what goes is not missed, and a
+// caller who has had enough ends it.
+func TestSearchMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, broker.Options{Limits: roomy()})
+		for _, p := range []engine.Path{"a", "b", "c"} {
+			w.queue(p, engine.Config{})
+			w.send(p, numbers(600)...)
+		}
+		turn := 0
+		hits, last := found(t, w.Broker, broker.Search{}, func(broker.Glance) {
+			switch turn++; turn {
+			case 1:
+				w.send("a", numbers(100)...)
+				if err := w.Delete(t.Context(), "b", broker.Unasked, "test"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if len(hits) != 1200 || !last.Done || last.Total != 1800 || last.Scanned != 1200 {
+			t.Errorf("%d hits in %d turns, %+v", len(hits), turn, last)
+		}
+
+		enough := errors.New("enough")
+		turn = 0
+		if err := w.Search(t.Context(), broker.Search{}, func(broker.Glance) error { turn++; return enough }); !errors.Is(err, enough) || turn != 1 {
+			t.Errorf("%v after %d turns", err, turn)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		turn = 0
+		err := w.Search(ctx, broker.Search{}, func(g broker.Glance) error {
+			if turn++; turn == 2 {
+				cancel(enough)
+			}
+			if len(g.Hits) > 256 {
+				t.Errorf("%d messages in a turn", len(g.Hits))
+			}
+			return nil
+		})
+		if !errors.Is(err, enough) || turn != 2 {
+			t.Errorf("%v after %d turns", err, turn)
+		}
+	})
+}
+
+// Bodies that are not in memory are read many at a time, large ones alone and in
+// part; one that is gone is no hit.
+func TestSearchBodies(t *testing.T) {
+	limits := roomy()
+	limits.MessageSize = 4 << 20
+	store := &counted{Store: new(memory.Store)}
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{CacheBytes: 1, Limits: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range []string{"needle", "gone", strings.Repeat("x", 100<<10) + "needle", strings.Repeat("x", search.MostBody) + "needle", strings.Repeat("x", search.MostBody-6) + "needle", ""} {
+		out := []broker.Outgoing{{Content: engine.Content{Subject: fmt.Sprint(i)}, Body: []byte(body)}}
+		for range 60 {
+			out = append(out, broker.Outgoing{Content: engine.Content{Subject: "hay"}, Body: []byte("hay")})
+		}
+		if _, err := b.Send(t.Context(), "q", out, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store.single, store.together = 0, 0
+	hits, last := found(t, b, broker.Search{Query: query(t, "body:needle,gone")})
+	if d := cmp.Diff([]string{"q 0", "q 1", "q 2", "q 4"}, hits); d != "" || last.Cut != 1 {
+		t.Errorf("%s; %+v", d, last)
+	}
+	if store.single != 4 || store.together > 12 {
+		t.Errorf("%d read alone, %d times some together", store.single, store.together)
+	}
+	if want := int64(6 + 4 + 360*3 + 100<<10 + 6 + 2*search.MostBody); last.Bytes != want {
+		t.Errorf("%d bytes, not %d", last.Bytes, want)
+	}
+
+	// Two copies of one message have one body.
+	if _, err := b.Create(t.Context(), engine.Topic, "t", engine.Config{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, sub := range []string{"1", "2"} {
+		if _, err := b.Create(t.Context(), engine.Subscription, engine.SubscriptionPath("t", sub), engine.Config{ForwardTo: "q"}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Send(t.Context(), "t", []broker.Outgoing{{Content: engine.Content{Subject: "twin"}, Body: []byte("copied")}}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if hits, _ := found(t, b, broker.Search{Query: query(t, "body:copied")}); !slices.Equal(hits, []string{"q twin", "q twin"}) {
+		t.Errorf("of two copies %q are found", hits)
+	}
+}
