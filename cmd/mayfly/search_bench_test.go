@@ -72,7 +72,9 @@ func BenchmarkSearch(b *testing.B) {
 				go func() {
 					defer close(done)
 					for ctx.Err() == nil {
-						_ = br.Search(ctx, broker.Search{Query: q}, func(broker.Glance) error { return nil })
+						if err := br.Search(ctx, broker.Search{Query: q}, func(broker.Glance) error { return nil }); err != nil && ctx.Err() == nil {
+							b.Error(err)
+						}
 					}
 				}()
 				beside = append(beside, sendFor(b, br, 2*time.Second)...)
