@@ -35,7 +35,7 @@ func closed(t *testing.T, s *Store) {
 // and learns that it is closed when he goes on.
 func TestCloseDoesNotWaitForSenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := openOn(t.Context(), new(toy), nil, Options{})
+		s, err := openOn(t.Context(), new(toy), nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func (m *mute) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.
 // namespace is lost, and not for ever.
 func TestPastEndsWithTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := openOn(t.Context(), &mute{new(toy), history}, nil, Options{})
+		s, err := openOn(t.Context(), &mute{new(toy), history}, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}

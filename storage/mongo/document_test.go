@@ -15,7 +15,7 @@ import (
 func TestReadableDocuments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
-		s, err := openOn(t.Context(), db, nil, Options{Namespace: "shop"})
+		s, err := openOn(t.Context(), db, nil, timed(Options{Namespace: "shop"}))
 		if err != nil {
 			t.Fatal(err)
 		}

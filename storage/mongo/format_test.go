@@ -19,7 +19,7 @@ func TestFormatIsRaised(t *testing.T) {
 		if err := db.Insert(t.Context(), settings, marshal(old)); err != nil {
 			t.Fatal(err)
 		}
-		l, err := lookOn(t.Context(), db, nil, Options{})
+		l, err := lookOn(t.Context(), db, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func TestFormatIsRaised(t *testing.T) {
 			t.Error(err)
 		}
 		for range 2 {
-			s, err := openOn(t.Context(), db, nil, Options{})
+			s, err := openOn(t.Context(), db, nil, timed(Options{}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,22 +57,22 @@ func TestFormatOfANewerVersion(t *testing.T) {
 		if err := db.Insert(t.Context(), settings, newer); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openOn(t.Context(), db, nil, Options{}); err == nil || !strings.Contains(err.Error(), said) {
+		if _, err := openOn(t.Context(), db, nil, timed(Options{})); err == nil || !strings.Contains(err.Error(), said) {
 			t.Errorf("open: %v", err)
 		}
-		if _, err := lookOn(t.Context(), db, nil, Options{}); err == nil || !strings.Contains(err.Error(), said) {
+		if _, err := lookOn(t.Context(), db, nil, timed(Options{})); err == nil || !strings.Contains(err.Error(), said) {
 			t.Errorf("look: %v", err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
-		owner, err := openOn(t.Context(), db, nil, Options{})
+		owner, err := openOn(t.Context(), db, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		waits, opened := make(chan struct{}), make(chan error, 1)
 		go func() {
-			_, err := openOn(t.Context(), db, nil, Options{Standby: func(engine.Owner) { close(waits) }})
+			_, err := openOn(t.Context(), db, nil, timed(Options{Standby: func(engine.Owner) { close(waits) }}))
 			opened <- err
 		}()
 		<-waits

@@ -26,7 +26,7 @@ func (s strict) Apply(ctx context.Context, in collection, changes []change) erro
 // stand in the way of what comes after.
 func TestAnEventThatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := openOn(t.Context(), strict{new(toy)}, nil, Options{})
+		s, err := openOn(t.Context(), strict{new(toy)}, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestForgetComesBeforeTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keep = 10 * time.Minute
 		db := new(toy)
-		s, err := openOn(t.Context(), db, nil, Options{HistoryFor: keep})
+		s, err := openOn(t.Context(), db, nil, timed(Options{HistoryFor: keep}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func (s slow) Insert(ctx context.Context, in collection, doc bson.Raw) error {
 func TestALargeBatchTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := slow{new(toy), map[collection]time.Duration{parts: DefaultLease * 2 / 5, journal: DefaultLease * 2 / 5}}
-		s, err := openOn(t.Context(), on, nil, Options{})
+		s, err := openOn(t.Context(), on, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestALargeBatchTakesItsTime(t *testing.T) {
 func TestACommitEndsWithTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := slow{new(toy), map[collection]time.Duration{journal: DefaultLease}}
-		s, err := openOn(t.Context(), on, nil, Options{})
+		s, err := openOn(t.Context(), on, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ func TestNamesThatBeginAlike(t *testing.T) {
 		all := []string{"a", "a-b", "a0", "A", "ab", "a.", "a b"}
 		stores := map[string]*Store{}
 		for _, name := range all {
-			s, err := openOn(t.Context(), db, nil, Options{Namespace: name})
+			s, err := openOn(t.Context(), db, nil, timed(Options{Namespace: name}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,7 +32,7 @@ func TestNamesThatBeginAlike(t *testing.T) {
 			}
 		}
 		for _, name := range all {
-			s, err := openOn(t.Context(), db, nil, Options{Namespace: name})
+			s, err := openOn(t.Context(), db, nil, timed(Options{Namespace: name}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,11 +61,11 @@ func TestNamesThatBeginAlike(t *testing.T) {
 func TestNamesWithASlash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
-		if s, err := openOn(t.Context(), db, nil, Options{Namespace: "a/1"}); err == nil {
+		if s, err := openOn(t.Context(), db, nil, timed(Options{Namespace: "a/1"})); err == nil {
 			t.Error("it was opened")
 			_ = s.Close()
 		}
-		if _, err := lookOn(t.Context(), db, nil, Options{Namespace: "a/1"}); err == nil {
+		if _, err := lookOn(t.Context(), db, nil, timed(Options{Namespace: "a/1"})); err == nil {
 			t.Error("it was looked at")
 		}
 		if n := len(db.ids(settings)); n > 0 {

@@ -42,7 +42,7 @@ func TestWhatTheServerMayRemove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				on := new(toy)
-				s, err := openOn(t.Context(), on, nil, Options{})
+				s, err := openOn(t.Context(), on, nil, timed(Options{}))
 				if err != nil {
 					t.Fatal(err)
 				}

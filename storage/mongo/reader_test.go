@@ -16,7 +16,7 @@ func TestTheNextOwnerLeavesWhatIsLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
 		// So long a lease that a window is applied before the first beat.
-		o := Options{Lease: 20 * applyEvery, Process: "one"}
+		o := timed(Options{Lease: 20 * applyEvery, Process: "one"})
 		first, err := openOn(t.Context(), db, nil, o)
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +34,7 @@ func TestTheNextOwnerLeavesWhatIsLookedAt(t *testing.T) {
 			}
 			time.Sleep(2 * applyEvery)
 		}
-		look, err := lookOn(t.Context(), db, nil, Options{})
+		look, err := lookOn(t.Context(), db, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}

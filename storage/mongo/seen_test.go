@@ -21,7 +21,7 @@ type remembering struct {
 
 func (r *remembering) open() {
 	r.Helper()
-	s, err := openOn(r.Context(), r.db, nil, Options{})
+	s, err := openOn(r.Context(), r.db, nil, timed(Options{}))
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestMemoryThatPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
 		c := &counting{server: r.db, put: map[collection]int{}}
-		s, err := openOn(t.Context(), c, nil, Options{})
+		s, err := openOn(t.Context(), c, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestForgottenInSlices(t *testing.T) {
 func TestForgottenSweepFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
-		s, err := openOn(t.Context(), dawdling{r.db, seen, time.Hour}, nil, Options{})
+		s, err := openOn(t.Context(), dawdling{r.db, seen, time.Hour}, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func TestRefusedHalfWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r.server = new(toy)
-				s, err := openOn(t.Context(), r, nil, Options{})
+				s, err := openOn(t.Context(), r, nil, timed(Options{}))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,7 +65,7 @@ func TestRefusedHalfWay(t *testing.T) {
 				s.lose(engine.ErrFenced) // before it is applied
 				_ = s.Close()
 
-				next, err := openOn(t.Context(), r, nil, Options{})
+				next, err := openOn(t.Context(), r, nil, timed(Options{}))
 				if err != nil {
 					t.Fatal(err)
 				}

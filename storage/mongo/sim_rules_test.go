@@ -57,7 +57,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 		at := engine.At(time.Now())
 		now := func() engine.Instant { return max(at+1, engine.At(time.Now())) }
 		db := new(toy)
-		s, err := openOn(t.Context(), dawdling{db, in, 10 * time.Minute}, nil, Options{})
+		s, err := openOn(t.Context(), dawdling{db, in, 10 * time.Minute}, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if s, err = openOn(t.Context(), db, nil, Options{}); err != nil {
+		if s, err = openOn(t.Context(), db, nil, timed(Options{})); err != nil {
 			t.Fatal(err)
 		}
 		got, _, _, err := read(t.Context(), s)
@@ -103,7 +103,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 func TestTombstonesGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
-		s, err := openOn(t.Context(), db, nil, Options{})
+		s, err := openOn(t.Context(), db, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}

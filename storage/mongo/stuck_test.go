@@ -32,7 +32,7 @@ func TestCommitsWaitForRoomInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := &picky{server: new(toy)}
 		on.on.Store(true)
-		s, err := openOn(t.Context(), on, nil, Options{})
+		s, err := openOn(t.Context(), on, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestALookIsHeededForAnHour(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * time.Second)
-		l, err := lookOn(t.Context(), on, nil, Options{})
+		l, err := lookOn(t.Context(), on, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
