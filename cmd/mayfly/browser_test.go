@@ -44,6 +44,7 @@ func TestBrowser(t *testing.T) {
 		{"phone", phoneInBrowser},
 		{"activity", activityInBrowser},
 		{"connections", connectionsInBrowser},
+		{"passport", passportInBrowser},
 		{"restart", restartInBrowser},
 		{"walk", walkInBrowser},
 	} {

@@ -49,7 +49,7 @@ var imports = []rule{
 	{"web/openapi", nil, "describes Go structs; of any API it knows nothing"},
 	{"web/past/...", []string{"engine/..."}, "what may be asked of the history, the same at every door"},
 	{"web/peers/...", []string{"engine/..."}, "what is told of clients that stay connected, the same at every door"},
-	{"web/show/...", []string{"engine/...", "views/...", "web/past/...", "web/peers/..."}, "turns engine state into view models for page and push alike"},
+	{"web/show/...", []string{"engine/...", "views/...", "web/past/...", "web/peers/...", "web/amqp/carry"}, "turns engine state into view models for page and push alike; what was sent is told as AMQP has it"},
 	{"web/amqp/carry/...", []string{"engine/...", "web/amqp/wire/..."}, "between bytes and messages; of connections it knows nothing"},
 	{"web/amqp/scenario/...", []string{"engine/...", "web/amqp/..."}, "the engine's stories once more, told by a client to the server"},
 	{"web/amqp/amqptest/...", []string{"engine/...", "web/amqp/wire/..."}, "a client for tests knows bytes, and nothing of the server"},

@@ -27,7 +27,7 @@ type dashboard struct {
 // openDashboard starts to follow the broker. End it with leave, then close.
 func openDashboard(b *broker.Broker, wire peers.Source, c Config, r Ready) *dashboard {
 	build := version() + " " + strings.TrimPrefix(static.URL("live.js"), static.Prefix)
-	d := &dashboard{log: c.Logger, pages: show.Start(b, show.Options{Build: build, Data: keptIn(c.Store), REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, Keyed: c.SAS == sas.Enforce, Curl: firstCurl(r), HistoryFor: max(0, c.HistoryFor), Peers: wire, Logger: c.Logger})}
+	d := &dashboard{log: c.Logger, pages: show.Start(b, show.Options{Build: build, Data: keptIn(c.Store), API: r.Dashboard + "/api/v1", REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, Keyed: c.SAS == sas.Enforce, Curl: firstCurl(r), HistoryFor: max(0, c.HistoryFor), Peers: wire, Logger: c.Logger})}
 	d.hub = live.Open(live.Options{
 		Open:   d.pages.Open,
 		Topic:  d.pages.Topic,

@@ -4,10 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/views/component"
 	"mayfly/views/sample"
 	"mayfly/web/api"
 )
@@ -48,6 +54,83 @@ func sampleTasks() map[string]sample.Task {
 		"topic and subscription":  {Topic: "letters", Subscriber: "all", Sends: true, Receives: true},
 		"session of subscription": {Topic: "words", Subscriber: "all", InSession: true, Session: "customer-1", Sends: true, Receives: true},
 	}
+}
+
+// TestSamplesSendAgain runs the programs that a message's page shows: each sends
+// what the message was, but for the widths of numbers where its SDK has one, and
+// for what it says that it leaves out. .NET's are not run.
+func TestSamplesSendAgain(t *testing.T) {
+	ids := sample.Message{
+		Body: []byte("{\"n\": 1.10, \"s\": \"a\\\\b é 订\"}\n"), ID: "o-1", CorrelationID: "c", Subject: "it's \"so\"", ContentType: "application/json", To: "to",
+		ReplyTo: "replies", ReplyToSession: "rs", InSession: true, Session: "s", PartitionKey: "s", TTL: 90 * time.Minute,
+		Props: []component.Property{
+			{Name: "text", Type: "string", Value: "ü\n\"x\""}, {Name: "on", Type: "boolean", Value: "true"}, {Name: "n", Type: "int", Value: "-5"},
+			{Name: "l", Type: "long", Value: "9007199254740993"}, {Name: "d", Type: "double", Value: "1.5"}, {Name: "t", Type: "timestamp", Value: "2026-07-14T10:00:00.5Z"},
+			{Name: "none", Type: "decimal32", Value: "1.1"},
+		},
+	}
+	binary := sample.Message{Body: []byte{0, 0xff, '"'}, ID: "o-2", Due: time.Date(2099, 1, 2, 3, 4, 5, 0, time.UTC)}
+	file := sample.Message{File: "message-3.bin", ID: "o-3"}
+	for called, l := range languages() {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			l.installed(t)
+			s := start(t, "--store", "memory:")
+			s.create(t, "queue", "again", `{}`)
+			for _, m := range []sample.Message{ids, binary, file} {
+				for _, p := range sample.Sending(sample.Task{Queue: "again", Connection: s.connection()}, m) {
+					if p.Language == called {
+						if m.File != "" {
+							p.Code = strings.ReplaceAll(p.Code, m.File, strings.ReplaceAll(fileOf(t, m.File, "from a file"), `\`, `\\`))
+						}
+						l.run(t, s, p.Code)
+					}
+				}
+			}
+			var got api.Messages
+			if err := json.Unmarshal(s.call(t, http.StatusOK, "GET", "/peek/again", ""), &got); err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Messages) != 3 {
+				t.Fatalf("there are %d messages", len(got.Messages))
+			}
+			text := string(ids.Body)
+			session, ttl := "s", "PT1H30M"
+			want := api.Outgoing{MessageID: "o-1", CorrelationID: "c", Subject: ids.Subject, ContentType: ids.ContentType, To: "to", ReplyTo: "replies", ReplyToSessionID: "rs", SessionID: &session, PartitionKey: "s", TimeToLive: ttl, Body: &text}
+			first := got.Messages[0].Outgoing
+			seen := map[string]string{}
+			for _, q := range first.Properties {
+				seen[q.Name] = q.Value.Text()
+			}
+			first.Properties = nil
+			if d := cmp.Diff(want, first); d != "" {
+				t.Error(d)
+			}
+			wanted := map[string]string{"text": "ü\n\"x\"", "on": "true", "n": "-5", "l": "9007199254740993", "d": "1.5", "t": "2026-07-14T10:00:00.5Z"}
+			if called == "JavaScript" || called == "Python" {
+				delete(wanted, "l") // it says so
+			}
+			if d := cmp.Diff(wanted, seen); d != "" {
+				t.Error(d)
+			}
+			if m := got.Messages[1]; m.BodyBase64 == nil || *m.BodyBase64 != "AP8i" || m.ScheduledEnqueueTime != "2099-01-02T03:04:05Z" {
+				t.Errorf("the second is %+v", m)
+			}
+			if m := got.Messages[2]; m.Body == nil || *m.Body != "from a file" {
+				t.Errorf("the third is %+v", m)
+			}
+		})
+	}
+}
+
+// fileOf is the path of a new file.
+func fileOf(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // runSample runs a program, and sees that it received and completed what there

@@ -11,6 +11,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
+	"mayfly/views/sample"
 	"mayfly/views/view"
 )
 
@@ -49,8 +50,13 @@ type Message struct {
 
 	View        BodyView
 	Body        Body
+	Sent        []Sent               // what its sender said, section by section; empty: not shown
 	Headers     []Header             // every system property
 	Application []component.Property // Type is the kind: "int", "string"
+
+	Kin     []Kin // messages that share what their sender wrote with it
+	KinMore bool  // there are more than these
+	Again   Again // how to send it once more; the zero value: not shown
 
 	// Token is set when the message was received for inspection, and its lock
 	// still stands: then the page offers to settle it.
@@ -90,13 +96,51 @@ const (
 	RawView     BodyView = "raw"
 	HexView     BodyView = "hex"
 	HeadersView BodyView = "headers"
+	SentView    BodyView = "sent"
 )
+
+// A Sent is a section of a message as AMQP has it.
+type Sent struct {
+	Name   string // AMQP's
+	Fields []component.Property
+}
+
+// A Kinship is what another message is to the one that is shown: ids of words.
+type Kinship string
+
+// The kinships there are.
+const (
+	Original Kinship = "kin.original" // what it was made from
+	Copy     Kinship = "kin.copy"     // made from it
+	Sibling  Kinship = "kin.sibling"  // made from the same message by a topic
+)
+
+// A Kin is a message that shares with another what their sender wrote.
+type Kin struct {
+	How  Kinship
+	Name string    // its number at that time: "#1,204"
+	In   string    // where it was then
+	Href string    // its page
+	At   time.Time // when the two parted
+}
+
+// An Again is how a message is sent once more. The zero Again is nothing.
+type Again struct {
+	Curl    string          // a line for the shell; empty: none
+	Samples []sample.Sample // programs; empty: none
+	File    string          // the file that has its body, which lies beside them; empty: they have it themselves
+	Odd     bool            // its body is in a form of AMQP's that these cannot send
+}
+
+func (a Again) empty() bool { return a.Curl == "" && len(a.Samples) == 0 && !a.Odd }
 
 // A Body is what a message carries.
 type Body struct {
 	Content  []byte // as much as is looked at: 1 MB at most
 	Size     int64  // all of it
 	Form     string // how it was sent, as shown: "data", "value"
+	From     int64  // where Window begins
+	Window   []byte // the bytes that the hexadecimal view shows
 	Download string // address of all of it; empty: none
 }
 

@@ -226,6 +226,8 @@ func entityStories() []Story {
 		{Name: "message-inspected", Page: messageInspected()},
 		{Name: "message-scheduled", Page: messageScheduled()},
 		{Name: "message-deferred", Page: messageDeferred()},
+		{Name: "message-sent", Page: messageSent()},
+		{Name: "message-long", Page: messageLong()},
 		{Name: "message-dead", Page: messageDead()},
 		{Name: "message-ended", Page: messageEnded()},
 		{Name: "message-purged", Page: messagePurged()},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -12,6 +13,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/page"
+	"mayfly/views/sample"
 	"mayfly/views/view"
 )
 
@@ -60,6 +62,38 @@ func oneMessage() page.Message {
 			{Name: "a-very-long-name-without-any-break-in-it-whatsoever", Value: "c0ffee00-0000-4000-8000-00000000cafe", Type: "uuid"},
 		},
 	}
+}
+
+// messageSent is seen in the sections in which it came; it was copied, and is a
+// copy itself.
+func messageSent() page.Message {
+	return messageIn(page.Active, func(m *page.Message) {
+		m.View = page.SentView
+		m.Sent = []page.Sent{
+			{Name: "header", Fields: []component.Property{{Name: "durable", Type: "boolean", Value: "true"}, {Name: "ttl", Type: "milliseconds", Value: "300000"}}},
+			{Name: "properties", Fields: []component.Property{{Name: "message-id", Type: "string", Value: "o-88412"}, {Name: "subject", Type: "string"}}},
+			{Name: "body", Fields: []component.Property{{Name: "data", Type: "bytes", Value: "219"}}},
+		}
+		m.Kin = []page.Kin{
+			{How: page.Original, Name: "#47,990", In: "orders/$DLQ", Href: home + "/m/3047001", At: at("10:00:00")},
+			{How: page.Copy, Name: "#12", In: "audit/" + strings.Repeat("long", 20), Href: home + "/m/3048777", At: at("10:03:10")},
+		}
+		m.KinMore = true
+		m.Again = page.Again{
+			Curl:    `curl 'http://localhost:8080/api/v1/send/orders' -d '{"body":"hello"}'`,
+			Samples: sample.Sending(sample.Task{Connection: "Endpoint=sb://localhost:5672/", Queue: "orders"}, sample.Message{ID: "o-88412", File: "message-3048201.bin", Props: []component.Property{{Name: "attempt", Type: "int", Value: "2"}}}),
+			File:    "message-3048201.bin",
+		}
+	})
+}
+
+// messageLong is in hexadecimal, somewhere in the middle; its body is no plain
+// data.
+func messageLong() page.Message {
+	return messageIn(page.Active, func(m *page.Message) {
+		m.View, m.Again = page.HexView, page.Again{Odd: true}
+		m.Body.Size, m.Body.From, m.Body.Window = 3<<20, 8192, bytes.Repeat([]byte("\x00订单 end"), 4)
+	})
 }
 
 func messageIn(state page.State, change func(*page.Message)) page.Message {

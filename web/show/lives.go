@@ -54,6 +54,16 @@ func (l *lives) of(k engine.Key) (out []trace) {
 	return out
 }
 
+// sharing are the entries of an instant whose messages have a content, in order.
+func (l *lives) sharing(content engine.Key, at engine.Instant) (out []trace) {
+	for i := max(l.n, l.most) - l.most + 1; i <= l.n; i++ {
+		if e := &l.ring[(i-1)%l.most]; e.sent == content && e.at == at {
+			out = append(out, e.trace)
+		}
+	}
+	return out
+}
+
 // departedOnes keeps the last events of messages that are no more, so that
 // their pages survive them for a while; bounded by number and bytes.
 type departedOnes struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
+	"mayfly/web/amqp/carry"
 )
 
 const (
@@ -50,9 +52,13 @@ func (p *Pages) message(ctx context.Context, at Place) (view.Page, uint64, error
 		out.Token = lock
 	}
 	if !view.IsStill(ctx) { // a body is not live: it never changes
-		if out.Body.Content, err = p.body(ctx, m.Message.Content, m.content.BodySize); err != nil && !errors.Is(err, engine.ErrMessageNotFound) {
+		from, _ := number(at.Query.Get(page.HexFrom)) // anything else is the beginning
+		if err = p.body(ctx, m, int64(min(from, math.MaxInt64)), &out.Body); err != nil && !errors.Is(err, engine.ErrMessageNotFound) {
 			return nil, 0, err
 		}
+		out.Sent = sent(m.content, out.Body)
+		out.Again = p.again(ctx, m, out.Body)
+		out.Kin, out.KinMore = p.kin(ctx, at.Key, m.Message.Content, c.past)
 	}
 	if out.Expired || out.Clock.At.IsZero() {
 		return out, s.n, nil
@@ -89,7 +95,7 @@ func (p *Pages) messageModel(ctx context.Context, at Place, m messageSight, s si
 		Size: m.Content.Size(), Tries: int(m.Message.DeliveryCount), Max: int(m.Deliveries),
 		Clock: ttlClock(m.Row, s.now), Expired: outOfTime(m.Row, s.now), Hold: hold(m.Message, s.now, m.in.Config.LockFor()),
 		Due: dueClock(m.Message, s.now), Fate: fate(m.Path, m.KeepsDead),
-		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView), string(page.HeadersView))),
+		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView), string(page.HeadersView), string(page.SentView))),
 		Body: page.Body{Size: m.content.BodySize, Form: bodyForm(m.content.BodyKind), Download: p.MessageURL(m.Message.Key) + "/body"},
 	}
 	out.Holder, out.HolderAt = p.holder(ctx, m.LockedBy)
@@ -180,22 +186,50 @@ func headers(ctx context.Context, r engine.Row, c engine.Content) (out []page.He
 	return out
 }
 
-// body reads as much of a body as is looked at.
-func (p *Pages) body(ctx context.Context, k engine.Key, size int64) ([]byte, error) {
+// body reads as much of a body as is looked at, and the bytes around one.
+func (p *Pages) body(ctx context.Context, m messageSight, around int64, b *page.Body) error {
+	k, size := m.Message.Content, m.content.BodySize
 	in, err := p.b.Body(ctx, k, size)
 	if err != nil {
-		return nil, fmt.Errorf("open the body of content %d: %w", k, err)
+		return fmt.Errorf("open the body of content %d: %w", k, err)
 	}
 	defer func() { _ = in.Close() }()
 	most := int64(bodyShown)
 	if size > bodyShown {
 		most = bodyHead
 	}
-	b, err := io.ReadAll(io.LimitReader(in, most))
-	if err != nil {
-		return nil, fmt.Errorf("read the body of content %d: %w", k, err)
+	if b.Content, err = io.ReadAll(io.LimitReader(in, most)); err != nil {
+		return fmt.Errorf("read the body of content %d: %w", k, err)
 	}
-	return b, nil
+	b.From = page.HexAt(around, size)
+	if end := min(b.From+page.HexBytes, size); end <= int64(len(b.Content)) {
+		b.Window = b.Content[min(b.From, end):end]
+		return nil
+	}
+	if _, err = in.Seek(b.From, io.SeekStart); err == nil {
+		b.Window, err = io.ReadAll(io.LimitReader(in, page.HexBytes))
+	}
+	if err != nil {
+		return fmt.Errorf("read the body of content %d from byte %d: %w", k, b.From, err)
+	}
+	return nil
+}
+
+// sent is what the sender said of a message, in AMQP's sections; nothing if that
+// cannot be read.
+func sent(c engine.Content, b page.Body) (out []page.Sent) {
+	sections, err := carry.Said(c, b.Content)
+	if err != nil {
+		return nil // it is shown as headers still
+	}
+	for _, s := range sections {
+		one := page.Sent{Name: s.Name}
+		for _, f := range s.Fields {
+			one.Fields = append(one.Fields, component.Property{Name: cut(f.Name, 200), Value: cut(f.Value, longestValue), Type: f.Type})
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // endedPage is the page of a message that is no more, for as long as something
@@ -238,6 +272,7 @@ func (p *Pages) endedPage(ctx context.Context, at Place) (view.Page, uint64, err
 		out.Lab = p.URL(Place{Namespace: p.b.Name(), Kind: Lab}.with(page.LabFrom, keyText(at.Key)))
 	}
 	out.Ended, out.Known = p.ending(ctx, c, final, last), p.known(c)
+	out.Kin, out.KinMore = p.kin(ctx, at.Key, final.sent, c.past)
 	out.Life = p.entries(ctx, c.past)
 	if !departed(final.kind) && final.kind != engine.EventMoved && !out.Ended.At.IsZero() { // it has no last line of its own
 		out.Life = append(out.Life, out.Ended)

@@ -31,6 +31,7 @@ type Options struct {
 	Base  string // the path the dashboard is served under; empty: the root
 	Build string // of the program, for the script
 	Data  string // where messages are kept, for people; empty: in memory
+	API   string // the address of the JSON API, without a slash at the end; empty: no lines for the shell
 	REST  string // the address of the REST door, without a slash at the end; empty: no lines for the shell
 	// Connection and AdminConnection are what SDKs on this machine are given, for
 	// messages and for entities; empty: nothing.

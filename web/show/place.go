@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mayfly/engine"
+	"mayfly/views/page"
 	"mayfly/web/past"
 )
 
@@ -61,7 +62,7 @@ const longestAddress = 4096
 // several pages.
 func asked() []string {
 	return append(past.Words(),
-		"agreed", "by", "client", "dir", "dlq", "entity", "fate", "filter", "format", "id", "key", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
+		page.HexFrom, "agreed", "by", "client", "dir", "dlq", "entity", "fate", "filter", "format", "id", "key", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
 }
 
 // Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.

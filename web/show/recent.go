@@ -365,6 +365,13 @@ func (r *Recent) life(k engine.Key) []trace {
 	return r.lives.of(k)
 }
 
+// sharing is what is known of an instant about messages that have a content.
+func (r *Recent) sharing(content engine.Key, at engine.Instant) []trace {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lives.sharing(content, at)
+}
+
 // lastNotable is the number of the last event since the start that is an
 // operator's doing or the server's own.
 func (r *Recent) lastNotable() uint64 {

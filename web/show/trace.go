@@ -17,6 +17,7 @@ type trace struct {
 	at     engine.Instant
 	until  engine.Instant // the end of a lock, the time of a schedule, the expiry that was set
 	key    engine.Key
+	sent   engine.Key // the content: what several messages share that were sent as one
 	seq    engine.Seq
 	count  int64
 	tries  uint32
@@ -32,7 +33,7 @@ type trace struct {
 
 func traceOf(e engine.Event) trace {
 	t := trace{
-		n: e.N, at: e.At, key: e.Message.Key, seq: e.Message.Seq, count: e.Count, tries: e.Message.DeliveryCount,
+		n: e.N, at: e.At, key: e.Message.Key, sent: e.Message.Content, seq: e.Message.Seq, count: e.Count, tries: e.Message.DeliveryCount,
 		kind: e.Kind, path: e.Path, to: e.To, actor: e.Actor, reason: e.Reason, audit: e.Audit,
 	}
 	if e.Entity != nil {

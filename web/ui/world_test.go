@@ -87,7 +87,7 @@ func (w *world) start() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.pages = show.Start(w.b, show.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Peers: &w.peers, Logger: logger})
+	w.pages = show.Start(w.b, show.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Peers: &w.peers, Logger: logger})
 	e := echo.New()
 	d := ui.New(ui.Options{Broker: w.b, Pages: w.pages, Peers: &w.peers, Logger: logger})
 	d.Mount(e.Group(""))
