@@ -80,7 +80,7 @@ func (c *peekCommand) look(ctx context.Context, from int64, count int) ([]peeked
 }
 
 // follow lists until ctx ends. Numbers of dead letters are older than they are
-// (DLQ-9): what comes there is not what comes last.
+// (DLQ-8): what comes there is not what comes last.
 func (c *peekCommand) follow(ctx context.Context, s streams) error {
 	if strings.HasSuffix(strings.ToLower(c.Entity), strings.ToLower(deadLetterQueue)) {
 		return misused("--follow goes by sequence numbers, and dead letters keep the ones they had; mayfly watch shows them as they come")
