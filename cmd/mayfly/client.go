@@ -54,10 +54,6 @@ func path(what, entity string) string { return "/api/v1/" + what + "/" + url.Pat
 // wanted; the answer's bytes are returned too. An error of the server's is an
 // *api.Problem.
 func (c client) ask(ctx context.Context, method, path string, in, out any, wait time.Duration) ([]byte, error) {
-	base, err := c.base()
-	if err != nil {
-		return nil, err
-	}
 	var body io.Reader = http.NoBody
 	if in != nil {
 		raw, err := json.Marshal(in)
@@ -68,15 +64,35 @@ func (c client) ask(ctx context.Context, method, path string, in, out any, wait 
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait+patience)
 	defer cancel()
+	w, base, err := c.open(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Body.Close()
+	return c.read(ctx, base, w, out)
+}
+
+// open sends a request with a body that may be of any size, for as long as it
+// takes, and returns the answer and who gives it.
+func (c client) open(ctx context.Context, method, path string, body io.Reader) (*http.Response, string, error) {
+	base, err := c.base()
+	if err != nil {
+		return nil, "", err
+	}
 	r, err := http.NewRequestWithContext(ctx, method, base+path, body)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", base, err)
+		return nil, base, fmt.Errorf("ask %s: %w", base, err)
 	}
 	w, err := (&http.Client{Transport: c.transport}).Do(r)
 	if err != nil {
-		return nil, noAnswer(ctx, base, err)
+		return nil, base, noAnswer(ctx, base, err)
 	}
-	defer w.Body.Close()
+	return w, base, nil
+}
+
+// read reads the answer of base into out, if that is wanted, and returns its
+// bytes.
+func (client) read(ctx context.Context, base string, w *http.Response, out any) ([]byte, error) {
 	raw, err := io.ReadAll(w.Body)
 	if err != nil {
 		return nil, noAnswer(ctx, base, err)

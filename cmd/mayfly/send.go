@@ -25,6 +25,7 @@ func describeSend() description {
 			{"mayfly send orders hello --create --ttl 1h", "Sends a text, and makes the queue if it is not there."},
 			{`mayfly send orders -p price=12.5 -p 'id={"type":"int","value":"7"}' --subject new < order.json`, "Sends a file with two application properties."},
 			{"mayfly send orders later --at 5m", "Sends what becomes available in five minutes."},
+			{"mayfly send orders --jsonl < orders.jsonl", "Sends each line, such as {\"body\":\"hello\",\"timeToLive\":\"1h\"}, as a message."},
 		},
 	}
 }
@@ -45,6 +46,7 @@ type sendCommand struct {
 	ContentType   string   `name:"content-type" help:"ContentType."`
 	Count         int      `default:"1" help:"How many of it to send."`
 	Create        bool     `help:"Create the queue if it does not exist."`
+	JSONL         bool     `name:"jsonl" help:"Standard input is messages, a JSON line each, as peek --json prints them; they are sent as they come. With --json there is a line for each that says what became of it."`
 }
 
 // maxCount bounds --count: the server takes that many at once.
@@ -54,6 +56,9 @@ const maxCount = 5000
 func (c *sendCommand) Run(ctx context.Context, s streams) error {
 	if c.Count < 1 || c.Count > maxCount {
 		return misused("--count is from 1 to %d, not %d", maxCount, c.Count)
+	}
+	if c.JSONL {
+		return c.sendLines(ctx, s)
 	}
 	m, err := c.message(s.in)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"golang.org/x/term"
@@ -29,4 +30,11 @@ func terminalOf(out, errors *os.File) terminal {
 		return columns, lines
 	}
 	return t
+}
+
+// progress shows a text in place of the one before, where somebody looks.
+func (s streams) progress(text string) {
+	if s.terminal.err {
+		fmt.Fprint(s.err, "\r\x1b[K"+text) //nolint:errcheck // it is no result
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,13 +126,13 @@ func (c *watchCommand) tell(s streams, before, now watched) error {
 	if lost {
 		fmt.Fprintf(s.err, "mayfly: more than %d events in a second; some are not shown\n", eventsAtOnce) //nolint:errcheck // there is nobody else to tell
 	}
-	for i := len(fresh) - 1; i >= 0; i-- {
+	for _, e := range slices.Backward(fresh) {
 		if c.JSON {
-			b.Write(fresh[i].raw)
+			b.Write(e.raw)
 			b.WriteByte('\n')
 			continue
 		}
-		b.WriteString(fresh[i].line(c.zone) + "\n")
+		b.WriteString(e.line(c.zone) + "\n")
 	}
 	was := map[string]api.Counts{}
 	for _, e := range before.entities {

@@ -70,7 +70,7 @@ const (
 	toneLost    tone = "31" // it is lost, or was
 )
 
-func (l line) in(colours bool) string { //nolint:revive // a terminal has them or not
+func (l line) in(colours bool) string {
 	if !colours || l.tone == toneUsual {
 		return l.text
 	}
