@@ -35,12 +35,6 @@ type Search struct {
 	Max   int64         // matches after which it ends; zero: all of them
 }
 
-// A Mark is where a search stands: at the messages of a place from a number on.
-type Mark struct {
-	Path engine.Path // empty: before all of them
-	Seq  engine.Seq
-}
-
 // A Glance is how far a search has come, and what it has just found.
 type Glance struct {
 	Hits    []engine.Row   // since the last one, in order; never more than a turn's
@@ -75,7 +69,7 @@ func (b *Broker) Search(ctx context.Context, in Search, tell func(Glance) error)
 	}
 	for _, room := range todo {
 		from := engine.Seq(1)
-		if room.Path == in.From.Path {
+		if room.Path.Fold() == in.From.Path.Fold() {
 			from = in.From.Seq
 		}
 		if full, err := s.room(ctx, room, from); err != nil || full {

@@ -37,6 +37,11 @@ func (q *Query) Without(i int) *Query {
 	return &Query{slices.Delete(slices.Clone(q.terms), i, i+1)}
 }
 
+// In is q for one entity, topic or pattern of paths alone, as in: is.
+func (q *Query) In(path string) *Query {
+	return &Query{append(slices.Clone(q.terms), term{key: keyIn, vals: []operand{{text: path, quoted: !strings.Contains(path, "*"), glob: newGlob(path, false)}}})}
+}
+
 func (t term) String() string {
 	var b strings.Builder
 	if t.not {

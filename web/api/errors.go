@@ -14,6 +14,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/filter"
+	"mayfly/engine/search"
 	"mayfly/web/access"
 	"mayfly/web/peers"
 )
@@ -27,7 +28,7 @@ type Problem struct {
 	Code     string `json:"code"`               // of semantics §16, such as QuotaExceeded
 	Property string `json:"property,omitempty"` // which property of an entity was refused
 	Rule     string `json:"rule,omitempty"`     // which rule was
-	Part     string `json:"part,omitempty"`     // of the rule: name, filter or action; filter also of a purge
+	Part     string `json:"part,omitempty"`     // of the rule: name, filter or action; filter also of a purge, q of a search
 	Position *int   `json:"position,omitempty"` // where in that text, in characters from 0
 	Request  string `json:"request,omitempty"`  // the id by which the log knows it
 	Owner    string `json:"owner,omitempty"`    // URL of the dashboard of the server to ask instead
@@ -96,6 +97,9 @@ func problem(err error) Problem {
 		if s, ok := errors.AsType[*filter.SyntaxError](e.Err); ok {
 			p.Position = &s.Pos
 		}
+	}
+	if e, ok := errors.AsType[*search.Error](err); ok {
+		p.Part, p.Position = "q", &e.Pos
 	}
 	if e, ok := errors.AsType[*engine.OwnedError](err); ok {
 		p.Owner = e.Owner.Dashboard
