@@ -25,6 +25,7 @@ type changes struct {
 	deleted  []*holder              // gone with their entity; their messages are let go after Seal
 	seen     []*entity              // that have seen or let go of ids
 	access   bool                   // the namespace's rules
+	settings map[string]struct{}    // keys
 	sparing  bool                   // the batch that was taken last has no locks
 }
 
@@ -40,6 +41,7 @@ const (
 	undoSeen
 	undoTransaction
 	undoRank
+	undoSetting
 	undoOther
 )
 
@@ -57,14 +59,14 @@ type undo struct {
 	by     string // who held m's lock
 	seen   sighting
 	stood  standing
-	other  func() // for what is rare: transactions; sessions, entities and rules, with h where it concerns that entity alone
+	other  func() // for what is rare: transactions, settings; sessions, entities and rules, with h where it concerns that entity alone
 }
 
 func newChanges() changes {
 	return changes{
 		dropped: map[Key]struct{}{}, entities: map[HolderID]*entity{},
 		holders: map[HolderID]struct{}{}, rules: map[RuleID]struct{}{}, bodies: map[*content][]byte{},
-		sessions: map[SessionID]struct{}{},
+		sessions: map[SessionID]struct{}{}, settings: map[string]struct{}{},
 	}
 }
 
@@ -203,6 +205,13 @@ func (ns *Namespace) batch(now Instant) *Batch {
 			b.DropSessions = append(b.DropSessions, id)
 		}
 	}
+	for key := range c.settings {
+		if s, ok := ns.Setting(key); ok {
+			b.Settings = append(b.Settings, s)
+		} else {
+			b.DropSettings = append(b.DropSettings, key)
+		}
+	}
 	for _, k := range c.contents {
 		if k.refs > 0 {
 			b.Contents = append(b.Contents, StoredContent{k.key, k.packed})
@@ -282,6 +291,7 @@ func (c *changes) clean(ns *Namespace) {
 	clear(c.holders)
 	clear(c.rules)
 	clear(c.sessions)
+	clear(c.settings)
 	clear(c.bodies)
 	c.cleanSeen()
 	c.hard, c.access = false, false

@@ -13,7 +13,7 @@ import (
 // nothing, takes time in proportion to all there is, and may be called between
 // any two steps.
 func (ns *Namespace) Check() error {
-	for _, check := range []func() error{ns.checkEntities, ns.checkHolders, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkSeen, ns.checkTransactions, ns.checkAccess, ns.checkChanges} {
+	for _, check := range []func() error{ns.checkEntities, ns.checkHolders, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkSeen, ns.checkTransactions, ns.checkAccess, ns.checkSettings, ns.checkChanges} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -28,6 +28,25 @@ func (ns *Namespace) checkAccess() error {
 		if i > 0 && compareAccess(ns.access[i-1], r) >= 0 {
 			return fmt.Errorf("the access rule %s comes after %s", r, ns.access[i-1])
 		}
+	}
+	return nil
+}
+
+// INVARIANT: a setting is found by its key, the bytes of all are counted, and
+// their order, where it is known, is that of the keys.
+func (ns *Namespace) checkSettings() error {
+	bytes := int64(0)
+	for key, s := range ns.settings.byKey {
+		if s.Key != key {
+			return fmt.Errorf("the setting %q is kept under %q", s.Key, key)
+		}
+		bytes += s.size()
+	}
+	if bytes != ns.settings.bytes {
+		return fmt.Errorf("settings have %d bytes, counted %d", bytes, ns.settings.bytes)
+	}
+	if keys := slices.Sorted(maps.Keys(ns.settings.byKey)); ns.settings.inOrder != nil && !slices.Equal(ns.settings.inOrder, keys) {
+		return fmt.Errorf("the keys of settings are %q, and should be %q", ns.settings.inOrder, keys)
 	}
 	return nil
 }
@@ -438,6 +457,13 @@ func (b *Batch) fault() error {
 	}
 	for _, k := range b.Bodies {
 		note(body(k.Key))
+	}
+	type key string
+	for _, s := range b.Settings {
+		note(key(s.Key))
+	}
+	for _, k := range b.DropSettings {
+		note(key(k))
 	}
 	for _, r := range b.Seen {
 		note(SeenThrough{r.Holder, r.N})

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,11 @@ func populated(t *testing.T) *Namespace {
 	must(ns.Attach(now, Link{ID: 2, Path: "waiting"}))
 	must(ns.Credit(now, 2, 1))
 	ns.Match(now)
+	for _, key := range []string{"view/b", "view/a"} {
+		_, err := ns.SetSetting(now, key, "x", nil)
+		must(err)
+	}
+	ns.Settings("")
 	must(ns.Check())
 	return ns
 }
@@ -141,6 +147,9 @@ func TestCheckFinds(t *testing.T) {
 		"what a transaction sends":          func(ns *Namespace, _, _ *entity) { ns.transactions.ends[0].messages++ },
 		"what a transaction settles":        func(ns *Namespace, _, _ *entity) { clear(ns.transactions.ends[0].settled) },
 		"a plan in a transaction":           func(ns *Namespace, _, _ *entity) { ns.transactions.ends[0].operations[0].batch[0].Plan = &Plan{} },
+		"a setting under another key":       func(ns *Namespace, _, _ *entity) { ns.settings.byKey["view/c"] = ns.settings.byKey["view/a"] },
+		"bytes of settings":                 func(ns *Namespace, _, _ *entity) { ns.settings.bytes-- },
+		"settings out of order":             func(ns *Namespace, _, _ *entity) { slices.Reverse(ns.settings.inOrder) },
 		"a meter that waits and is not due": func(ns *Namespace, q, _ *entity) { q.main.meterDirty = !q.main.meterDirty },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@
 //	Seen, saw, remember                      which MessageIds an entity has accepted lately
 //	Declare, SendIn, SettleIn, Discharge     several steps that are one, or none
 //	Sweep, NextDue                           what is due and nobody asks for: forwarding, idle entities, what others wait for
+//	Setting                                  what it keeps for others: views, rules, jobs
 //	forward, SendVia                         messages on their way from one entity to another
 //	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
 //
@@ -78,6 +79,9 @@
 //
 // INVARIANT: the namespace's access rules are in the order of their names, no two
 // of them the same.
+//
+// INVARIANT: a setting is found by its key, the bytes of all are counted, and
+// their order, where it is known, is that of the keys.
 //
 // INVARIANT: a place with a ready message and a link with credit is hungry.
 //

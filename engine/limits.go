@@ -38,6 +38,10 @@ type Limits struct {
 	SubscriptionNameLength     int64         // of a subscription or rule
 	UserMetadata               int64         //
 	AccessRules                int64         // of one entity, and of the namespace
+	Settings                   int64         // of the namespace
+	SettingKeyLength           int64         // of a setting's key, in bytes
+	SettingSize                int64         // of one setting's value
+	SettingsSize               int64         // of all settings' keys and values
 	MaxDeliveries              int64         // MaxDeliveryCount
 	MinMegabytes, MaxMegabytes int64         // MaxSizeInMegabytes, a multiple of the first
 	MinKilobytes, MaxKilobytes int64         // MaxMessageSizeInKilobytes; MaxKilobytes zero: it cannot be set
@@ -80,6 +84,7 @@ func DefaultLimits() Limits {
 		ForwardHops: 4, TransactionMessages: 100, TransactionTime: 2 * time.Minute,
 		Receives: 5_000, AttachedReceivers: 20_000, PeekCount: 250, BatchDelete: 500,
 		NameLength: 260, SubscriptionNameLength: 50, UserMetadata: 1024, AccessRules: 12,
+		Settings: 10_000, SettingKeyLength: 256, SettingSize: 256 << 10, SettingsSize: 32 << 20,
 		Connections: 5_000, ConnectionSessions: 5_000, ConnectionLinks: 10_000, LinkUnsettled: 5_000,
 		FrameSize: 64 << 10, IncompleteBytes: 256 << 20,
 		MinLock: 5 * time.Second, MaxLock: 5 * time.Minute,
@@ -100,6 +105,7 @@ func (l *Limits) numbers() map[string]*int64 {
 		"transaction-messages": &l.TransactionMessages, "filter-length": &l.FilterLength, "receives": &l.Receives, "attached-receivers": &l.AttachedReceivers,
 		"peek-count": &l.PeekCount, "batch-delete": &l.BatchDelete, "name-length": &l.NameLength,
 		"subscription-name-length": &l.SubscriptionNameLength, "user-metadata": &l.UserMetadata, "access-rules": &l.AccessRules,
+		"settings": &l.Settings, "setting-key-length": &l.SettingKeyLength, "setting-size": &l.SettingSize, "settings-size": &l.SettingsSize,
 		"connections": &l.Connections, "connection-sessions": &l.ConnectionSessions, "connection-links": &l.ConnectionLinks,
 		"link-unsettled": &l.LinkUnsettled, "frame-size": &l.FrameSize, "incomplete-bytes": &l.IncompleteBytes,
 		"min-megabytes": &l.MinMegabytes, "max-megabytes": &l.MaxMegabytes, "min-kilobytes": &l.MinKilobytes, "max-kilobytes": &l.MaxKilobytes,

@@ -69,6 +69,10 @@ func boundaries() map[string]boundary {
 		"transaction-time":         {"10s", nil, transacting(1, 10*second-1*ms), transacting(1, 10*second), engine.ErrTransaction, 0},
 		"forward-hops":             {"2", nil, forwarding("a1", "a2", "a3"), forwarding("b1", "b2", "b3", "b4"), engine.ErrMessageNotFound, 0},
 		"access-rules":             {"2", nil, describing(engine.Config{AuthorizationRules: rulesOf(2)}), describing(engine.Config{AuthorizationRules: rulesOf(3)}), badArgument, 40000},
+		"settings":                 {"2", nil, shelving("a", "b"), shelving("a", "b", "c"), quota, 40300},
+		"setting-key-length":       {"10", nil, shelving(xs(10)), shelving(xs(11)), badArgument, 40000},
+		"setting-size":             {"10", nil, shelvingOf("a", xs(10)), shelvingOf("a", xs(11)), engine.ErrTooLarge, 40300},
+		"settings-size":            {"20", nil, shelvingOf("a", xs(9), "b", xs(9)), shelvingOf("a", xs(9), "b", xs(10)), quota, 40300},
 		"without":                  {"auto-delete-on-idle", nil, describing(engine.Config{RequiresSession: true}), describing(engine.Config{AutoDeleteOnIdle: 1e12}), badArgument, 40000},
 	}
 }

@@ -62,6 +62,7 @@ type Namespace struct {
 
 	transactions transactions
 	access       []AccessRule // of the namespace, by folded name; never changed in place
+	settings     settings
 
 	changes changes
 	events  []Event
@@ -99,7 +100,8 @@ func New(o Options) *Namespace {
 		limits: o.Limits, keys: o.Keys, nonce: o.Nonce, rulebook: o.Rules,
 		entities: map[string]*entity{}, holders: map[HolderID]*holder{},
 		messages: map[Key]*message{}, links: map[LinkID]*link{},
-		changes: newChanges(),
+		settings: settings{byKey: map[string]Setting{}},
+		changes:  newChanges(),
 	}
 }
 

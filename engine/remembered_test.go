@@ -18,6 +18,7 @@ type remembered struct {
 	rules    map[engine.RuleID]engine.Rule
 	meters   map[engine.HolderID]engine.Meter
 	sessions map[engine.SessionID]engine.Session
+	settings map[string]engine.Setting
 	messages map[engine.Key]engine.Message
 	contents map[engine.Key]engine.Packed
 	bodies   map[engine.Key][]byte
@@ -28,7 +29,7 @@ type remembered struct {
 func newRemembered() remembered {
 	return remembered{
 		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{}, meters: map[engine.HolderID]engine.Meter{},
-		sessions: map[engine.SessionID]engine.Session{},
+		sessions: map[engine.SessionID]engine.Session{}, settings: map[string]engine.Setting{},
 		messages: map[engine.Key]engine.Message{}, contents: map[engine.Key]engine.Packed{}, bodies: map[engine.Key][]byte{},
 	}
 }
@@ -51,6 +52,15 @@ func (r *remembered) commit(b *engine.Batch) error {
 	}
 	if b.Access != nil {
 		r.access = b.Access
+	}
+	type settingKey string
+	for _, s := range b.Settings {
+		errs = append(errs, once(settingKey(s.Key)))
+		r.settings[s.Key] = s
+	}
+	for _, key := range b.DropSettings {
+		errs = append(errs, once(settingKey(key)))
+		delete(r.settings, key)
 	}
 	for _, e := range b.Entities {
 		errs = append(errs, once(e.ID))
@@ -131,6 +141,9 @@ func (r *remembered) load() []engine.Record {
 	records := []engine.Record{engine.Clock{Now: r.clock}}
 	if r.access != nil {
 		records = append(records, *r.access)
+	}
+	for _, s := range r.settings {
+		records = append(records, s)
 	}
 	for _, e := range sorted(r.entities, func(e engine.Entity) uint64 { return uint64(e.ID) }) {
 		records = append(records, e)

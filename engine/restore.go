@@ -14,6 +14,8 @@ func (ns *Namespace) Restore(r Record) error {
 	case Access:
 		ns.access = slices.CompactFunc(slices.SortedFunc(slices.Values(r.Rules), compareAccess),
 			func(a, b AccessRule) bool { return compareAccess(a, b) == 0 })
+	case Setting:
+		ns.settings.put(r.Key, &r)
 	case Entity:
 		if r.Kind == Unfinished {
 			return ErrUnfinished

@@ -33,7 +33,7 @@ func (ns *Namespace) undoTo(to savepoint) {
 	for _, u := range slices.Backward(c.log[to.log:]) {
 		ns.undo(u)
 		switch {
-		case u.kind == undoTransaction: // entities know nothing of it
+		case u.kind == undoTransaction, u.kind == undoSetting: // entities know nothing of it
 		case u.kind == undoRank:
 			before.had(u.h.sessions, u.stood)
 		case u.h != nil:
@@ -102,7 +102,7 @@ func (ns *Namespace) undo(u undo) {
 	case undoSeen:
 		ns.forgetID(u.h.entity, u.seen)
 	case undoRank: // when all is as it was, see undoTo
-	case undoTransaction, undoOther:
+	case undoTransaction, undoSetting, undoOther:
 		u.other()
 	}
 }

@@ -13,6 +13,7 @@ func pictured(t *testing.T, ns *Namespace) string {
 		t.Fatal(err)
 	}
 	all := fmt.Sprint("hard ", ns.changes.hard, ", events ", len(ns.events), ", accepted ", len(ns.out.Accepted), ", deliveries ", len(ns.out.Deliveries), ", ended ", len(ns.out.Ended))
+	all += fmt.Sprint(", settings ", ns.Settings(""))
 	for _, e := range ns.sorted() {
 		all += fmt.Sprintf("\n%s %+v next %d credit %d bytes %d", e.Path, e.Config, e.main.meter.NextSeq, e.credit, e.bytes)
 		for _, h := range e.holders() {
@@ -50,7 +51,14 @@ func TestSavepoint(t *testing.T) {
 		return ns.out.Deliveries[len(ns.out.Deliveries)-1]
 	}
 	for name, do := range map[string]func(ns *Namespace, d Delivery){
-		"nothing":    func(*Namespace, Delivery) {},
+		"nothing": func(*Namespace, Delivery) {},
+		"setting": func(ns *Namespace, _ Delivery) {
+			_, err := ns.SetSetting(now, "view/c", "x", nil)
+			must(err)
+			_, err = ns.SetSetting(now, "view/a", "xx", nil)
+			must(err)
+			must(ns.DropSetting("view/b"))
+		},
 		"send":       func(ns *Namespace, _ Delivery) { send(ns, "q", Content{}) },
 		"schedule":   func(ns *Namespace, _ Delivery) { send(ns, "waiting", Content{ScheduledFor: now + 1}) },
 		"distribute": func(ns *Namespace, _ Delivery) { send(ns, "t", Content{}) },

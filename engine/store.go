@@ -27,8 +27,8 @@ var ErrUnreachable = errors.New("the store cannot be reached")
 // clock. Commits do not overlap: there is one writer; Stage and Body may be
 // called at any time, by many.
 type Store interface {
-	// Load yields everything remembered: the Clock, Access, entities, rules and meters
-	// first, then sessions and what was seen in the order of its numbers, then
+	// Load yields everything remembered: the Clock, Access and settings, then entities,
+	// then rules and meters, then sessions and what was seen in the order of its numbers, then
 	// contents, then messages. What belongs to a holder that no entity claims is
 	// skipped, and contents that no message refers to may be.
 	Load(ctx context.Context) iter.Seq2[Record, error]
@@ -85,7 +85,7 @@ type Owner struct {
 }
 
 // A Record is one thing that Load yields: Clock, Entity, Rule, Meter, Session,
-// Seen, Access, StoredContent or Message.
+// Seen, Access, Setting, StoredContent or Message.
 type Record interface{ record() }
 
 func (Clock) record()         {}
@@ -95,6 +95,7 @@ func (Meter) record()         {}
 func (Session) record()       {}
 func (Seen) record()          {}
 func (Access) record()        {}
+func (Setting) record()       {}
 func (StoredContent) record() {}
 func (Message) record()       {}
 
@@ -134,12 +135,14 @@ type Batch struct {
 	Written  []Packed // of Messages, one by one: what the sender wrote, for stores that show it beside them
 	Contents []StoredContent
 	Bodies   []Body
-	Access   *Access // nil: it stays as it is
+	Access   *Access   // nil: it stays as it is
+	Settings []Setting // by Key
 
 	DropHolders  []HolderID // entities and dead-letter queues
 	DropRules    []RuleID
 	DropSessions []SessionID
 	DropSeen     []SeenThrough
+	DropSettings []string // keys
 	DropMessages []Key
 	DropContents []DroppedContent
 
@@ -200,5 +203,5 @@ type DroppedContent struct {
 // Empty tells whether there is nothing to remember.
 func (b *Batch) Empty() bool {
 	return len(b.Entities)+len(b.Rules)+len(b.Meters)+len(b.Sessions)+len(b.Seen)+len(b.DropSessions)+len(b.DropSeen)+len(b.Messages)+len(b.Contents)+len(b.Bodies)+
-		len(b.DropHolders)+len(b.DropRules)+len(b.DropMessages)+len(b.DropContents)+len(b.Audit) == 0 && b.Access == nil
+		len(b.DropHolders)+len(b.DropRules)+len(b.DropMessages)+len(b.DropContents)+len(b.Settings)+len(b.DropSettings)+len(b.Audit) == 0 && b.Access == nil
 }

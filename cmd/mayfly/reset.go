@@ -17,7 +17,7 @@ const atOnce = 64
 
 // A resetter takes a namespace back to where it began: to nothing, or to what
 // --config says. Everything that an entity has goes with it; the history, the
-// namespace's keys and whoever is connected stay.
+// namespace's keys and settings, and whoever is connected stay.
 type resetter struct {
 	p    *program
 	b    *broker.Broker

@@ -15,6 +15,7 @@ type remembered struct {
 	rules    map[engine.RuleID]engine.Rule
 	meters   map[engine.HolderID]engine.Meter
 	sessions map[engine.SessionID]engine.Session
+	settings map[string]engine.Setting
 	messages map[engine.Key]engine.Message
 	contents map[engine.Key]engine.StoredContent
 	bodies   map[engine.Key]bool // staged ones too
@@ -24,7 +25,7 @@ type remembered struct {
 func newRemembered() *remembered {
 	return &remembered{
 		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{}, meters: map[engine.HolderID]engine.Meter{},
-		sessions: map[engine.SessionID]engine.Session{},
+		sessions: map[engine.SessionID]engine.Session{}, settings: map[string]engine.Setting{},
 		messages: map[engine.Key]engine.Message{}, contents: map[engine.Key]engine.StoredContent{}, bodies: map[engine.Key]bool{},
 	}
 }
@@ -44,6 +45,12 @@ func (s *remembered) apply(b *engine.Batch) error {
 			return m.Holder == id || dead != 0 && m.Holder == dead || m.Holder == transfer
 		})
 		maps.DeleteFunc(s.sessions, func(k engine.SessionID, _ engine.Session) bool { return k.Holder == id })
+	}
+	for _, r := range b.Settings {
+		s.settings[r.Key] = r
+	}
+	for _, key := range b.DropSettings {
+		delete(s.settings, key)
 	}
 	for _, e := range b.Entities {
 		s.entities[e.ID] = e
@@ -128,6 +135,9 @@ func (s *remembered) holds(m engine.Message) bool {
 func (s *remembered) load(now engine.Instant, o engine.Options) (*engine.Namespace, error) {
 	ns := engine.New(o)
 	var all []engine.Record
+	for _, r := range s.settings {
+		all = append(all, r)
+	}
 	for _, id := range slices.Sorted(maps.Keys(s.entities)) {
 		all = append(all, s.entities[id])
 	}

@@ -269,6 +269,22 @@ func text[T ~string](c *coder, tag uint64, v *T) {
 	}
 }
 
+// texts are a field each, empty ones too.
+func texts(c *coder, tag uint64, v *[]string) {
+	if !c.reading {
+		for _, s := range *v {
+			c.buf = binary.AppendUvarint(binary.AppendUvarint(c.buf, tag<<1|1), uint64(len(s)))
+			c.buf = append(c.buf, s...)
+		}
+		return
+	}
+	for c.is(tag<<1 | 1) {
+		if b := c.bytes(); c.bad == nil {
+			*v = append(*v, string(b))
+		}
+	}
+}
+
 // bytes reads to the end of the field; the result is of buf.
 func (c *coder) bytes() []byte {
 	n := c.length()

@@ -63,6 +63,12 @@ func access(c *coder, v *engine.Access) {
 	list(c, 1, &v.Rules, accessRule)
 }
 
+func setting(c *coder, v *engine.Setting) {
+	text(c, 1, &v.Key)
+	text(c, 2, &v.Value)
+	number(c, 3, &v.ChangedAt)
+}
+
 func rule(c *coder, v *engine.Rule) {
 	number(c, 1, &v.Subscription)
 	text(c, 2, &v.Name)
@@ -183,6 +189,8 @@ func batch(c *coder, v *engine.Batch) {
 		access(c, there(&v.Access))
 		c.close(f)
 	}
+	list(c, 19, &v.Settings, setting)
+	texts(c, 20, &v.DropSettings)
 }
 
 func event(c *coder, v *engine.Event) {

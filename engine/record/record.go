@@ -36,6 +36,7 @@ const (
 	kindSession
 	kindSeen
 	kindAccess
+	kindSetting
 )
 
 // Append adds the bytes of a record to dst.
@@ -63,6 +64,9 @@ func Append(dst []byte, r engine.Record) []byte {
 	case engine.Access:
 		c.kind(kindAccess)
 		access(&c, &r)
+	case engine.Setting:
+		c.kind(kindSetting)
+		setting(&c, &r)
 	case engine.StoredContent:
 		c.kind(kindContent)
 		content(&c, &r)
@@ -97,6 +101,8 @@ func Parse(b []byte) (engine.Record, error) {
 		return parsed(&c, seen)
 	case kindAccess:
 		return parsed(&c, access)
+	case kindSetting:
+		return parsed(&c, setting)
 	case kindMessage:
 		return parseMessage(b)
 	default:

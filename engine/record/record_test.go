@@ -65,7 +65,7 @@ func TestRecords(t *testing.T) {
 	for range 300 {
 		for _, v := range []engine.Record{
 			new(engine.Clock), new(engine.Entity), new(engine.Rule), new(engine.Meter), new(engine.Session), new(engine.Seen),
-			new(engine.Access), new(engine.StoredContent), new(engine.Message),
+			new(engine.Access), new(engine.Setting), new(engine.StoredContent), new(engine.Message),
 		} {
 			if seen, ok := v.(*engine.Seen); ok {
 				*seen = drawSeen(d)
@@ -140,6 +140,9 @@ func TestZeroes(t *testing.T) {
 		"sessions and seen in a batch": {AppendBatch(nil, &engine.Batch{Sessions: []engine.Session{{ID: "a"}}, Seen: []engine.Seen{{N: 1}},
 			DropSessions: []engine.SessionID{{Holder: 1, ID: "b"}}, DropSeen: []engine.SeenThrough{{Holder: 1, N: 2}}}),
 			"\x1d\x03\x05\x01a" + "\x1f\x02\x04\x01" + "\x21\x05\x02\x01\x05\x01b" + "\x23\x04\x02\x01\x04\x02"},
+		"settings in a batch": {AppendBatch(nil, &engine.Batch{Settings: []engine.Setting{{}, {Key: "a", Value: "\xff", ChangedAt: 1}}, DropSettings: []string{"b", ""}}),
+			"\x27\x00" + "\x27\x08\x03\x01a\x05\x01\xff\x06\x02" + "\x29\x01b" + "\x29\x00"},
+		"setting":           {Append(nil, engine.Setting{}), "\x0a"},
 		"a session's event": {AppendEvent(nil, &engine.Event{Session: "s"}), "\x21\x01s"},
 		"a zero in a batch": {AppendBatch(nil, &engine.Batch{DropMessages: []engine.Key{0, 1}}), "\x16\x00\x16\x01"},
 		"event":             {AppendEvent(nil, &engine.Event{}), ""},
@@ -174,7 +177,7 @@ func TestFieldsToCome(t *testing.T) {
 func TestCorrupt(t *testing.T) {
 	for name, b := range map[string]string{
 		"nothing":                        "",
-		"no such kind":                   "\x0a",
+		"no such kind":                   "\x0b",
 		"half a digest":                  "\x08\x09\x08abcdefgh",
 		"a digest and a half":            "\x08\x09\x18" + strings.Repeat("a", 24),
 		"digests that are not there":     "\x08\x09\x20" + strings.Repeat("a", 16),
@@ -208,6 +211,7 @@ func TestCorrupt(t *testing.T) {
 		"seen that is half a digest": "\x1f\x0a\x09\x08abcdefgh",
 		"a through without an end":   "\x23\x02\x02",
 		"an element that is no end":  "\x1d\x03\x02\x01",
+		"a key that is cut off":      "\x29\x02b",
 		"an element after a length":  "\x0d\x7f",
 	} {
 		if v, err := ParseBatch([]byte(b)); !errors.Is(err, ErrCorrupt) || v != nil {

@@ -97,6 +97,7 @@ func TestOnlyIntoAnEmptyStore(t *testing.T) {
 	queue := engine.Entity{ID: 1<<40 | 1, DeadLetterID: 1<<40 | 2, Kind: engine.Queue, Path: "orders"}
 	for name, b := range map[string]*engine.Batch{
 		"a queue":   {Hard: true, Now: 5, Entities: []engine.Entity{queue}},
+		"a setting": {Hard: true, Now: 5, Settings: []engine.Setting{{Key: "view/late"}}},
 		"a history": {Hard: true, Now: 5, Audit: []engine.Event{{N: 1, Kind: engine.EventEntityDeleted, At: 5, Path: "orders", Audit: true}}},
 	} {
 		s := new(memory.Store)

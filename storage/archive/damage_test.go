@@ -108,7 +108,7 @@ func TestWrongFrames(t *testing.T) {
 		"something is missing":   {with(8, 9), "its trailer counts"},
 		"an unknown frame":       {with(8, 8, piece{9, "x"}), "frame 9 is of kind 9"},
 		"frame zero":             {with(8, 8, piece{}), "frame 9 is of kind 0"},
-		"an unknown record":      {with(2, 3, piece{frameRecord, "\x0a"}), "frame 3: not the bytes of a record"},
+		"an unknown record":      {with(2, 3, piece{frameRecord, "\x0b"}), "frame 3: not the bytes of a record"},
 		"an empty record":        {with(2, 3, piece{frameRecord, ""}), "frame 3: not the bytes of a record"},
 		"a torn record":          {with(2, 3, piece{queue.kind, queue.text[:len(queue.text)-1]}), "frame 3: not the bytes"},
 		"a session after":        {with(8, 8, rec(engine.Session{Holder: 1, ID: "s"})), "frame 9 has a engine.Session out of order"},

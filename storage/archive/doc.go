@@ -20,8 +20,8 @@
 //
 // Fields may be added to headers, trailers, records and events without a new
 // version: readers skip what they do not know. A kind of record that a reader
-// does not know it refuses; there are files without sessions, what was seen and
-// access rules, from before they were.
+// does not know it refuses; there are files without sessions, what was seen,
+// access rules and settings, from before they were.
 //
 // Writing and reading take memory for one frame and a few hundred events, no
 // matter how much there is; restoring takes it for contents too, though not for

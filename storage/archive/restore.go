@@ -191,6 +191,9 @@ func (r *restoring) record(rec engine.Record) error {
 	switch rec := r.move.record(rec).(type) {
 	case engine.Access:
 		r.b.Access = &rec
+	case engine.Setting:
+		r.b.Settings = append(r.b.Settings, rec)
+		return r.added(len(rec.Key) + len(rec.Value))
 	case engine.Entity:
 		r.b.Entities = append(r.b.Entities, rec)
 	case engine.Rule:
@@ -275,6 +278,7 @@ type held struct {
 	mark     engine.HolderID // of an attempt that was interrupted; zero: none
 	entities []engine.Entity
 	contents []engine.DroppedContent
+	settings []string // keys
 }
 
 // look refuses a store that holds anything that somebody may want to keep.
@@ -290,6 +294,8 @@ func (r *restoring) look() (there held, err error) {
 			} else {
 				there.entities = append(there.entities, rec)
 			}
+		case engine.Setting:
+			there.settings = append(there.settings, rec.Key)
 		case engine.StoredContent:
 			there.contents = append(there.contents, engine.DroppedContent{Key: rec.Key, HasBody: rec.Content.BodySize() > 0})
 		}
@@ -299,6 +305,9 @@ func (r *restoring) look() (there held, err error) {
 	}
 	if n := len(there.entities); n > 0 {
 		return there, fmt.Errorf("%w, and %q is in this one", ErrNotEmpty, there.entities[0].Path)
+	}
+	if len(there.settings) > 0 {
+		return there, fmt.Errorf("%w, and this one has the setting %q", ErrNotEmpty, there.settings[0])
 	}
 	if r.history == nil {
 		return there, nil
@@ -323,6 +332,12 @@ func (r *restoring) clear(there held) error {
 				r.b.DropHolders = append(r.b.DropHolders, place)
 			}
 		}
+		if err := r.added(0); err != nil {
+			return err
+		}
+	}
+	for _, key := range there.settings {
+		r.b.DropSettings = append(r.b.DropSettings, key)
 		if err := r.added(0); err != nil {
 			return err
 		}

@@ -188,12 +188,20 @@ func TestClearing(t *testing.T) {
 	s := &dropping{Store: new(memory.Store)}
 	commit(t, s.Store, &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{
 		{ID: 1, Kind: engine.Unfinished}, {ID: 2, DeadLetterID: 3, TransferID: 4, Kind: engine.Queue, Path: "q"}, {ID: 5, TransferID: 6, Kind: engine.Topic, Path: "t"},
-	}})
+	}, Settings: []engine.Setting{{Key: "view/late"}}})
 	if done, err := checked(t, backup(t, new(memory.Store))).Restore(t.Context(), s); err != nil || !done.Cleared {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	slices.Sort(s.dropped)
 	differ(t, "dropped", []engine.HolderID{1, 2, 3, 4, 5, 6}, s.dropped)
+	for r, err := range s.Load(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, ok := r.(engine.Setting); ok {
+			t.Errorf("%+v is still there", v)
+		}
+	}
 }
 
 type dropping struct {

@@ -122,6 +122,8 @@ func order(r engine.Record) string {
 	switch r := r.(type) {
 	case engine.Access:
 		return "0 access"
+	case engine.Setting:
+		return "0 setting " + r.Key
 	case engine.Entity:
 		return fmt.Sprintf("1 %09d", r.ID)
 	case engine.Rule:
@@ -204,6 +206,13 @@ func random(t *testing.T, d enginetest.Drawer, n int) *memory.Store {
 		m.s, m.n = m.s.Reopen(), 0
 		b := &engine.Batch{Hard: true, Now: m.at, Access: &engine.Access{}}
 		m.Fill(b.Access)
+		for i := range 4 {
+			var v engine.Setting
+			m.Fill(&v)
+			v.Key = fmt.Sprint(i)
+			b.Settings = append(b.Settings, v)
+		}
+		b.DropSettings = []string{"gone"}
 		for range 5 {
 			var e engine.Entity
 			m.Fill(&e)

@@ -39,6 +39,7 @@ type Counts struct {
 	Subscriptions int64 `json:"subscriptions"`
 	Rules         int64 `json:"rules"`
 	AccessRules   int64 `json:"accessRules"` // of the namespace
+	Settings      int64 `json:"settings"`
 	Meters        int64 `json:"meters"`
 	Sessions      int64 `json:"sessions"` // that have state
 	Seen          int64 `json:"seen"`     // MessageIds that are remembered
@@ -63,6 +64,8 @@ func (c *Counts) Count(r engine.Record) {
 		}
 	case engine.Access:
 		c.AccessRules += int64(len(r.Rules))
+	case engine.Setting:
+		c.Settings++
 	case engine.Rule:
 		c.Rules++
 	case engine.Meter:
@@ -96,7 +99,7 @@ func rank(r engine.Record) int {
 	switch r.(type) {
 	case engine.Clock:
 		return 0
-	case engine.Access, engine.Entity:
+	case engine.Access, engine.Setting, engine.Entity:
 		return 1
 	case engine.Rule, engine.Meter:
 		return 2

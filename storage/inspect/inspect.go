@@ -47,6 +47,7 @@ type Inspector struct {
 	rules   map[engine.RuleID]bool   // that were there
 	meters  map[engine.HolderID]bool // likewise
 	states  map[engine.SessionID]bool
+	keys    map[string]bool            // of settings
 	seen    map[engine.HolderID]uint64 // the last number at each
 	bodies  map[engine.Key]int64       // sizes, of contents
 	wanted  map[engine.Key]bool        // contents that messages refer to
@@ -68,7 +69,7 @@ func New() *Inspector {
 			Limits: engine.DefaultLimits(), Keys: engine.NewKeys(1<<24 - 1), Nonce: func() uint64 { return 0 },
 		}),
 		paths: map[engine.HolderID]engine.Path{}, kinds: map[engine.HolderID]engine.EntityKind{}, names: map[string]bool{},
-		rules: map[engine.RuleID]bool{}, meters: map[engine.HolderID]bool{}, states: map[engine.SessionID]bool{}, seen: map[engine.HolderID]uint64{},
+		rules: map[engine.RuleID]bool{}, meters: map[engine.HolderID]bool{}, states: map[engine.SessionID]bool{}, keys: map[string]bool{}, seen: map[engine.HolderID]uint64{},
 		bodies: map[engine.Key]int64{}, wanted: map[engine.Key]bool{}, there: map[engine.Key]bool{}, numbers: map[number]bool{},
 	}
 }
@@ -92,6 +93,8 @@ func (i *Inspector) Record(r engine.Record) {
 		i.now = r.Now
 	case engine.Access:
 		why = wrongAccess("The namespace", r.Rules)
+	case engine.Setting:
+		why = i.setting(r)
 	case engine.Entity:
 		why = i.entity(r)
 	case engine.Rule:

@@ -94,8 +94,11 @@ func sound() source {
 }
 
 func TestSound(t *testing.T) {
-	r, err := inspect.Store(t.Context(), sound())
-	want := archive.Counts{Queues: 1, Topics: 1, Subscriptions: 1, Rules: 1, Meters: 3, Contents: 4, Bodies: 3, BodyBytes: 17, Messages: 4, Events: 3}
+	all := sound()
+	add(1, engine.Setting{Key: "view/late"})(&all)
+	add(1, engine.Setting{Key: "view/Late", Value: "\xff"})(&all)
+	r, err := inspect.Store(t.Context(), all)
+	want := archive.Counts{Settings: 2, Queues: 1, Topics: 1, Subscriptions: 1, Rules: 1, Meters: 3, Contents: 4, Bodies: 3, BodyBytes: 17, Messages: 4, Events: 3}
 	if err != nil || !r.Sound() || r.Counts != want {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -110,6 +113,11 @@ func TestWrong(t *testing.T) {
 		change func(*source)
 		want   string
 	}{
+		"a setting without key": {add(1, engine.Setting{Value: "x"}), "A setting has no key"},
+		"a setting twice": {func(s *source) {
+			add(1, engine.Setting{Key: "view/late"})(s)
+			add(1, engine.Setting{Key: "view/late"})(s)
+		}, `The setting "view/late" is there twice`},
 		"an entity of no kind":    {set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: 7, Path: "Orders"}), `"Orders" is of kind 7`},
 		"a restore, half-way":     {set(1, engine.Entity{ID: 1, Kind: engine.Unfinished, Path: "x"}), "A backup was not restored to its end here"},
 		"an entity without name":  {set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue}), `Entity 1 is called ""`},

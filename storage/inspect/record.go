@@ -107,6 +107,17 @@ func (i *Inspector) saw(s engine.Seen) string {
 	return ""
 }
 
+func (i *Inspector) setting(s engine.Setting) string {
+	switch {
+	case s.Key == "":
+		return "A setting has no key."
+	case i.keys[s.Key]:
+		return fmt.Sprintf("The setting %q is there twice.", s.Key)
+	}
+	i.keys[s.Key] = true
+	return ""
+}
+
 func (i *Inspector) content(c engine.StoredContent) string {
 	if _, twice := i.bodies[c.Key]; twice {
 		return fmt.Sprintf("Content %d is there twice.", c.Key)

@@ -35,6 +35,7 @@ type Store struct {
 type records struct {
 	now      engine.Instant
 	access   *engine.Access // nil: there was never any
+	settings map[string]engine.Setting
 	entities map[engine.HolderID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule
 	meters   map[engine.HolderID]engine.Meter
@@ -135,6 +136,9 @@ func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
 	if h.access != nil {
 		all = append(all, *h.access)
 	}
+	for _, v := range h.settings {
+		all = append(all, v)
+	}
 	claimed := map[engine.HolderID]bool{}
 	for _, id := range slices.Sorted(maps.Keys(h.entities)) {
 		e := h.entities[id]
@@ -209,6 +213,12 @@ func (h *records) apply(b *engine.Batch) {
 	h.now = b.Now
 	if b.Access != nil {
 		h.access = &engine.Access{Rules: slices.Clone(b.Access.Rules)}
+	}
+	for _, v := range b.Settings {
+		set(&h.settings, v.Key, v)
+	}
+	for _, key := range b.DropSettings {
+		delete(h.settings, key)
 	}
 	for _, e := range b.Entities {
 		set(&h.entities, e.ID, e)

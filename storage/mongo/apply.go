@@ -190,7 +190,7 @@ func (s *Store) put(ctx context.Context, in collection, changes []change) error 
 }
 
 func (s *Store) applyRare(ctx context.Context, w *window) error {
-	var docs [4][]change
+	var docs [5][]change
 	if c := w.access; c != nil {
 		docs[0] = append(docs[0], s.changeOf(s.names.holder(noHolder), c.at, false, w.now, func() any { return s.accessDoc(*c) }))
 	}
@@ -206,7 +206,10 @@ func (s *Store) applyRare(ctx context.Context, w *window) error {
 	for id, c := range w.sessions {
 		docs[3] = append(docs[3], s.changeOf(s.names.session(id), c.at, c.gone, w.now, func() any { return s.sessionDoc(id, c) }))
 	}
-	for i, in := range []collection{entities, rules, meters, sessions} {
+	for key, c := range w.settings {
+		docs[4] = append(docs[4], s.changeOf(s.names.kept(key), c.at, c.gone, w.now, func() any { return s.settingDoc(key, c) }))
+	}
+	for i, in := range []collection{entities, rules, meters, sessions, kept} {
 		if err := s.put(ctx, in, docs[i]); err != nil {
 			return err
 		}

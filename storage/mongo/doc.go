@@ -57,6 +57,7 @@
 //	bodies    ns/KEY                  up to 1 MiB
 //	large     ns/KEY                  which chunks are a longer body
 //	chunks    ns/KEY/ATTEMPT/NUMBER   1 MiB each
+//	namespaceSettings  ns/key         what the namespace keeps for others: views, rules for alerts, jobs
 //	settings  ns/applied, ns/format   how far the journal is applied; version of all this
 //	          ns/reader/TOKEN         somebody reads beside the owner (Look)
 //	history   ns/AT/EPOCH/NUMBER      events, for people (engine.History)

@@ -27,6 +27,7 @@ func TestReadableDocuments(t *testing.T) {
 				Config: engine.Config{RequiresSession: true, RequiresDuplicateDetection: true, ForwardTo: "next", ForwardDeadLetteredMessagesTo: "dead"}}},
 			Meters:   []engine.Meter{{Holder: 1, NextSeq: 9, Duplicates: 3}},
 			Sessions: []engine.Session{{Holder: 1, ID: "customer-17/\xff", State: "step 3", ChangedAt: at}},
+			Settings: []engine.Setting{{Key: "view/late \xff", Value: "{}", ChangedAt: at}},
 			Seen:     []engine.Seen{{Holder: 1, N: 1, At: at}, {Holder: 1, N: 2, At: at, Digests: make([]engine.Digest, 3)}},
 			Contents: []engine.StoredContent{{Key: 7, Content: sent}},
 			Messages: []engine.Message{
@@ -57,6 +58,7 @@ func TestReadableDocuments(t *testing.T) {
 			{meters, "shop/00000000000000000001", bson.D{{Key: "nextSequenceNumber", Value: int64(9)}, {Key: "duplicates", Value: int64(3)}}},
 			{sessions, "shop/00000000000000000001/customer-17%2F%FF", bson.D{{Key: "ns", Value: "shop"}, {Key: "path", Value: "orders"}, {Key: "holder", Value: int64(1)},
 				{Key: "sessionId", Value: "customer-17/\uFFFD"}, {Key: "stateBytes", Value: int64(6)}, {Key: "changedAt", Value: date}}},
+			{kept, "shop/view%2Flate%20%FF", bson.D{{Key: "ns", Value: "shop"}, {Key: "key", Value: "view/late \uFFFD"}, {Key: "valueBytes", Value: int64(2)}, {Key: "changedAt", Value: date}}},
 			{seen, "shop/00000000000000000001/00000001/000000000001/00000000000000000002", bson.D{{Key: "ns", Value: "shop"}, {Key: "path", Value: "orders"},
 				{Key: "holder", Value: int64(1)}, {Key: "n", Value: int64(2)}, {Key: "at", Value: date}, {Key: "messageIds", Value: int64(3)}}},
 			{forgotten, "shop/00000000000000000001", bson.D{{Key: "ns", Value: "shop"}, {Key: "path", Value: "orders"}, {Key: "holder", Value: int64(1)}, {Key: "through", Value: int64(1)}}},

@@ -40,7 +40,7 @@ func indexes() []index {
 		{in: history, name: "mayfly_key", fields: []string{"ns", "key", "at"}},
 		{in: history, name: "mayfly_at", fields: []string{"ns", "at"}},
 	}
-	for _, in := range []collection{messages, history, entities, rules, meters, sessions} {
+	for _, in := range []collection{messages, history, entities, rules, meters, sessions, kept} {
 		all = append(all, index{in: in, name: "mayfly_purge", fields: []string{"purgeAt"}, ttl: true})
 	}
 	return all

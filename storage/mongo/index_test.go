@@ -28,6 +28,7 @@ var asked = []string{
 	`messages {"key": {"ns": {"$numberInt":"1"},"path": {"$numberInt":"1"},"seq": {"$numberInt":"1"}},"name": "mayfly_path"}`,
 	`messages {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
 	`meters {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
+	`namespaceSettings {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
 	`rules {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
 	`sessions {"key": {"ns": {"$numberInt":"1"},"path": {"$numberInt":"1"},"sessionId": {"$numberInt":"1"}},"name": "mayfly_path"}`,
 	`sessions {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,

@@ -98,7 +98,7 @@ func (l *loader) all() (sweeping, error) {
 	if err := l.say(engine.Clock{Now: l.w.now}, l.w.now != 0); err != nil {
 		return l.found, err
 	}
-	for _, step := range []func() error{l.entities, l.rules, l.meters, l.sessions, l.seen, l.contents, l.messages} {
+	for _, step := range []func() error{l.settings, l.entities, l.rules, l.meters, l.sessions, l.seen, l.contents, l.messages} {
 		if err := step(); err != nil {
 			return l.found, err
 		}

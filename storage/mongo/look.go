@@ -196,7 +196,7 @@ func collect(from source) (*collected, error) {
 	}); err != nil {
 		return nil, err
 	}
-	for _, in := range []collection{entities, rules, meters, sessions, seen, contents, messages} {
+	for _, in := range []collection{kept, entities, rules, meters, sessions, seen, contents, messages} {
 		if err := from.each(in, func(d docHead, rec engine.Record) error {
 			f := found{rec: rec}
 			if rec == nil || in == seen {

@@ -63,6 +63,9 @@ func (n names) session(id engine.SessionID) string {
 	return n.holder(id.Holder) + "/" + url.PathEscape(id.ID)
 }
 
+// kept names a setting of the engine's; setting names one of the store's own.
+func (n names) kept(key string) string { return string(n) + "/" + url.PathEscape(key) }
+
 // seen names what a commit has put: it never comes again, though its number may.
 func (n names) seen(h engine.HolderID, at version, number uint64) string {
 	return fmt.Sprintf("%s/%08d/%012d/%020d", n.holder(h), at.epoch(), at.number(), number)

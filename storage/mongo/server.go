@@ -84,7 +84,9 @@ const (
 	bodies   collection = "bodies"
 	large    collection = "large"
 	chunks   collection = "chunks"
-	settings collection = "settings"
+	settings collection = "settings" // the store's own
+	// What the namespace keeps, engine.Setting.
+	kept collection = "namespaceSettings"
 	// What was seen up to where is gone.
 	forgotten collection = "forgotten"
 	history   collection = "history"

@@ -35,7 +35,7 @@ func (b *broker) next() *engine.Batch {
 		batch.Audit = []engine.Event{{N: b.events, Kind: engine.EventPurged, At: now, Path: "first", Actor: "somebody", Audit: true}}
 	}
 	for range 1 + b.IntN(3) {
-		if !b.something(batch, b.IntN(28)) {
+		if !b.something(batch, b.IntN(30)) {
 			return nil
 		}
 	}
@@ -68,6 +68,8 @@ func (b *broker) something(batch *engine.Batch, what int) bool {
 		b.rule(batch)
 	case what < 23:
 		b.session(batch)
+	case what < 25:
+		b.setting(batch)
 	default:
 		b.see(batch)
 	}
@@ -196,6 +198,20 @@ func (b *broker) session(batch *engine.Batch) {
 	batch.Sessions = append(batch.Sessions, engine.Session{Holder: id.Holder, ID: id.ID, State: fmt.Sprint("at ", batch.Now), ChangedAt: batch.Now})
 }
 
+// setting sets one or drops it. There are few, so that each comes and goes.
+func (b *broker) setting(batch *engine.Batch) {
+	key := []string{"s", "S", "s/1"}[b.IntN(3)]
+	if slices.Contains(batch.DropSettings, key) || slices.ContainsFunc(batch.Settings, func(s engine.Setting) bool { return s.Key == key }) {
+		return
+	}
+	batch.Hard = true
+	if b.settings[key] && b.IntN(2) == 0 {
+		batch.DropSettings = append(batch.DropSettings, key)
+		return
+	}
+	batch.Settings = append(batch.Settings, engine.Setting{Key: key, Value: fmt.Sprint("at ", batch.Now), ChangedAt: batch.Now})
+}
+
 // see remembers what was seen and forgets some of it, from the first number on.
 // Who finds nothing when it opens gives the first number again.
 func (b *broker) see(batch *engine.Batch) {
@@ -237,6 +253,12 @@ func (b *broker) apply(batch *engine.Batch) {
 	}
 	for _, s := range batch.Sessions {
 		b.sessions[sessionID(s)] = true
+	}
+	for _, s := range batch.Settings {
+		b.settings[s.Key] = true
+	}
+	for _, key := range batch.DropSettings {
+		delete(b.settings, key)
 	}
 	for _, s := range batch.Seen {
 		b.numbers[s.Holder] = s.N

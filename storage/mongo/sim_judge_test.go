@@ -22,6 +22,7 @@ func entityName(id engine.HolderID) string            { return fmt.Sprintf("enti
 func meterName(id engine.HolderID) string             { return fmt.Sprintf("meter %d", id) }
 func ruleName(id engine.RuleID) string                { return fmt.Sprintf("rule %d %s", id.Subscription, id.Name) }
 func sessionName(h engine.HolderID, id string) string { return fmt.Sprintf("session %d %s", h, id) }
+func settingName(key string) string                   { return "setting " + key }
 func seenName(h engine.HolderID, n uint64) string     { return fmt.Sprintf("seen %d %d", h, n) }
 func holderOf(message string) (holder string) {
 	_, err := fmt.Sscan(message, &holder)
@@ -38,6 +39,8 @@ func must(err error) {
 func (t truth) put(r engine.Record) {
 	switch r := r.(type) {
 	case engine.Clock: // the judge sees to it
+	case engine.Setting:
+		t[settingName(r.Key)] = fmt.Sprintf("%+v", r)
 	case engine.Entity:
 		t[entityName(r.ID)] = fmt.Sprintf("%+v", r)
 	case engine.Rule:
@@ -63,6 +66,12 @@ func (t truth) put(r engine.Record) {
 }
 
 func (t truth) apply(b *engine.Batch) {
+	for _, v := range b.Settings {
+		t.put(v)
+	}
+	for _, key := range b.DropSettings {
+		delete(t, settingName(key))
+	}
 	for _, e := range b.Entities {
 		t.put(e)
 	}

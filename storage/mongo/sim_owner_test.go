@@ -139,6 +139,7 @@ type estate struct {
 	messages map[engine.Key]engine.Message
 	bodies   map[engine.Key]bool // contents that have a body
 	sessions map[engine.SessionID]bool
+	settings map[string]bool
 	numbers  map[engine.HolderID]uint64 // the last of what was seen
 }
 
@@ -150,7 +151,7 @@ func read(ctx context.Context, s interface {
 	w := estate{
 		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{},
 		messages: map[engine.Key]engine.Message{}, bodies: map[engine.Key]bool{},
-		sessions: map[engine.SessionID]bool{}, numbers: map[engine.HolderID]uint64{},
+		sessions: map[engine.SessionID]bool{}, settings: map[string]bool{}, numbers: map[engine.HolderID]uint64{},
 	}
 	var clock engine.Instant
 	for r, err := range s.Load(ctx) {
@@ -161,6 +162,8 @@ func read(ctx context.Context, s interface {
 		switch r := r.(type) {
 		case engine.Session:
 			w.sessions[sessionID(r)] = true
+		case engine.Setting:
+			w.settings[r.Key] = true
 		case engine.Seen:
 			if last := w.numbers[r.Holder]; r.N <= last {
 				return nil, w, 0, fmt.Errorf("%w: number %d of %d comes after number %d", errDisorder, r.N, r.Holder, last)

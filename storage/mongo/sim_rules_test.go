@@ -40,7 +40,7 @@ func (d dawdling) Purge(ctx context.Context, in collection, r span, at time.Time
 	return d.server.Purge(ctx, in, r, at)
 }
 
-// A rule can come again under the name it had, and so can a session. Whoever
+// A rule can come again under the name it had, and so can a session or a setting. Whoever
 // sweeps what it left when it went, however late, does not take the new one.
 func TestARuleComesAgain(t *testing.T) {
 	id := engine.RuleID{Subscription: 1, Name: "again"}
@@ -50,6 +50,10 @@ func TestARuleComesAgain(t *testing.T) {
 func TestASessionComesAgain(t *testing.T) {
 	comesAgain(t, sessions, &engine.Batch{Sessions: []engine.Session{{Holder: 1, ID: "again"}}},
 		&engine.Batch{DropSessions: []engine.SessionID{{Holder: 1, ID: "again"}}}, sessionName(1, "again"))
+}
+
+func TestASettingComesAgain(t *testing.T) {
+	comesAgain(t, kept, &engine.Batch{Settings: []engine.Setting{{Key: "again"}}}, &engine.Batch{DropSettings: []string{"again"}}, settingName("again"))
 }
 
 func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name string) {
@@ -118,29 +122,29 @@ func TestTombstonesGo(t *testing.T) {
 		commit(&engine.Batch{
 			Entities: []engine.Entity{{ID: 1, Path: "kept"}, {ID: 2, Path: "gone"}}, Meters: []engine.Meter{{Holder: 2, NextSeq: 2}},
 			Rules: []engine.Rule{{Subscription: 1, Name: "r"}}, Sessions: []engine.Session{{Holder: 1, ID: "s"}, {Holder: 1, ID: "kept"}},
-			Contents: []engine.StoredContent{{Key: 7}}, Messages: []engine.Message{{Key: 7, Content: 7, Holder: 1, Seq: 1}},
+			Contents: []engine.StoredContent{{Key: 7}}, Settings: []engine.Setting{{Key: "x"}, {Key: "kept"}}, Messages: []engine.Message{{Key: 7, Content: 7, Holder: 1, Seq: 1}},
 		})
 		commit(&engine.Batch{
 			DropHolders: []engine.HolderID{2}, DropRules: []engine.RuleID{{Subscription: 1, Name: "r"}},
-			DropSessions: []engine.SessionID{{Holder: 1, ID: "s"}}, DropMessages: []engine.Key{7},
+			DropSessions: []engine.SessionID{{Holder: 1, ID: "s"}}, DropMessages: []engine.Key{7}, DropSettings: []string{"x"},
 		})
 		left := func() map[collection]int {
 			n := map[collection]int{}
-			for _, in := range []collection{entities, meters, rules, sessions, messages} {
+			for _, in := range []collection{entities, meters, rules, sessions, messages, kept} {
 				n[in] = len(db.ids(in))
 			}
 			return n
 		}
-		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1}, left())
+		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1, kept: 2}, left())
 		time.Sleep(tombstoneFor - sweepEvery)
 		commit(&engine.Batch{})
 		time.Sleep(sweepEvery / 2)
-		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1}, left()) // not before their time
+		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1, kept: 2}, left()) // not before their time
 		for range 3 {
 			time.Sleep(sweepEvery)
 			commit(&engine.Batch{})
 		}
-		want(t, map[collection]int{entities: 1, meters: 0, rules: 0, sessions: 1, messages: 0}, left())
+		want(t, map[collection]int{entities: 1, meters: 0, rules: 0, sessions: 1, messages: 0, kept: 1}, left())
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

@@ -32,7 +32,7 @@ const (
 )
 
 // format is the version of what the documents are like. A newer one is refused.
-const format = 3
+const format = 4
 
 // Options are what a store is opened with. The zero value is right for one
 // server.

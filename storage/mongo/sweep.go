@@ -127,13 +127,13 @@ func (s *Store) former(raw bson.Raw) bool {
 	return err == nil && epoch < s.epoch
 }
 
-// sweepTombstones deletes tombstones whose time is over. A rule or a session can
+// sweepTombstones deletes tombstones whose time is over. A rule, a session or a setting can
 // come again under its name: that is why they are not deleted by name.
 func (s *Store) sweepTombstones(ctx context.Context) error {
 	s.mu.Lock()
 	now := s.waiting.now
 	s.mu.Unlock()
-	for _, in := range []collection{messages, entities, rules, meters, sessions} {
+	for _, in := range []collection{messages, entities, rules, meters, sessions, kept} {
 		if !s.Owned() {
 			return s.over()
 		}

@@ -17,6 +17,7 @@ type window struct {
 	bytes   int64 // of the journal
 
 	access   *accessChange // nil: there is none
+	settings map[string]settingChange
 	entities map[engine.HolderID]entityChange
 	rules    map[engine.RuleID]ruleChange
 	meters   map[engine.HolderID]meterChange
@@ -79,6 +80,7 @@ type entry struct {
 
 func newWindow() *window {
 	return &window{
+		settings: map[string]settingChange{},
 		entities: map[engine.HolderID]entityChange{}, rules: map[engine.RuleID]ruleChange{}, meters: map[engine.HolderID]meterChange{},
 		sessions: map[engine.SessionID]sessionChange{}, seen: map[engine.HolderID]*seenChange{},
 		messages: map[engine.Key]messageChange{}, contents: map[engine.Key]contentChange{}, bodies: map[engine.Key][]byte{},
@@ -124,6 +126,12 @@ func (w *window) add(at version, b *engine.Batch, held holding) {
 func (w *window) addRare(at version, b *engine.Batch) {
 	if b.Access != nil {
 		w.access = &accessChange{at: at, a: *b.Access}
+	}
+	for _, v := range b.Settings {
+		w.settings[v.Key] = settingChange{at: at, s: v}
+	}
+	for _, key := range b.DropSettings {
+		w.settings[key] = settingChange{at: at, gone: true}
 	}
 	for _, e := range b.Entities {
 		w.entities[e.ID] = entityChange{at: at, e: e}
@@ -209,6 +217,7 @@ func (w *window) over(later *window) *window {
 		if from.access != nil {
 			out.access = from.access
 		}
+		maps.Copy(out.settings, from.settings)
 		maps.Copy(out.entities, from.entities)
 		maps.Copy(out.rules, from.rules)
 		maps.Copy(out.meters, from.meters)

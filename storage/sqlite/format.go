@@ -28,6 +28,8 @@ var (
 	toFormat4 string
 	//go:embed format-5.sql
 	toFormat5 string
+	//go:embed format-6.sql
+	toFormat6 string
 )
 
 // A format is a version of the file's layout. A change that an older broker
@@ -42,7 +44,7 @@ type format struct {
 }
 
 func current() *format {
-	return &format{version: 5, schema: schemaSQL + historySQL, steps: map[int64]string{1: toFormat2, 2: toFormat3, 3: toFormat4, 4: toFormat5}, views: viewsSQL}
+	return &format{version: 6, schema: schemaSQL + historySQL, steps: map[int64]string{1: toFormat2, 2: toFormat3, 3: toFormat4, 4: toFormat5, 5: toFormat6}, views: viewsSQL}
 }
 
 // prepare makes c's file one of this format: a new one is given the schema, an

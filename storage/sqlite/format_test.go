@@ -116,6 +116,14 @@ func formatFive() []engine.Record {
 	return slices.Insert(all, 1, engine.Record(engine.Access{Rules: rules[:1]}))
 }
 
+// formatSix is what testdata/format-6.gz holds: formatFive, and settings.
+func formatSix() []engine.Record {
+	return slices.Insert(formatFive(), 2, []engine.Record{
+		engine.Setting{Key: "view/empty"},
+		engine.Setting{Key: "view/ä", Value: "\x00\xff", ChangedAt: 1784000000016},
+	}...)
+}
+
 // formatTwo is the history in testdata/format-2.gz, newest first.
 func formatTwo() []engine.PastEvent {
 	records := formatOne()
@@ -140,6 +148,8 @@ func batchFrom(records []engine.Record) *engine.Batch {
 			b.Now = r.Now
 		case engine.Access:
 			b.Access = &r
+		case engine.Setting:
+			b.Settings = append(b.Settings, r)
 		case engine.Entity:
 			b.Entities = append(b.Entities, r)
 		case engine.Rule:
@@ -166,7 +176,8 @@ func TestFormats(t *testing.T) {
 	for version, holds := range map[int64]struct {
 		records []engine.Record
 		history []engine.PastEvent
-	}{1: {formatOne(), nil}, 2: {formatOne(), formatTwo()}, 3: {formatThree(), formatTwo()}, 4: {formatFour(), formatTwo()}, 5: {formatFive(), formatTwo()}} {
+	}{1: {formatOne(), nil}, 2: {formatOne(), formatTwo()}, 3: {formatThree(), formatTwo()}, 4: {formatFour(), formatTwo()}, 5: {formatFive(), formatTwo()},
+		6: {formatSix(), formatTwo()}} {
 		t.Run(fmt.Sprint(version), func(t *testing.T) { testFormat(t, version, holds.records, holds.history) })
 	}
 }
@@ -249,7 +260,7 @@ func writeFormat(t *testing.T, file string) {
 	if err := s.Stage(t.Context(), 1<<40|7, bytes.NewReader(largeBodyOfFormatOne)); err != nil {
 		t.Fatal(err)
 	}
-	b := batchFrom(formatFive())
+	b := batchFrom(formatSix())
 	b.Bodies = []engine.Body{{Key: 1<<40 | 6, Bytes: []byte("hello")}}
 	history := formatTwo()
 	b.Audit = []engine.Event{history[2].Event, history[0].Event}
@@ -319,7 +330,7 @@ func TestForeignAndNewerFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ sql, want string }{
-		"newer":          {"PRAGMA user_version=6", "was written by a newer Mayfly: it has format 6, and this version knows formats up to 5"},
+		"newer":          {"PRAGMA user_version=7", "was written by a newer Mayfly: it has format 7, and this version knows formats up to 6"},
 		"somebody's":     {"PRAGMA application_id=0; CREATE TABLE theirs(x)", "is not a Mayfly store: it is the SQLite file of another program"},
 		"somebody's own": {"PRAGMA application_id=77", "is not a Mayfly store: it is the SQLite file of another program"},
 	} {

@@ -66,6 +66,9 @@ func (l *loader) all() error {
 		{getAccess, func(r *row) (engine.Record, error) {
 			return engine.Access{Rules: r.access()}, r.err
 		}},
+		{getSettings, func(r *row) (engine.Record, error) {
+			return r.setting(), nil
+		}},
 		{getEntities(), func(r *row) (engine.Record, error) {
 			e := r.entity()
 			if r.err != nil {

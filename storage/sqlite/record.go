@@ -24,6 +24,9 @@ const (
 	putSession  = "INSERT OR REPLACE INTO session (holder, id, state, changed_at) VALUES (?,?,?,?)"
 	getSessions = "SELECT holder, id, state, changed_at FROM session"
 
+	putSetting  = "INSERT OR REPLACE INTO setting (key, value, changed_at) VALUES (?,?,?)"
+	getSettings = "SELECT key, value, changed_at FROM setting"
+
 	plainColumns = "key, holder, seq, state, content, enqueued_seq, enqueued_at, expires_at, scheduled_for, locked_until, nonce, delivery_count, hops"
 	extraColumns = "dead_lettered, dead_letter_reason, dead_letter_description, dead_letter_source, dead_at, deferred_at, done_by, properties, rewritten, stays, transfer_to"
 
@@ -333,6 +336,10 @@ func (r *row) session() engine.Session {
 		State:     string(r.bytes()),
 		ChangedAt: engine.Instant(r.int()),
 	}
+}
+
+func (r *row) setting() engine.Setting {
+	return engine.Setting{Key: r.text(), Value: string(r.bytes()), ChangedAt: engine.Instant(r.int())}
 }
 
 func (r *row) putPlain(m *engine.Message) {

@@ -54,6 +54,14 @@ CREATE TABLE access (
 	rules BLOB NOT NULL
 );
 
+-- What the namespace keeps for others: views, rules for alerts, jobs. What comes
+-- before a slash in a key says of what kind it is.
+CREATE TABLE setting (
+	key        TEXT PRIMARY KEY,
+	value      BLOB NOT NULL, -- for whoever set it to read
+	changed_at INTEGER
+) WITHOUT ROWID;
+
 CREATE TABLE rule (
 	subscription INTEGER NOT NULL, -- entity.id
 	folded       TEXT NOT NULL,    -- name in lower case

@@ -36,6 +36,7 @@ func TestViews(t *testing.T) {
 		Seen: []engine.Seen{
 			{Holder: 10, N: 1, At: at - 1}, {Holder: 10, N: 2, At: at, Digests: make([]engine.Digest, 1000)}, {Holder: 12, N: 7, At: at - 2, Digests: make([]engine.Digest, 1)},
 		},
+		Settings: []engine.Setting{{Key: "view/late", Value: "{}", ChangedAt: at}, {Key: "job/1"}},
 		Contents: []engine.StoredContent{{Key: 1, Content: pack("order-17", "hello")}, {Key: 2, Content: pack("", "")}},
 		Bodies:   []engine.Body{{Key: 1, Bytes: []byte("hello")}},
 		Messages: []engine.Message{
@@ -60,6 +61,8 @@ func TestViews(t *testing.T) {
 			"orders/$Transfer/$DeadLetterQueue|1|Active|order-18|0|||||5|hello|3",
 		"SELECT path, session_id, state_bytes, state, changed_at FROM sessions ORDER BY session_id": "orders|Customer-17|0||\n" +
 			"orders|customer-17|6|step 3|2026-07-14T10:04:12.345Z",
+		"SELECT * FROM settings ORDER BY key": "job/1|0||\n" +
+			"view/late|2|{}|2026-07-14T10:04:12.345Z",
 		"SELECT * FROM duplicate_history": "orders|2|1000|2026-07-14T10:04:12.345Z\n" +
 			"orders|1|0|2026-07-14T10:04:12.344Z\n" +
 			"prices|7|1|2026-07-14T10:04:12.343Z",

@@ -9,6 +9,7 @@ DROP VIEW IF EXISTS topics;
 DROP VIEW IF EXISTS subscriptions;
 DROP VIEW IF EXISTS sessions;
 DROP VIEW IF EXISTS duplicate_history;
+DROP VIEW IF EXISTS settings;
 DROP VIEW IF EXISTS messages;
 DROP VIEW IF EXISTS activity;
 
@@ -59,6 +60,11 @@ SELECT h.path, s.id AS session_id, length(s.state) AS state_bytes, CAST(s.state 
 	strftime('%Y-%m-%dT%H:%M:%fZ', s.changed_at / 1000.0, 'unixepoch') AS changed_at
 FROM session s
 JOIN holders h ON h.id = s.holder;
+
+CREATE VIEW settings AS
+SELECT key, length(value) AS value_bytes, CAST(value AS TEXT) AS value,
+	strftime('%Y-%m-%dT%H:%M:%fZ', changed_at / 1000.0, 'unixepoch') AS changed_at
+FROM setting;
 
 -- What an entity with duplicate detection remembers, latest first.
 CREATE VIEW duplicate_history AS

@@ -26,14 +26,14 @@ type writer struct {
 
 	putEntity, putRule, putMeter, putPlain, putExtra, putContent *sqlite3.Stmt
 	putBody, putLarge, putChunk, putLoose, putDropped            *sqlite3.Stmt
-	putSession, putSeen, putOutdated, putAccess                  *sqlite3.Stmt
+	putSession, putSeen, putOutdated, putAccess, putSetting      *sqlite3.Stmt
 
-	dropEntity, dropRule, dropMeter, dropSession         *sqlite3.Stmt
-	dropSeen, isOutdated, dropOutdated                   *sqlite3.Stmt
-	dropMessages, dropContents, dropBodies               *sqlite3.Stmt // from one key to another
-	dropLarge, dropLoose, isLoose                        *sqlite3.Stmt
-	sweepChunks, sweepMessages, sweepRules, sweepDropped *sqlite3.Stmt
-	sweepSessions, sweepSeen                             *sqlite3.Stmt
+	dropEntity, dropRule, dropMeter, dropSession, dropSetting *sqlite3.Stmt
+	dropSeen, isOutdated, dropOutdated                        *sqlite3.Stmt
+	dropMessages, dropContents, dropBodies                    *sqlite3.Stmt // from one key to another
+	dropLarge, dropLoose, isLoose                             *sqlite3.Stmt
+	sweepChunks, sweepMessages, sweepRules, sweepDropped      *sqlite3.Stmt
+	sweepSessions, sweepSeen                                  *sqlite3.Stmt
 
 	putHistory, addToHistorySize, dropEarly, dropOldest *sqlite3.Stmt
 }
@@ -65,12 +65,14 @@ func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 		{&w.putDropped, "INSERT OR REPLACE INTO dropped (holder) VALUES (?)"},
 		{&w.putSession, putSession},
 		{&w.putAccess, putAccess},
+		{&w.putSetting, putSetting},
 		{&w.putSeen, putSeen},
 		{&w.putOutdated, putOutdated},
 		{&w.dropEntity, "DELETE FROM entity WHERE id = ?"},
 		{&w.dropRule, "DELETE FROM rule WHERE subscription = ? AND folded = ?"},
 		{&w.dropMeter, "DELETE FROM meter WHERE holder = ?"},
 		{&w.dropSession, "DELETE FROM session WHERE holder = ? AND id = ?"},
+		{&w.dropSetting, "DELETE FROM setting WHERE key = ?"},
 		{&w.dropSeen, dropSeen},
 		{&w.isOutdated, isOutdated},
 		{&w.dropOutdated, "DELETE FROM outdated WHERE holder = ?"},
@@ -262,6 +264,23 @@ func (w *writer) applyRare(b *engine.Batch) error {
 			}
 		}
 	}
+	return w.applyKept(b)
+}
+
+// applyKept is apply for what is the namespace's own.
+func (w *writer) applyKept(b *engine.Batch) error {
+	for i := range b.Settings {
+		if err := w.setting(&b.Settings[i]); err != nil {
+			return err
+		}
+	}
+	for _, key := range b.DropSettings {
+		r := into(w.dropSetting)
+		r.putName(key)
+		if err := r.run(); err != nil {
+			return err
+		}
+	}
 	if b.Access != nil {
 		r := into(w.putAccess)
 		r.putBytes(record.Append(nil, *b.Access))
@@ -287,6 +306,15 @@ func (w *writer) session(v *engine.Session) error {
 	r := into(w.putSession)
 	r.putInt(int64(v.Holder))
 	r.putName(v.ID)
+	r.putBytes(w.scratch)
+	r.putSome(int64(v.ChangedAt))
+	return r.run()
+}
+
+func (w *writer) setting(v *engine.Setting) error {
+	w.scratch = append(w.scratch[:0], v.Value...)
+	r := into(w.putSetting)
+	r.putName(v.Key)
 	r.putBytes(w.scratch)
 	r.putSome(int64(v.ChangedAt))
 	return r.run()

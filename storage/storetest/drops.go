@@ -78,6 +78,31 @@ func testSessions(t *testing.T, o Open) {
 	check(t, reopen(t, o, s), want)
 }
 
+// testSettings sets, drops and sets again what no entity claims.
+func testSettings(t *testing.T, o Open) {
+	s, want, d := open(t, o), newState(), enginetest.Draw(seed(t))
+	do := func(b *engine.Batch) {
+		t.Helper()
+		b.Hard, b.Now = true, want.Clock+1
+		want.apply(b)
+		commit(t, s, b)
+		check(t, s, want)
+	}
+	of := func(key, value string) engine.Setting {
+		return engine.Setting{Key: key, Value: value, ChangedAt: want.Clock + 1}
+	}
+	do(&engine.Batch{Settings: []engine.Setting{of("view/x", "one"), of("view/X", "another"), of("view", "elsewhere"), of("empty", ""), of("", "of no name"), {Key: "never"}}})
+	long := string(bytes.Repeat([]byte("ä\xff\x00'"), 51)) // 255 bytes of all kinds
+	do(&engine.Batch{Settings: []engine.Setting{of("view/x", "two"), of(long, string(d.Bytes(256<<10)))}})
+	do(&engine.Batch{DropSettings: []string{"view/x", "empty", "never there"}})
+	s = reopen(t, o, s)
+	check(t, s, want)
+	do(&engine.Batch{Settings: []engine.Setting{of("view/x", "three")}, DropSettings: []string{"", long}})
+	do(&engine.Batch{DropSettings: []string{"view/x"}})
+	do(&engine.Batch{Settings: []engine.Setting{of("view/x", "four"), of(long, "again")}})
+	check(t, reopen(t, o, s), want)
+}
+
 // testSeen remembers rows of what was seen and forgets them from the first on,
 // few and many at once.
 func testSeen(t *testing.T, o Open, rows int) {

@@ -21,6 +21,7 @@ import (
 type state struct {
 	Clock    engine.Instant
 	Access   *engine.Access // nil: there was never any
+	Settings map[string]engine.Setting
 	Entities map[engine.HolderID]engine.Entity
 	Rules    map[engine.RuleID]engine.Rule
 	Meters   map[engine.HolderID]engine.Meter
@@ -35,6 +36,7 @@ type state struct {
 
 func newState() *state {
 	return &state{
+		Settings: map[string]engine.Setting{},
 		Entities: map[engine.HolderID]engine.Entity{}, Rules: map[engine.RuleID]engine.Rule{},
 		Meters: map[engine.HolderID]engine.Meter{}, Sessions: map[engine.SessionID]engine.Session{},
 		Seen: map[engine.SeenThrough]engine.Seen{}, Contents: map[engine.Key]engine.Packed{},
@@ -71,6 +73,12 @@ func (s *state) apply(b *engine.Batch) {
 	}
 	if b.Access != nil {
 		s.Access = b.Access
+	}
+	for _, v := range b.Settings {
+		s.Settings[v.Key] = v
+	}
+	for _, key := range b.DropSettings {
+		delete(s.Settings, key)
 	}
 	for _, e := range b.Entities {
 		s.Entities[e.ID] = e
@@ -163,6 +171,9 @@ func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
 		case engine.Access:
 			twice = s.Access != nil
 			s.Access = &r
+		case engine.Setting:
+			_, twice = s.Settings[r.Key]
+			s.Settings[r.Key] = r
 		case engine.Entity:
 			at = 1
 			if r.ID <= last {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/iotest"
@@ -55,6 +56,7 @@ func Run(t *testing.T, place func(t *testing.T) Open, options ...Option) {
 		{"batches against a model", func(t *testing.T, o Open) { testWalk(t, o, x.of(300, 60)) }},
 		{"dropped holders", func(t *testing.T, o Open) { testDropHolders(t, o, x.of(1000, 100)) }},
 		{"sessions", testSessions},
+		{"settings", testSettings},
 		{"what was seen", func(t *testing.T, o Open) { testSeen(t, o, x.of(2000, 150)) }},
 		{"epochs", testEpochs},
 		{"bodies", testBodies},
@@ -152,10 +154,11 @@ func records(d enginetest.Drawer, n int) *engine.Batch {
 			r engine.Rule
 			m engine.Meter
 			s engine.Session
+			k engine.Setting
 			g engine.Message
 			c engine.StoredContent
 		)
-		for _, v := range []any{&e, &r, &m, &s, &g, &c} {
+		for _, v := range []any{&e, &r, &m, &s, &k, &g, &c} {
 			d.Fill(v)
 		}
 		// Random identities of 64 bits are new; small ones are made so.
@@ -168,6 +171,8 @@ func records(d enginetest.Drawer, n int) *engine.Batch {
 		b.Rules = append(b.Rules, r)
 		b.Meters = append(b.Meters, m)
 		b.Sessions = append(b.Sessions, s)
+		k.Key = d.Name() + "/" + strconv.FormatUint(d.Uint64(), 36)
+		b.Settings = append(b.Settings, k)
 		var at engine.Instant
 		d.Fill(&at)
 		b.Seen = append(b.Seen, drawSeen(d, e.ID, 1+d.Uint64()>>2, at))

@@ -63,6 +63,7 @@ func (w *walk) next() step {
 		w.send(&s)
 	}
 	w.sessions(b)
+	w.settings(b)
 	w.see(b)
 	if w.d.One(6) {
 		b.Access = &engine.Access{}
@@ -145,14 +146,20 @@ func (w *walk) somewhere(b *engine.Batch) (engine.HolderID, bool) {
 	return id, !slices.Contains(b.DropHolders, id)
 }
 
-// sessions sets the state of some and clears that of others, of which there may
-// be none. They have few names, so that one is set again after it was cleared.
-func (w *walk) sessions(b *engine.Batch) {
+// name is of what may be called anything. There are few, so that one comes again
+// after it went.
+func (w *walk) name() string {
 	names := []string{"", "a", "A", "ä", "a/b", "a%2Fb", "\x00", "\xff\xfe", "0", "' OR 1"}
+	return names[w.d.IntN(len(names))]
+}
+
+// sessions sets the state of some and clears that of others, of which there may
+// be none.
+func (w *walk) sessions(b *engine.Batch) {
 	named := map[engine.SessionID]bool{}
 	for range w.d.IntN(4) {
 		h, ok := w.somewhere(b)
-		id := engine.SessionID{Holder: h, ID: names[w.d.IntN(len(names))]}
+		id := engine.SessionID{Holder: h, ID: w.name()}
 		if !ok || named[id] {
 			continue
 		}
@@ -166,6 +173,27 @@ func (w *walk) sessions(b *engine.Batch) {
 			most = 100_000
 		}
 		b.Sessions = append(b.Sessions, engine.Session{Holder: id.Holder, ID: id.ID, State: w.d.Text(most), ChangedAt: b.Now})
+	}
+}
+
+// settings sets some and drops others, of which there may be none.
+func (w *walk) settings(b *engine.Batch) {
+	named := map[string]bool{}
+	for range w.d.IntN(3) {
+		key := w.name()
+		if named[key] {
+			continue
+		}
+		named[key] = true
+		if w.d.One(3) {
+			b.DropSettings = append(b.DropSettings, key)
+			continue
+		}
+		most := 40
+		if w.d.One(30) {
+			most = 100_000
+		}
+		b.Settings = append(b.Settings, engine.Setting{Key: key, Value: w.d.Text(most), ChangedAt: b.Now})
 	}
 }
 
