@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,15 @@ func TestSettings(t *testing.T) {
 			c.keep("b", "again")
 			c.pass(time.Second)
 			c.equal(keys(c.ns.Settings("")), []string{"a", "b"})
+		},
+		"go to the store once": func(c *clocked) {
+			c.keep("a", "x")
+			c.must(c.ns.DropSetting("a"))
+			c.step()
+			if b := c.ns.Flush(c.now, true).Batch; !b.Empty() {
+				c.Errorf("there is still to be remembered: %+v", b)
+			}
+			c.ns.Seal(true)
 		},
 		"make no events": func(c *clocked) {
 			c.keep("a", "x")
@@ -227,6 +237,29 @@ func TestSettingsAgainstAMap(t *testing.T) {
 		}
 		if d := gocmp.Diff(is, got); d != "" {
 			t.Fatalf("settings (-want +got):\n%s", d)
+		}
+	}
+}
+
+// A batch that has anything in it is not empty, whatever it is.
+func TestEmptyBatch(t *testing.T) {
+	if b := (engine.Batch{Hard: true, Now: 5}); !b.Empty() {
+		t.Error("nothing is something")
+	}
+	for f := range reflect.TypeFor[engine.Batch]().Fields() {
+		switch f.Name {
+		case "Hard", "Now", "Written": // how, when, and what is in others
+			continue
+		}
+		var b engine.Batch
+		v := reflect.ValueOf(&b).Elem().FieldByIndex(f.Index)
+		if f.Type.Kind() == reflect.Slice {
+			v.Set(reflect.MakeSlice(f.Type, 1, 1))
+		} else {
+			v.Set(reflect.New(f.Type.Elem()))
+		}
+		if b.Empty() {
+			t.Errorf("a batch with %s is empty", f.Name)
 		}
 	}
 }
