@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 
-	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/definition"
 )
@@ -47,37 +46,10 @@ func apply(ctx context.Context, b *broker.Broker, want definition.Topology, file
 	if file == "" {
 		return nil
 	}
-	var have []engine.EntityState
-	err := b.Read(ctx, func(r broker.Reader) error { have = r.States(0); return nil })
-	if err != nil {
-		return err
-	}
-	steps, err := definition.Steps(have, want)
-	if err != nil {
+	if _, err := b.Define(ctx, want, actor); err != nil {
 		return notAsItShould(file, err)
 	}
-	for _, s := range steps {
-		if err := step(ctx, b, s); err != nil {
-			return notAsItShould(file, fmt.Errorf("%s: %w", s.At, err))
-		}
-	}
 	return nil
-}
-
-func step(ctx context.Context, b *broker.Broker, s definition.Step) (err error) {
-	switch s.Do {
-	case definition.Create:
-		_, err = b.CreateWithRules(ctx, s.Kind, s.Path, s.Config, s.Rules, actor)
-	case definition.Update:
-		_, err = b.Update(ctx, s.Path, s.Config, actor)
-	case definition.AddRule:
-		err = b.AddRule(ctx, s.Path, s.Rule, actor)
-	case definition.RemoveRule:
-		err = b.RemoveRule(ctx, s.Path, s.Rule.Name, actor)
-	default:
-		panic(fmt.Sprintf("unknown step %d", s.Do))
-	}
-	return err
 }
 
 func notAsItShould(file string, err error) error {

@@ -1,9 +1,9 @@
 // Package definition reads what a namespace is to contain, as the official
-// emulator's Config.json says it (semantics §17.2), and works out the steps
-// that make a namespace so.
+// emulator's Config.json says it (semantics §17.2), works out the steps that make
+// a namespace so, and writes such a file of what there is.
 //
 // It touches no file and no broker: [Read] turns bytes into a [Topology],
-// [Steps] compares that with what there is. Whatever is wrong is found before
+// [Steps] compares that with what there is, [Write] turns that into bytes. Whatever is wrong is found before
 // the first step and told all at once, by path in the file.
 package definition
 

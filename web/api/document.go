@@ -45,7 +45,7 @@ func groups() []openapi.Tag {
 // routes are all there are.
 func routes() []route {
 	return slices.Concat(
-		serverRoutes(), entityRoutes(), messageRoutes(), settlingRoutes(), purgeRoutes(), horizonRoutes(), searchRoutes(), exportRoutes(), importRoutes(),
+		serverRoutes(), entityRoutes(), definitionRoutes(), messageRoutes(), settlingRoutes(), purgeRoutes(), horizonRoutes(), searchRoutes(), exportRoutes(), importRoutes(),
 		ruleRoutes(), sessionRoutes(), connectionRoutes(), accessRoutes(), activityRoutes(),
 	)
 }

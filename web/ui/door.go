@@ -68,6 +68,7 @@ func (d *Door) Mount(g *echo.Group) {
 		g.GET("/n/:ns"+at, d.page)
 	}
 	g.GET("/n/:ns/activity/export", d.export)
+	g.GET("/n/:ns/definitions", d.definitions)
 	g.GET("/n/:ns/access/keys", d.hideKeys)
 	g.GET("/n/:ns/lab/new", d.catch)
 	for at, h := range map[string]handler{

@@ -1,0 +1,175 @@
+package definition
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mayfly/engine"
+)
+
+// Write writes what there is as a Config.json, for [Read] and the emulator: all
+// queues, topics and subscriptions with their rules, by path. What an entity has
+// as the limits have it by default is left out, and so is what no file can say,
+// authorization rules among it. One that is pinned has the idle time it is to get
+// back (OPS-9). A subscription whose one rule takes every message lists none
+// (FILT-2).
+//
+// Read back with the same limits it asks for what there is, unless it is longer
+// than a file may be. The emulator takes what is within its own ranges (§17.2).
+func Write(namespace string, have []engine.EntityState, l engine.Limits) ([]byte, error) {
+	have = slices.Clone(have)
+	slices.SortFunc(have, func(a, b engine.EntityState) int { return cmp.Compare(a.Path.Fold(), b.Path.Fold()) })
+	space := writtenNamespace{Name: namespace}
+	topics := map[string]int{}
+	for _, e := range have {
+		switch e.Kind {
+		case engine.Queue:
+			space.Queues = append(space.Queues, writtenEntity{Name: string(e.Path), Properties: described(e, l)})
+		case engine.Topic:
+			topics[e.Path.Fold()] = len(space.Topics)
+			space.Topics = append(space.Topics, writtenTopic{writtenEntity{Name: string(e.Path), Properties: described(e, l)}, nil})
+		}
+	}
+	for _, e := range have {
+		topic, name, ok := e.Path.Subscription()
+		if !ok {
+			continue
+		}
+		at, ok := topics[engine.Path(topic).Fold()]
+		if !ok {
+			return nil, fmt.Errorf("write the definition of %q: its topic is not there", e.Path)
+		}
+		s := writtenSubscription{writtenEntity{Name: name, Properties: described(e, l)}, nil}
+		if !onlyDefault(e.Rules) {
+			rules := []writtenRule{} // none is said too
+			for _, r := range e.Rules {
+				rules = append(rules, writtenRule{r.Name, ruled(r)})
+			}
+			s.Rules = &rules
+		}
+		space.Topics[at].Subscriptions = append(space.Topics[at].Subscriptions, s)
+	}
+	var file writtenFile
+	file.UserConfig.Namespaces = []writtenNamespace{space}
+	file.UserConfig.Logging.Type = "File"
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(file); err != nil {
+		return nil, fmt.Errorf("write the definition: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+type writtenFile struct {
+	UserConfig struct {
+		Namespaces []writtenNamespace
+		Logging    struct{ Type string }
+	}
+}
+
+type writtenNamespace struct {
+	Name   string          `json:",omitempty"`
+	Queues []writtenEntity `json:",omitempty"`
+	Topics []writtenTopic  `json:",omitempty"`
+}
+
+type writtenEntity struct {
+	Name       string
+	Properties members `json:",omitempty"`
+}
+
+type writtenTopic struct {
+	writtenEntity
+	Subscriptions []writtenSubscription `json:",omitempty"`
+}
+
+type writtenSubscription struct {
+	writtenEntity
+	Rules *[]writtenRule `json:",omitempty"`
+}
+
+type writtenRule struct {
+	Name       string
+	Properties writtenFilter
+}
+
+type writtenFilter struct {
+	FilterType        string
+	SQLFilter         *writtenSQL     `json:"SqlFilter,omitempty"`
+	CorrelationFilter json.RawMessage `json:",omitempty"`
+	Action            *writtenSQL     `json:",omitempty"`
+}
+
+type writtenSQL struct {
+	SQLExpression string `json:"SqlExpression"`
+}
+
+// members are those of an object, in order, with their values as JSON.
+type members [][2]string
+
+// MarshalJSON writes the object.
+func (m members) MarshalJSON() ([]byte, error) {
+	parts := make([]string, len(m))
+	for i, one := range m {
+		parts[i] = quote(one[0]) + ":" + one[1]
+	}
+	return []byte("{" + strings.Join(parts, ",") + "}"), nil
+}
+
+// described are the properties that differ from the limits' defaults.
+func described(e engine.EntityState, l engine.Limits) (out members) {
+	c := e.Config
+	if e.Unpinned != 0 {
+		c.AutoDeleteOnIdle = e.Unpinned
+	}
+	for _, p := range engine.Properties(e.Kind) {
+		text := p.Text(c)
+		if text == p.DefaultIn(l) {
+			continue
+		}
+		written := text
+		if p.Type != engine.NumberProperty && p.Type != engine.SwitchProperty {
+			written = plain(text)
+		}
+		out = append(out, [2]string{p.Name, written})
+	}
+	return out
+}
+
+// plain is quote without escapes that only HTML needs.
+func plain(s string) string {
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(quote(s))
+}
+
+// onlyDefault tells whether rules are what a new subscription gets by itself.
+func onlyDefault(rules []engine.Rule) bool {
+	return len(rules) == 1 && rules[0].Name == engine.DefaultRule && rules[0].Filter.Kind == engine.TrueFilter && rules[0].Action == ""
+}
+
+// ruled is a rule in the words of the emulator, which has two kinds of filters.
+func ruled(r engine.Rule) (f writtenFilter) {
+	f.FilterType = "Sql"
+	switch r.Filter.Kind {
+	case engine.CorrelationFilter:
+		f.FilterType, f.CorrelationFilter = "Correlation", json.RawMessage(r.Filter.Text)
+	case engine.SQLFilter:
+		f.SQLFilter = &writtenSQL{r.Filter.Text}
+	case engine.TrueFilter:
+		f.SQLFilter = &writtenSQL{"1=1"}
+	case engine.FalseFilter:
+		f.SQLFilter = &writtenSQL{"1=0"}
+	default:
+		panic("unknown kind of filter " + strconv.Itoa(int(r.Filter.Kind)))
+	}
+	if r.Action != "" {
+		f.Action = &writtenSQL{r.Action}
+	}
+	return f
+}

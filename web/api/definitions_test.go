@@ -1,0 +1,62 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"mayfly/engine/broker"
+)
+
+// What is exported is imported elsewhere, and asks for nothing where it came from
+// (EMU-8).
+func TestDefinitions(t *testing.T) {
+	const file = `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"in/out","Properties":{"LockDuration":"PT10S"}}],` +
+		`"Topics":[{"Name":"news","Subscriptions":[{"Name":"eu","Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}}]}]}]}]}}`
+	w := start(t, broker.Options{})
+	made := Redefined{Steps: []DefinitionStep{
+		{Do: "create", Path: "in/out", At: "UserConfig.Namespaces[0].Queues[0]"},
+		{Do: "create", Path: "news", At: "UserConfig.Namespaces[0].Topics[0]"},
+		{Do: "create", Path: "news/Subscriptions/eu", At: "UserConfig.Namespaces[0].Topics[0].Subscriptions[0]"},
+	}}
+	count := func() int {
+		var all Entities
+		w.want(200, "GET", "/entities", "", &all)
+		return len(all.Entities)
+	}
+	had := count()
+	var got Redefined
+	w.want(200, "POST", "/definitions?dryRun=true", file, &got)
+	if d := gocmp.Diff(made, got); d != "" || count() != had {
+		t.Errorf("foreseen with %d entities: %s", count(), d)
+	}
+	w.want(200, "POST", "/definitions", file, &got)
+	if d := gocmp.Diff(made, got); d != "" || count() != had+3 {
+		t.Errorf("made %d entities: %s", count(), d)
+	}
+	_, exported := w.ask("GET", "/definitions", "")
+	w.want(200, "POST", "/definitions", exported, &got)
+	if len(got.Steps) != 0 {
+		t.Errorf("what is there asks for %+v", got)
+	}
+	other := start(t, broker.Options{})
+	other.want(200, "POST", "/definitions", exported, &got)
+	if _, again := other.ask("GET", "/definitions", ""); again != exported {
+		t.Errorf("elsewhere it is\n%s\nnot\n%s", again, exported)
+	}
+	for name, tc := range map[string]struct {
+		body   string
+		status int
+	}{
+		"empty":           {"", 400},
+		"unknown":         {`{"UserConfig":{"Namespaces":[{"Relays":[]}]}}`, 400},
+		"a fixed one":     {`{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"new"},{"Name":"in/out","Properties":{"RequiresSession":true}}]}]}}`, 400},
+		"too much of it":  {strings.Repeat(" ", 1<<20+1), 413},
+		"no such forward": {`{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"new","Properties":{"ForwardTo":"nowhere"}}]}]}}`, 400},
+	} {
+		if got, problem := w.ask("POST", "/definitions", tc.body); got.StatusCode != tc.status || count() != had+3 {
+			t.Errorf("%s: %d %s, and there are %d entities", name, got.StatusCode, problem, count())
+		}
+	}
+}
