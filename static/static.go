@@ -32,6 +32,13 @@ func parts() []string {
 	}
 }
 
+//go:embed grafana/mayfly.json
+var grafana []byte
+
+// Grafana is a dashboard for Grafana, of what /metrics tells. It is not to be
+// changed.
+func Grafana() []byte { return grafana }
+
 type file struct {
 	content     []byte
 	contentType string

@@ -28,6 +28,8 @@ type Doors struct {
 	// UIError presents the errors of pages, and of addresses that do not exist.
 	// Zero: a line of text.
 	UIError echo.HTTPErrorHandler
+	// Metrics answers /metrics. Zero: there are none.
+	Metrics http.Handler
 	// Live serves the socket at /live. Zero: there is none.
 	Live http.Handler
 	// Reset takes the namespace back to where it began, at the word of actor. Zero:
@@ -46,6 +48,9 @@ func (s *Server) newDashboard(d Doors) http.Handler {
 	e := s.base(pagePolicy)
 	s.plainRoutes(e)
 	e.GET("/readyz", func(c echo.Context) error { return ready(c, d.Broker) })
+	if d.Metrics != nil {
+		e.GET("/metrics", echo.WrapHandler(d.Metrics))
+	}
 	if d.Live != nil {
 		e.GET("/live", echo.WrapHandler(d.Live))
 	}
@@ -70,6 +75,7 @@ func (s *Server) plainRoutes(e *echo.Echo) {
 	e.GET("/healthz", alive)
 	e.GET("/livez", alive)
 	e.GET(static.Prefix+"*", serveStatic)
+	e.GET("/grafana.json", func(c echo.Context) error { return c.JSONBlob(http.StatusOK, static.Grafana()) })
 }
 
 // present leaves the errors of the dashboard's port to whom they belong.

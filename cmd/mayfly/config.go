@@ -43,9 +43,12 @@ type Config struct {
 	SASKeys      []engine.AccessRule // of the namespace, each with its primary key
 	AllowReset   bool                // the admin port deletes everything for whoever asks
 	AllowHosts   []string
-	ReadyJSON    bool
-	Logger       *slog.Logger // zero: nothing is logged
-	Ready        func(Ready)  // called each time everything is served, and each time standing by begins
+	// MetricsEntities is how many entities /metrics tells one by one; zero: 1000;
+	// negative: none.
+	MetricsEntities int
+	ReadyJSON       bool
+	Logger          *slog.Logger // zero: nothing is logged
+	Ready           func(Ready)  // called each time everything is served, and each time standing by begins
 
 	// open opens a store; zero: storage.Open.
 	open func(ctx context.Context, url string, o storage.Options) (engine.Store, error)

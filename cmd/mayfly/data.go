@@ -81,6 +81,20 @@ func keptIn(store string) string {
 	return rest
 }
 
+// storeBytes is what a store takes on this machine's disk; not ok: it is elsewhere,
+// or in memory.
+func storeBytes(store string) (n int64, ok bool) {
+	if scheme, _, _ := strings.Cut(store, ":"); !strings.EqualFold(scheme, "sqlite") {
+		return 0, false
+	}
+	for _, of := range []string{"", "-wal"} {
+		if info, err := os.Stat(keptIn(store) + of); err == nil {
+			n, ok = n+info.Size(), true
+		}
+	}
+	return n, ok
+}
+
 // database is the hosts and the database of what follows the scheme of a
 // MongoDB connection string. A net/url.URL would not take several hosts, and a
 // password may be written in any way: all up to the last @ is left out.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"mayfly/engine/broker"
 	"mayfly/static"
 	"mayfly/web"
 	"mayfly/web/live"
+	"mayfly/web/metrics"
 	"mayfly/web/peers"
 	"mayfly/web/sas"
 	"mayfly/web/show"
@@ -39,6 +41,10 @@ func openDashboard(b *broker.Broker, wire peers.Source, c Config, r Ready) *dash
 	})
 	door := ui.New(ui.Options{Broker: b, Peers: wire, Pages: d.pages, Logger: c.Logger})
 	d.doors = web.Doors{Broker: b, Peers: wire, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler()}
+	d.doors.Metrics = metrics.Handler(metrics.Options{
+		Broker: b, Figures: d.pages.Figures(), Peers: wire, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),
+		Store: func() (int64, bool) { return storeBytes(c.Store) },
+	})
 	return d
 }
 

@@ -46,8 +46,11 @@ type serveCommand struct {
 	SASKey     []string `name:"sas-key" sep:";" placeholder:"NAME=KEY:RIGHTS" env:"MAYFLY_SAS_KEY" help:"An access rule of the namespace with its primary key, such as ci=c2VjcmV0:Send,Listen; may be repeated. The rights are Manage, Send and Listen."`
 	AllowReset bool     `env:"MAYFLY_ALLOW_RESET" help:"For test suites: POST /reset at the admin port deletes every entity with all its messages, or goes back to what --config says."`
 	AllowHost  []string `placeholder:"NAME" env:"MAYFLY_ALLOW_HOST" help:"A further name by which requests may call the server, beside loopback's and the addresses above; may be repeated."`
-	ReadyJSON  bool     `name:"ready-json" env:"MAYFLY_READY_JSON" help:"Print the block at the start as one line of JSON."`
-	LogLevel   string   `enum:"debug,info,warn,error" default:"info" env:"MAYFLY_LOG_LEVEL" help:"What to log on standard error: debug, info, warn or error. Requests are logged at debug."`
+	Metrics    struct {
+		Entities int `placeholder:"N" default:"1000" env:"MAYFLY_METRICS_ENTITIES" help:"How many entities /metrics tells one by one; the rest is summed."`
+	} `embed:"" prefix:"metrics-"`
+	ReadyJSON bool   `name:"ready-json" env:"MAYFLY_READY_JSON" help:"Print the block at the start as one line of JSON."`
+	LogLevel  string `enum:"debug,info,warn,error" default:"info" env:"MAYFLY_LOG_LEVEL" help:"What to log on standard error: debug, info, warn or error. Requests are logged at debug."`
 }
 
 // Run starts the server and returns when it has stopped.
@@ -82,6 +85,14 @@ func (c *serveCommand) config(s streams) (config Config, err error) {
 		Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits,
 		Advertise: c.Advertise, Insecure: c.Insecure, SAS: policy, SASKeys: keys, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),
+	}
+	switch n := c.Metrics.Entities; {
+	case n < 0:
+		return config, fmt.Errorf("--metrics-entities is a number from 0, not %d", n)
+	case n == 0:
+		config.MetricsEntities = -1
+	default:
+		config.MetricsEntities = n
 	}
 	return config, c.measure(&config)
 }

@@ -84,6 +84,7 @@ type Broker struct {
 	link   atomic.Uint64
 	health atomic.Pointer[Health]
 	pace   pace
+	took   durations // of commits
 	taken  pins
 }
 

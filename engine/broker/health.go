@@ -34,7 +34,8 @@ func (b *Broker) update(change func(*Health)) {
 // commit is the open store's, with an eye on how long it takes.
 func (b *Broker) commit(ctx context.Context, batch *engine.Batch) error {
 	end := b.pace.time()
-	defer end()
+	began := time.Now()
+	defer func() { b.took.add(time.Since(began)); end() }()
 	return b.store.Load().Commit(ctx, batch) //nolint:wrapcheck // its errors are the store's contract
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/figures"
 	"mayfly/web/past"
 )
 
@@ -41,6 +42,8 @@ type Recent struct {
 	seeded chan struct{}  // closed when there is no more to learn of the time before
 
 	reopened chan engine.Instant // when the broker has lost its ledgers
+
+	figures *figures.Recorder
 
 	mu       sync.Mutex // guards all below
 	followed uint64     // the last event noted
@@ -84,7 +87,8 @@ func follow(b *broker.Broker, log *slog.Logger) *Recent {
 	r := &Recent{
 		b: b, log: log, stop: stop, epoch: b.Epoch(), began: b.Clock(),
 		seeded: make(chan struct{}), reopened: make(chan engine.Instant, 1), moved: make(chan struct{}), made: map[string]bool{},
-		all: newPulse(1000, 600), depths: map[string]*tide{},
+		figures: figures.New(),
+		all:     newPulse(1000, 600), depths: map[string]*tide{},
 		lives: newLives(lifeEntries), gone: newDepartedOnes(),
 	}
 	for i := range r.gauges {
@@ -124,6 +128,7 @@ func (r *Recent) follow(ctx context.Context) {
 func (r *Recent) sample(ctx context.Context) {
 	every := time.NewTicker(sampleEvery)
 	defer every.Stop()
+	first := true
 	for {
 		var c engine.Counts
 		err := r.b.Read(ctx, func(look broker.Reader) error {
@@ -132,6 +137,11 @@ func (r *Recent) sample(ctx context.Context) {
 		})
 		if err == nil {
 			r.measure(c)
+			if first {
+				first = r.sampleAll(ctx) != nil
+			} else {
+				r.sampleTouched(ctx, c)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -154,6 +164,9 @@ func (r *Recent) measure(c engine.Counts) {
 func (r *Recent) note(events []engine.Event, lost uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if lost > 0 {
+		r.figures.Lose(lost)
+	}
 	if r.lost += lost; lost > 0 { // one of them may have been of an entity
 		r.shaped = events[len(events)-1].N
 	}
@@ -173,6 +186,7 @@ func (r *Recent) noteOne(e engine.Event) {
 	if m, ok := meterOf(e); ok {
 		r.all.add(e.At, m)
 	}
+	r.figures.Note(e)
 	r.ebb(e)
 	if expired(e) {
 		if e.Kind == engine.EventDeadLettered {
@@ -191,6 +205,7 @@ func (r *Recent) noteOne(e engine.Event) {
 	case engine.EventUnmatched:
 		r.strays.add(strayOf(e))
 	case engine.EventReopened:
+		r.figures.Lose(0)
 		select {
 		case <-r.reopened: // the later counts
 		default:
