@@ -670,6 +670,40 @@
     }
   };
 
+  // ── Searching ─────────────────────────────────────────────────────────────
+  // A page of a search is what was found in a short time. The script goes on from
+  // there until there is much to look at or somebody stops it.
+  const seek = async () => {
+    const panel = $("[data-search]");
+    if (!panel) return;
+    const list = $("tbody", panel), stop = $("[data-stop]", panel), on = $("a[rel=next]", panel);
+    const given = new AbortController();
+    if (!on) return;
+    stop.addEventListener("click", () => given.abort());
+    on.hidden = !(stop.hidden = false);
+    let more = true;
+    try {
+      while (more && list.children.length < 500) {
+        const answer = await fetch(on.href, { signal: given.signal });
+        const found = $("[data-search]", new DOMParser().parseFromString(await answer.text(), "text/html"));
+        if (!found) break;
+        list.append(...$("tbody", found).children);
+        read(list);
+        $("[data-said]", panel).textContent = $("[data-said]", found).textContent;
+        if ((more = $("a[rel=next]", found))) on.href = more.href;
+      }
+    } catch { /* it was stopped, or nobody answers: the link goes on */ }
+    if (document.activeElement === stop) (more ? on : $("#f-q")).focus();
+    on.hidden = !(stop.hidden = true) || !more;
+    if (more && document.activeElement === document.body && given.signal.aborted) on.focus();
+  };
+  const find = (e) => {
+    const box = $("[data-find]");
+    e.preventDefault();
+    if (box) box.select();
+    else location.assign(home() + "/search");
+  };
+
   // ── Hands ─────────────────────────────────────────────────────────────────
   // A pause stops every figure. The server goes on telling what comes, so that
   // the pill can count it; the end of the pause asks for a fresh snapshot.
@@ -734,15 +768,15 @@
     else if ("close" in d && el.closest("dialog")) { e.preventDefault(); el.closest("dialog").close(); }
   };
   let chord = 0;
+  const home = () => location.pathname.match(/^.*?\/n\/[^/]+/)?.[0];
   const key = (e) => {
     if (e.key === "Escape" && fold(e)) { e.preventDefault(); return; }
     if (e.key === "Escape" && panes[1] && !$("dialog[open]")) { e.preventDefault(); close(); return; }
     if (kept.get("keys") === "off" || e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]") ||
       e.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]")) return;
-    const home = location.pathname.match(/^.*?\/n\/[^/]+/)?.[0];
     const to = { o: "", e: "/expirations", q: "/queues", t: "/topics", d: "/deferred", l: "/lab" }[e.key];
-    if (ticks() - chord < 1500 && home && to !== undefined) location.assign(home + to);
-    else ({ t: theme, p: () => topic() && pause(), "?": () => $("dialog[data-keys]")?.showModal() })[e.key]?.();
+    if (ticks() - chord < 1500 && home() && to !== undefined) location.assign(home() + to);
+    else ({ t: theme, p: () => topic() && pause(), "/": () => home() && find(e), "?": () => $("dialog[data-keys]")?.showModal() })[e.key]?.();
     chord = e.key === "g" ? ticks() : -1e9;
   };
   const change = ({ target: el }) => {
@@ -793,6 +827,7 @@
     addEventListener("storage", (e) => { if (e.key === "mayfly.theme" && e.newValue) root.dataset.theme = e.newValue; });
     document.addEventListener("visibilitychange", visible);
     setInterval(beat, 1000);
+    seek();
   };
   if (document.readyState === "loading") addEventListener("DOMContentLoaded", start); else start();
 })();

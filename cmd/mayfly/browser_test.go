@@ -43,6 +43,7 @@ func TestBrowser(t *testing.T) {
 		{"keyboard", keyboardInBrowser},
 		{"phone", phoneInBrowser},
 		{"activity", activityInBrowser},
+		{"search", searchInBrowser},
 		{"connections", connectionsInBrowser},
 		{"passport", passportInBrowser},
 		{"restart", restartInBrowser},

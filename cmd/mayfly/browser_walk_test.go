@@ -75,7 +75,7 @@ func (v *visit) places() []place {
 	const n = "/n/default"
 	all := []place{
 		{"overview", n}, {"expirations", n + "/expirations"}, {"queues", n + "/queues"}, {"queues-filtered", n + "/queues?q=rep&sort=idle&dir=desc"},
-		{"queues-none", n + "/queues?q=zzz"}, {"topics", n + "/topics"}, {"deferred", n + "/deferred"}, {"temporary", n + "/temporary"},
+		{"queues-none", n + "/queues?q=zzz"}, {"topics", n + "/topics"}, {"deferred", n + "/deferred"}, {"search", n + "/search?q=order"}, {"search-first", n + "/search"}, {"search-wrong", n + "/search?q=color:red"}, {"temporary", n + "/temporary"},
 		{"create-queue", n + "/queues/new"}, {"create-temporary", n + "/queues/new?temporary=1"}, {"create-topic", n + "/topics/new"}, {"create-subscription", n + "/t/prices/new"},
 		{"queue", n + "/q/orders"}, {"queue-empty", n + "/q/empty"}, {"topic", n + "/t/prices"}, {"subscription", n + "/t/prices/s/eu"},
 		{"edit-queue", n + "/q/orders/edit"}, {"edit-subscription", n + "/t/prices/s/eu/edit"}, {"delete-queue", n + "/q/orders/delete"}, {"delete-topic", n + "/t/prices/delete"},

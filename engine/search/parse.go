@@ -253,6 +253,14 @@ func unquote(s string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
+// Quoted is text as a value that means just it: in quotes where it needs them.
+func Quoted(text string) string {
+	if text == "" || strings.ContainsAny(text, `,:"*<>\`) || strings.HasPrefix(text, "-") || !plainWord(text) {
+		return quote(text)
+	}
+	return text
+}
+
 // quote is unquote the other way round.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`

@@ -14,6 +14,7 @@ const (
 	Deferred    Section = "deferred"
 	Temporary   Section = "temporary"
 	Connected   Section = "connections"
+	Search      Section = "search"
 	Activity    Section = "activity"
 	Access      Section = "access"
 )
@@ -23,7 +24,7 @@ const inBar = 4
 
 // sections are all there are, in the rail's order.
 func sections() []Section {
-	return []Section{Overview, Expirations, Queues, Topics, Deferred, Temporary, Connected, Activity, Access}
+	return []Section{Overview, Expirations, Queues, Topics, Deferred, Search, Temporary, Connected, Activity, Access}
 }
 
 // inMore tells whether the page's section is one of those behind More.
@@ -53,6 +54,6 @@ func (s Section) icon() string {
 func (s Section) words() string {
 	return map[Section]string{
 		Overview: "rail.overview", Expirations: "rail.expirations", Queues: "rail.queues", Topics: "rail.topics", Deferred: "rail.deferred",
-		Temporary: "rail.temporary", Connected: "rail.connections", Activity: "rail.activity", Access: "rail.access",
+		Search: "rail.search", Temporary: "rail.temporary", Connected: "rail.connections", Activity: "rail.activity", Access: "rail.access",
 	}[s]
 }

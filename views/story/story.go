@@ -5,6 +5,7 @@
 package story
 
 import (
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -46,7 +47,7 @@ func All() []Story {
 		{Name: "access-renew", Page: accessRenew()},
 		{Name: "access-remove", Page: accessRemove()},
 		{Name: "components", Piece: components()},
-	}, append(activityStories(), entityStories()...)...)
+	}, slices.Concat(activityStories(), searchStories(), entityStories())...)
 }
 
 // now is the instant at which every story is told.

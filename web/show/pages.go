@@ -100,13 +100,13 @@ func (p *Pages) Open(ctx context.Context, raw string) (page view.Page, n uint64,
 
 // Topic is the one address of a page that is kept up to date, without the base
 // path, however raw is written. It is ErrNoPage for what is no page, and for
-// forms, which stay as they are.
+// forms and searches, which stay as they are.
 func (p *Pages) Topic(raw string) (string, error) {
 	at, err := p.Parse(raw)
 	if err != nil {
 		return "", err
 	}
-	if at.Do != "" {
+	if at.Do != "" || at.Kind == Search {
 		return "", fmt.Errorf("%w that is kept up to date: %q", ErrNoPage, cut(raw, 80))
 	}
 	return at.String(), nil
@@ -153,6 +153,8 @@ func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
 		return p.access(ctx, at)
 	case Session:
 		return p.session(ctx, at)
+	case Search:
+		return p.search(ctx, at)
 	default:
 		return nil, 0, ErrNoPage
 	}
@@ -241,6 +243,8 @@ func (p Place) section() layout.Section {
 		return layout.Temporary
 	case Deferred:
 		return layout.Deferred
+	case Search:
+		return layout.Search
 	case Activity:
 		return layout.Activity
 	case Connections, Connection:

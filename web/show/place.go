@@ -38,6 +38,7 @@ const (
 	Connection  // one of them
 	Access      // who may do what: the namespace's access rules, or an entity's
 	Session     // one session of an entity, by the id in the query
+	Search      // messages of all entities that match a query
 )
 
 // A Place is what an address of the dashboard names: a thing, and what is done
@@ -62,7 +63,7 @@ const longestAddress = 4096
 // several pages.
 func asked() []string {
 	return append(past.Words(),
-		page.HexFrom, "agreed", "by", "client", "dir", "dlq", "entity", "fate", "filter", "format", "id", "key", "lock", "page", "reason", "rule", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
+		page.HexFrom, "after", "agreed", "by", "client", "dir", "dlq", "entity", "fate", "filter", "format", "id", "key", "lock", "page", "reason", "rule", "so", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
 }
 
 // Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.
@@ -114,6 +115,9 @@ func (p *Place) read(parts []string, limits engine.Limits) bool {
 		return len(rest) == 0
 	case "deferred":
 		p.Kind = Deferred
+		return len(rest) == 0
+	case "search":
+		p.Kind = Search
 		return len(rest) == 0
 	case "starter":
 		p.Kind = Starter
@@ -256,6 +260,8 @@ func (p Place) bare() string {
 		return home + "/temporary"
 	case Deferred:
 		return home + "/deferred"
+	case Search:
+		return home + "/search"
 	case Starter:
 		return home + "/starter"
 	case Message:

@@ -62,7 +62,7 @@ func (d *Door) Mount(g *echo.Group) {
 	}
 	for _, at := range []string{
 		"", "/expirations", "/temporary", "/deferred", "/queues", "/topics", "/queues/new", "/topics/new", "/t/:topic/new",
-		"/activity", "/lab", "/connections", "/connections/:id", "/connections/:id/disconnect",
+		"/activity", "/search", "/lab", "/connections", "/connections/:id", "/connections/:id/disconnect",
 		"/access", "/access/new", "/access/renew", "/access/remove",
 	} {
 		g.GET("/n/:ns"+at, d.page)

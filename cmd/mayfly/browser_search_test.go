@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// searchInBrowser: a key leads to the search, what is found leads to messages, and
+// the script goes on where a page of it ends.
+func searchInBrowser(t *testing.T, v *visit) {
+	for _, name := range []string{"orders", "payments"} {
+		v.create("queue", name, `{}`)
+		var all []string
+		for i := range 70 {
+			all = append(all, fmt.Sprintf(`{"messageId":"%s-%d","body":"{\"customer\":{\"id\":%d}}"}`, name, i, i))
+		}
+		v.ask("POST", v.server.Dashboard+"/api/v1/send/"+name, "", "["+strings.Join(all, ",")+"]")
+	}
+	const hits = `document.querySelectorAll("[data-search] tbody tr").length`
+	const said = `document.querySelector("[data-said]").innerText`
+	v.visit("/n/default/queues")
+	v.do(chromedp.KeyEvent("/"))
+	v.want(`location.pathname === "/n/default/search" && document.querySelector("#f-q")`)
+	v.equal(`document.querySelector(".rail [aria-current]").innerText.trim()`, "Search")
+	v.fill("q", "json.customer.id:<3 -in:payments")
+	v.do(chromedp.KeyEvent(kb.Enter))
+	v.want(hits + ` === 3`)
+	v.equal(said, "scanned 70 of 70 · 3 hits")
+	v.equal(`[...document.querySelectorAll(".chip span")].map((el) => el.innerText).join()`, "json.customer.id:<3,-in:payments")
+	v.click(`.chip:last-child a`)
+	v.want(hits + ` === 6`)
+
+	// More than a page has: the script goes on to the end.
+	v.visit("/n/default/search?q=state%3Aactive")
+	v.want(hits + ` === 140 && ` + said + ` === "scanned 140 of 140 · 140 hits"`)
+	v.equal(`[...document.querySelectorAll("[data-stop], [data-search] [rel=next]")].every((el) => el.hidden)`, true)
+	v.do(chromedp.KeyEvent("/"))
+	v.equal(`document.activeElement.id`, "f-q")
+	v.fill("q", "color:red")
+	v.do(chromedp.KeyEvent(kb.Enter))
+	v.want(`document.querySelector("#f-q[aria-invalid]")`)
+	v.equal(`document.querySelector("#f-q").value`, "color:red")
+
+	v.scripts(false)
+	v.visit("/n/default/search?q=state%3Aactive")
+	v.equal(hits, 50)
+	v.click(`[data-search] [rel=next]`)
+	v.equal(said, "scanned 100 of 140 · 100 hits")
+	v.click(`[data-search] [rel=next]`)
+	v.equal(hits, 40)
+	v.equal(`document.querySelector("[data-search] [rel=next]")`, nil)
+	v.click(`[data-search] tbody .subject`)
+	v.equal(`location.pathname.startsWith("/n/default/m/")`, true)
+	v.scripts(true)
+}
