@@ -1,0 +1,130 @@
+package job_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/job"
+	"mayfly/storage/memory"
+)
+
+// A world is a broker on a store that outlives it, with its jobs.
+type world struct {
+	*testing.T
+	store engine.Store
+	b     *broker.Broker
+	jobs  *job.Jobs
+}
+
+// lasting is a store that can be opened again.
+type lasting struct{ *memory.Store }
+
+func (lasting) Close() error { return nil }
+
+func start(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, store: lasting{new(memory.Store)}}
+	w.open()
+	t.Cleanup(func() { w.close() })
+	return w
+}
+
+func (w *world) open() {
+	w.Helper()
+	log := slog.New(slog.DiscardHandler)
+	b, err := broker.Open(w.Context(), func(context.Context) (engine.Store, error) { return w.store, nil }, broker.Options{Logger: log})
+	if err != nil {
+		w.Fatal(err)
+	}
+	jobs, err := job.Open(w.Context(), b, log)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.b, w.jobs = b, jobs
+}
+
+func (w *world) close() {
+	w.jobs.Close()
+	w.b.Close()
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) queue(p engine.Path, c engine.Config) {
+	w.Helper()
+	_, err := w.b.Create(w.Context(), engine.Queue, p, c, "test")
+	w.must(err)
+}
+
+// send sends n messages whose subjects are their numbers, from 0.
+func (w *world) send(to engine.Path, n int) {
+	w.Helper()
+	for from := 0; from < n; from += 1000 {
+		var out []broker.Outgoing
+		for i := from; i < min(n, from+1000); i++ {
+			out = append(out, broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprint("m", i), Subject: fmt.Sprint(i), TTL: time.Hour}, Body: []byte("x")})
+		}
+		_, err := w.b.Send(w.Context(), to, out, "test")
+		w.must(err)
+	}
+}
+
+// kill has some messages of a queue be dead letters.
+func (w *world) kill(p engine.Path, reason string) {
+	w.Helper()
+	for _, r := range w.rows(p) {
+		w.must(w.b.DeadLetterOne(w.Context(), r.Message.Key, reason, "so it is", "test"))
+	}
+}
+
+func (w *world) rows(p engine.Path) (rows []engine.Row) {
+	w.Helper()
+	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
+		w.must(r.Check())
+		rows, err = r.Browse(engine.Browse{Path: p, From: 1, Limit: 1 << 20})
+		return err
+	}))
+	return rows
+}
+
+func (w *world) counts(p engine.Path) (c engine.Counts) {
+	w.Helper()
+	w.must(w.b.Read(w.Context(), func(r broker.Reader) error {
+		s, err := r.State(p)
+		c = s.Counts
+		return err
+	}))
+	return c
+}
+
+// run starts a job and waits for its end.
+func (w *world) run(p job.Plan) job.Job {
+	w.Helper()
+	is, err := w.jobs.Start(w.Context(), p, broker.Unasked, "somebody")
+	w.must(err)
+	return w.ends(is.ID)
+}
+
+func (w *world) ends(id job.ID) job.Job {
+	w.Helper()
+	is, err := w.jobs.Wait(w.Context(), id)
+	w.must(err)
+	return is
+}
+
+func (w *world) equal(got, want any) {
+	w.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		w.Errorf("got %v, want %v", got, want)
+	}
+}
