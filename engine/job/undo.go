@@ -26,6 +26,8 @@ type reversed struct {
 	Reason string          `json:"r,omitempty"` // why it was a dead letter
 	Descr  string          `json:"e,omitempty"`
 	Until  engine.Instant  `json:"u,omitempty"`
+	Count  uint32          `json:"c,omitempty"` // failed deliveries that it was left with
+	State  engine.State    `json:"a,omitempty"` // in which it was left
 }
 
 // add notes how a deed is taken back, if it can be.
@@ -54,12 +56,13 @@ func (r *reversal) add(d engine.Deed, was engine.Deeded) {
 	case engine.DeedCopy:
 		back.Do = engine.DeedDelete
 	case engine.DeedDeadLetter:
-		back.Do = engine.DeedMove
+		back.Do, back.Count = engine.DeedMove, before.Message.DeliveryCount
 	case engine.DeedExtend:
 		if before.Expires == 0 {
 			return // there is no way to let it live for ever again
 		}
 		back.Do, back.Until = engine.DeedExtend, before.Expires
+		back.Count, back.State = before.Message.DeliveryCount, before.Message.State
 	default:
 		return
 	}
@@ -146,8 +149,5 @@ func (j *Jobs) pickUndo(ctx context.Context, is Job) (out todo, err error) {
 // untouched tells whether a message is as it was left.
 func (b reversed) untouched(row engine.Row) bool {
 	m := row.Message
-	if row.Path.Fold() != b.Path.Fold() || m.Seq != b.Seq || m.Locked() || m.State != engine.Active {
-		return b.Do == engine.DeedExtend && row.Path.Fold() == b.Path.Fold() && m.Seq == b.Seq && !m.Locked()
-	}
-	return m.DeliveryCount == 0 || b.Do == engine.DeedExtend || b.Do == engine.DeedMove
+	return row.Path.Fold() == b.Path.Fold() && m.Seq == b.Seq && !m.Locked() && m.State == b.State && m.DeliveryCount == b.Count
 }
