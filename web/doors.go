@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine/broker"
+	"mayfly/engine/job"
 	"mayfly/static"
 	"mayfly/web/access"
 	"mayfly/web/api"
@@ -22,6 +23,8 @@ type Doors struct {
 	Broker *broker.Broker
 	// Peers are the clients that stay connected. Zero: there are none.
 	Peers peers.Source
+	// Jobs are the broker's. Zero: there are none.
+	Jobs *job.Jobs
 	// UI adds the pages to the root group. Zero: one page that says there are
 	// none.
 	UI func(*echo.Group)
@@ -54,7 +57,7 @@ func (s *Server) newDashboard(d Doors) http.Handler {
 	if d.Live != nil {
 		e.GET("/live", echo.WrapHandler(d.Live))
 	}
-	presentAPI := api.Mount(e.Group("/api/v1"), d.Broker, d.Peers, s.room, s.o.Logger)
+	presentAPI := api.Mount(e.Group("/api/v1"), api.Options{Broker: d.Broker, Peers: d.Peers, Jobs: d.Jobs, Room: s.room, Logger: s.o.Logger})
 	presentPage := d.UIError
 	if presentPage == nil {
 		presentPage = s.plainError

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mayfly/engine/broker"
+	"mayfly/engine/job"
 	"mayfly/static"
 	"mayfly/web"
 	"mayfly/web/live"
@@ -21,15 +22,17 @@ import (
 // A dashboard is the pages of a broker, kept up to date.
 type dashboard struct {
 	pages *show.Pages
+	jobs  *job.Jobs
 	hub   *live.Hub
 	doors web.Doors // what is served, over all
 	log   *slog.Logger
 }
 
-// openDashboard starts to follow the broker. End it with leave, then close.
-func openDashboard(b *broker.Broker, wire peers.Source, c Config, r Ready) *dashboard {
+// openDashboard starts to follow the broker. End it with leave, then close, which
+// ends the jobs too.
+func openDashboard(b *broker.Broker, jobs *job.Jobs, wire peers.Source, c Config, r Ready) *dashboard {
 	build := version() + " " + strings.TrimPrefix(static.URL("live.js"), static.Prefix)
-	d := &dashboard{log: c.Logger, pages: show.Start(b, show.Options{Build: build, Data: keptIn(c.Store), API: r.Dashboard + "/api/v1", REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, Keyed: c.SAS == sas.Enforce, Curl: firstCurl(r), HistoryFor: max(0, c.HistoryFor), Peers: wire, Logger: c.Logger})}
+	d := &dashboard{log: c.Logger, jobs: jobs, pages: show.Start(b, show.Options{Build: build, Data: keptIn(c.Store), API: r.Dashboard + "/api/v1", REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, Keyed: c.SAS == sas.Enforce, Curl: firstCurl(r), HistoryFor: max(0, c.HistoryFor), Peers: wire, Logger: c.Logger})}
 	d.hub = live.Open(live.Options{
 		Open:   d.pages.Open,
 		Topic:  d.pages.Topic,
@@ -40,7 +43,7 @@ func openDashboard(b *broker.Broker, wire peers.Source, c Config, r Ready) *dash
 		Logger: c.Logger,
 	})
 	door := ui.New(ui.Options{Broker: b, Peers: wire, Pages: d.pages, Logger: c.Logger})
-	d.doors = web.Doors{Broker: b, Peers: wire, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler()}
+	d.doors = web.Doors{Broker: b, Peers: wire, Jobs: jobs, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler()}
 	d.doors.Metrics = metrics.Handler(metrics.Options{
 		Broker: b, Figures: d.pages.Figures(), Peers: wire, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),
 		Store: func() (int64, bool) { return storeBytes(c.Store) },
@@ -67,4 +70,7 @@ func (d *dashboard) end(ctx context.Context) {
 }
 
 // close ends what follows the broker.
-func (d *dashboard) close() { d.pages.Close() }
+func (d *dashboard) close() {
+	d.jobs.Close()
+	d.pages.Close()
+}

@@ -13,6 +13,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/definition"
+	"mayfly/engine/job"
 	"mayfly/storage"
 	"mayfly/web"
 	"mayfly/web/amqp"
@@ -89,6 +90,10 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 // stand by.
 func (p *program) serve(ctx context.Context, b *broker.Broker) (fenced bool, err error) {
 	ready, err := p.furnish(ctx, b)
+	var jobs *job.Jobs
+	if err == nil {
+		jobs, err = job.Open(ctx, b, p.c.Logger)
+	}
 	if err != nil {
 		if p.lost(b) {
 			return true, nil
@@ -98,7 +103,7 @@ func (p *program) serve(ctx context.Context, b *broker.Broker) (fenced bool, err
 		}
 		return false, errors.Join(err, p.close(b))
 	}
-	pages := openDashboard(b, p.wire, p.c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
+	pages := openDashboard(b, jobs, p.wire, p.c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
 	pages.doors.Reset = p.resetting(b)
 	p.server.Open(pages.doors) //nolint:contextcheck // requests bring their own
 	p.wire.Open(b)

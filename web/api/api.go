@@ -42,7 +42,8 @@
 // after the end, too much of it or nested too deeply are errors. Content-Type
 // does not matter. Errors are problem documents (RFC 9457) whose code is the
 // name by which Service Bus' clients know them, or one of the same kind where they
-// know none, such as AccessRuleNotFound and ConnectionNotFound. While another server owns the
+// know none, such as AccessRuleNotFound,
+// ConnectionNotFound and JobNotFound. While another server owns the
 // namespace everything is answered with 503, and "owner" is where that one is.
 //
 // A client that leaves while it waits loses nothing: what was locked for it is
@@ -65,6 +66,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/job"
 	"mayfly/web/access"
 	"mayfly/web/openapi"
 	"mayfly/web/peers"
@@ -73,6 +75,7 @@ import (
 type door struct {
 	broker *broker.Broker
 	peers  peers.Source // nil: nobody stays connected
+	jobs   *job.Jobs    // nil: there are none
 	room   *access.Room
 	holds  *holds
 	log    *slog.Logger
@@ -80,11 +83,18 @@ type door struct {
 	described func() *openapi.Document // makes it once
 }
 
-// Mount adds the API of b, and of the clients that stay connected to it, if p is
-// not nil, to g and returns what presents its errors. Large requests wait for
-// room. What went wrong inside is told to log.
-func Mount(g *echo.Group, b *broker.Broker, p peers.Source, room *access.Room, log *slog.Logger) echo.HTTPErrorHandler {
-	d := &door{broker: b, peers: p, room: room, holds: &holds{}, log: log, described: sync.OnceValue(Document)}
+// Options are what the API is of. Broker, Room and Logger are needed.
+type Options struct {
+	Broker *broker.Broker
+	Peers  peers.Source // clients that stay connected; zero: there are none
+	Jobs   *job.Jobs    // of Broker; zero: there are none
+	Room   *access.Room // for which large requests wait
+	Logger *slog.Logger // is told what went wrong inside
+}
+
+// Mount adds the API to g and returns what presents its errors.
+func Mount(g *echo.Group, o Options) echo.HTTPErrorHandler {
+	d := &door{broker: o.Broker, peers: o.Peers, jobs: o.Jobs, room: o.Room, holds: &holds{}, log: o.Logger, described: sync.OnceValue(Document)}
 	for _, r := range routes() {
 		d.mount(g, r)
 	}

@@ -20,6 +20,7 @@ import (
 const (
 	groupEntities    = "Entities"
 	groupMessages    = "Messages"
+	groupJobs        = "Jobs"
 	groupRules       = "Rules"
 	groupSessions    = "Sessions"
 	groupConnections = "Connections"
@@ -33,6 +34,7 @@ func groups() []openapi.Tag {
 	return []openapi.Tag{
 		{Name: groupEntities, Description: "Queues, topics and subscriptions."},
 		{Name: groupMessages, Description: "Messages in and out of them. A path may end in /$DeadLetterQueue: orders, prices/Subscriptions/eu/$DeadLetterQueue."},
+		{Name: groupJobs, Description: "One thing done to many messages, in the background."},
 		{Name: groupRules, Description: "What a subscription takes."},
 		{Name: groupSessions, Description: "Of queues and subscriptions that require them."},
 		{Name: groupConnections, Description: "Clients that stay connected."},
@@ -45,7 +47,7 @@ func groups() []openapi.Tag {
 // routes are all there are.
 func routes() []route {
 	return slices.Concat(
-		serverRoutes(), entityRoutes(), definitionRoutes(), messageRoutes(), settlingRoutes(), purgeRoutes(), horizonRoutes(), searchRoutes(), exportRoutes(), importRoutes(),
+		serverRoutes(), entityRoutes(), definitionRoutes(), messageRoutes(), settlingRoutes(), purgeRoutes(), horizonRoutes(), searchRoutes(), exportRoutes(), importRoutes(), jobRoutes(),
 		ruleRoutes(), sessionRoutes(), connectionRoutes(), accessRoutes(), activityRoutes(),
 	)
 }

@@ -14,6 +14,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/filter"
+	"mayfly/engine/job"
 	"mayfly/engine/search"
 	"mayfly/web/access"
 	"mayfly/web/peers"
@@ -28,7 +29,7 @@ type Problem struct {
 	Code     string `json:"code"`               // of semantics §16, such as QuotaExceeded
 	Property string `json:"property,omitempty"` // which property of an entity was refused
 	Rule     string `json:"rule,omitempty"`     // which rule was
-	Part     string `json:"part,omitempty"`     // of the rule: name, filter or action; filter also of a purge, q of a search
+	Part     string `json:"part,omitempty"`     // of the rule: name, filter or action; filter also of a purge, q of a search and of a job
 	Position *int   `json:"position,omitempty"` // where in that text, in characters from 0
 	Request  string `json:"request,omitempty"`  // the id by which the log knows it
 	Owner    string `json:"owner,omitempty"`    // URL of the dashboard of the server to ask instead
@@ -56,6 +57,7 @@ func failures() []failure {
 	return []failure{
 		{engine.ErrRolledBack, http.StatusConflict, "TransactionRolledBack"}, // before what it was rolled back for, which is not to be tried again
 		{engine.ErrNoAccessRule, http.StatusNotFound, "AccessRuleNotFound"},  // before the kind that it is of
+		{job.ErrNoJob, http.StatusNotFound, "JobNotFound"},                   // likewise
 		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
 		{engine.ErrMessageNotFound, http.StatusNotFound, "MessageNotFound"},
 		{peers.ErrOver, http.StatusNotFound, "ConnectionNotFound"},

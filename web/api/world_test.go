@@ -15,6 +15,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/job"
 	"mayfly/storage/memory"
 	"mayfly/web/access"
 	"mayfly/web/peers/peerstest"
@@ -40,13 +41,18 @@ func startOn(t *testing.T, store engine.Store, o broker.Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	jobs, err := job.Open(t.Context(), b, o.Logger)
+	if err != nil {
+		t.Fatal(err)
+	}
 	clients := new(peerstest.Source)
 	e := echo.New()
-	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), b, clients, access.NewRoom(), o.Logger)
+	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b, Peers: clients, Jobs: jobs, Room: access.NewRoom(), Logger: o.Logger})
 	s := httptest.NewServer(e)
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
+		jobs.Close()
 		b.Close()
 	})
 	return &world{t, b, s, clients}
