@@ -32,7 +32,7 @@ type dashboard struct {
 // ends the jobs too.
 func openDashboard(b *broker.Broker, jobs *job.Jobs, wire peers.Source, c Config, r Ready) *dashboard {
 	build := version() + " " + strings.TrimPrefix(static.URL("live.js"), static.Prefix)
-	d := &dashboard{log: c.Logger, jobs: jobs, pages: show.Start(b, show.Options{Build: build, Data: keptIn(c.Store), API: r.Dashboard + "/api/v1", REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, Keyed: c.SAS == sas.Enforce, Curl: firstCurl(r), HistoryFor: max(0, c.HistoryFor), Peers: wire, Logger: c.Logger})}
+	d := &dashboard{log: c.Logger, jobs: jobs, pages: show.Start(b, show.Options{Build: build, Data: keptIn(c.Store), API: r.Dashboard + "/api/v1", REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, Keyed: c.SAS == sas.Enforce, Curl: firstCurl(r), HistoryFor: max(0, c.HistoryFor), Peers: wire, Jobs: jobs, Logger: c.Logger})}
 	d.hub = live.Open(live.Options{
 		Open:   d.pages.Open,
 		Topic:  d.pages.Topic,
@@ -42,7 +42,7 @@ func openDashboard(b *broker.Broker, jobs *job.Jobs, wire peers.Source, c Config
 		},
 		Logger: c.Logger,
 	})
-	door := ui.New(ui.Options{Broker: b, Peers: wire, Pages: d.pages, Logger: c.Logger})
+	door := ui.New(ui.Options{Broker: b, Peers: wire, Jobs: jobs, Pages: d.pages, Logger: c.Logger})
 	d.doors = web.Doors{Broker: b, Peers: wire, Jobs: jobs, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler()}
 	d.doors.Metrics = metrics.Handler(metrics.Options{
 		Broker: b, Figures: d.pages.Figures(), Peers: wire, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),

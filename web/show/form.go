@@ -45,6 +45,8 @@ func (p *Pages) Form(ctx context.Context, at Place, t Typed) (view.Page, error) 
 	switch {
 	case at.Kind == Lab:
 		return nil, ErrNoPage
+	case at.Kind == Jobs:
+		return p.askJob(ctx, at, t)
 	case at.Kind == Access:
 		return p.askAccess(ctx, at, t)
 	case at.Do == "new":

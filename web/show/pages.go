@@ -20,6 +20,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/job"
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/view"
@@ -44,6 +45,7 @@ type Options struct {
 	// are not told.
 	HistoryFor time.Duration
 	Peers      peers.Source // clients that stay connected; nil: there are none
+	Jobs       *job.Jobs    // of the broker; nil: there are none
 	Logger     *slog.Logger
 }
 
@@ -155,6 +157,10 @@ func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
 		return p.session(ctx, at)
 	case Search:
 		return p.search(ctx, at)
+	case Jobs:
+		return p.jobs(ctx, at)
+	case Job:
+		return p.job(ctx, at)
 	default:
 		return nil, 0, ErrNoPage
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -39,6 +40,8 @@ const (
 	Access      // who may do what: the namespace's access rules, or an entity's
 	Session     // one session of an entity, by the id in the query
 	Search      // messages of all entities that match a query
+	Jobs        // what is done to many messages
+	Job         // one of them
 )
 
 // A Place is what an address of the dashboard names: a thing, and what is done
@@ -51,7 +54,7 @@ type Place struct {
 	Key       engine.Key        // of a Message
 	Peer      string            // the id of a Connection
 	Epoch     uint64            // of a Tombstone, as is ID
-	ID        uint64            // of the event with which the entity went
+	ID        uint64            // of the event with which the entity went, or of a Job
 	Do        string            // "edit", "delete", "bulk/delete", …; empty: it is looked at
 	Query     url.Values        // only what the page knows; never nil
 }
@@ -63,7 +66,7 @@ const longestAddress = 4096
 // several pages.
 func asked() []string {
 	return append(past.Words(),
-		page.HexFrom, "after", "agreed", "by", "client", "dir", "dlq", "entity", "fate", "filter", "format", "id", "key", "lock", "page", "reason", "rule", "so", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
+		page.HexFrom, "after", "agreed", "by", "client", "dir", "dlq", "entity", "fate", "filter", "format", "id", "key", "kind", "lock", "page", "reason", "rule", "so", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
 }
 
 // Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.
@@ -132,6 +135,8 @@ func (p *Place) read(parts []string, limits engine.Limits) bool {
 		}
 		p.Kind, p.Peer = Connection, rest[0]
 		return len(p.Peer) <= 64 && p.deed(rest[1:], "disconnect")
+	case "jobs":
+		return p.readJob(rest)
 	case "access":
 		p.Kind = Access
 		return p.deed(rest, "new", "keys", "renew", "remove")
@@ -153,6 +158,16 @@ func (p *Place) read(parts []string, limits engine.Limits) bool {
 	default:
 		return false
 	}
+}
+
+func (p *Place) readJob(rest []string) (ok bool) {
+	p.Kind = Jobs
+	if len(rest) == 0 || len(rest) == 1 && rest[0] == "new" {
+		return p.deed(rest, "new")
+	}
+	p.Kind = Job
+	p.ID, ok = number(rest[0])
+	return ok && p.ID <= math.MaxInt64 && p.deed(rest[1:], "cancel", "resume", "undo")
 }
 
 func (p *Place) readMessage(rest []string) bool {
@@ -274,6 +289,10 @@ func (p Place) bare() string {
 		return home + "/connections"
 	case Connection:
 		return home + "/connections/" + url.PathEscape(p.Peer)
+	case Jobs:
+		return home + "/jobs"
+	case Job:
+		return home + "/jobs/" + strconv.FormatUint(p.ID, 10)
 	case Lab:
 		return home + "/lab"
 	case Access:

@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine/broker"
+	"mayfly/engine/job"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
@@ -29,6 +30,7 @@ type Options struct {
 	Broker *broker.Broker
 	Pages  *show.Pages
 	Peers  peers.Source  // clients that stay connected; zero: there are none
+	Jobs   *job.Jobs     // of Broker, as Pages has them; zero: there are none
 	Forms  *access.Forms // zero: new ones
 	Base   string        // the path the dashboard is served under; empty: the root
 	Logger *slog.Logger  // zero: slog.Default
@@ -38,6 +40,7 @@ type Options struct {
 type Door struct {
 	b     *broker.Broker
 	peers peers.Source
+	jobs  *job.Jobs
 	pages *show.Pages
 	forms *access.Forms
 	base  string
@@ -48,7 +51,7 @@ type Door struct {
 
 // New makes a door; Mount opens it.
 func New(o Options) *Door {
-	d := &Door{b: o.Broker, peers: o.Peers, pages: o.Pages, forms: o.Forms, base: o.Base, log: cmp.Or(o.Logger, slog.Default())}
+	d := &Door{b: o.Broker, peers: o.Peers, jobs: o.Jobs, pages: o.Pages, forms: o.Forms, base: o.Base, log: cmp.Or(o.Logger, slog.Default())}
 	if d.forms == nil {
 		d.forms = access.NewForms()
 	}
@@ -63,7 +66,7 @@ func (d *Door) Mount(g *echo.Group) {
 	for _, at := range []string{
 		"", "/expirations", "/temporary", "/deferred", "/queues", "/topics", "/queues/new", "/topics/new", "/t/:topic/new",
 		"/activity", "/search", "/lab", "/connections", "/connections/:id", "/connections/:id/disconnect",
-		"/access", "/access/new", "/access/renew", "/access/remove",
+		"/access", "/access/new", "/access/renew", "/access/remove", "/jobs", "/jobs/new", "/jobs/:id",
 	} {
 		g.GET("/n/:ns"+at, d.page)
 	}
@@ -75,7 +78,8 @@ func (d *Door) Mount(g *echo.Group) {
 		"/queues": d.create, "/topics": d.create, "/t/:topic/new": d.create,
 		"/starter": d.starter, "/tombstones/:id/restore": d.restore, "/lab": d.tryAll,
 		"/connections/:id/disconnect": d.disconnect,
-		"/access/new":                 d.addAccess, "/access/keys": d.showKeys, "/access/renew": d.renewKey, "/access/remove": d.removeAccess,
+		"/jobs/new":                   d.startJob, "/jobs/:id/cancel": d.onJob, "/jobs/:id/resume": d.onJob, "/jobs/:id/undo": d.onJob,
+		"/access/new": d.addAccess, "/access/keys": d.showKeys, "/access/renew": d.renewKey, "/access/remove": d.removeAccess,
 	} {
 		g.POST("/n/:ns"+at, d.post(h))
 	}

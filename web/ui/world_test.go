@@ -19,6 +19,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/job"
 	"mayfly/storage/memory"
 	"mayfly/web/peers/peerstest"
 	"mayfly/web/show"
@@ -31,6 +32,7 @@ type world struct {
 	*testing.T
 	b       *broker.Broker
 	pages   *show.Pages
+	jobs    *job.Jobs
 	door    http.Handler
 	store   *breakable
 	jar     sync.Mutex // over cookies
@@ -87,9 +89,12 @@ func (w *world) start() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.pages = show.Start(w.b, show.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Peers: &w.peers, Logger: logger})
+	if w.jobs, err = job.Open(w.Context(), w.b, logger); err != nil {
+		w.Fatal(err)
+	}
+	w.pages = show.Start(w.b, show.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Peers: &w.peers, Jobs: w.jobs, Logger: logger})
 	e := echo.New()
-	d := ui.New(ui.Options{Broker: w.b, Pages: w.pages, Peers: &w.peers, Logger: logger})
+	d := ui.New(ui.Options{Broker: w.b, Pages: w.pages, Peers: &w.peers, Jobs: w.jobs, Logger: logger})
 	d.Mount(e.Group(""))
 	e.HTTPErrorHandler = d.Error
 	w.door = e
@@ -97,6 +102,7 @@ func (w *world) start() {
 
 func (w *world) stop() {
 	w.Helper()
+	w.jobs.Close()
 	w.pages.Close()
 	if err := w.b.Close(); err != nil {
 		w.Error(err)
