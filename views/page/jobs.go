@@ -190,5 +190,5 @@ func (m NewJob) Full() templ.Component { return newJob(m) }
 // Watches is none: a form stays as it is.
 func (m NewJob) Watches() []string { return nil }
 
-// Parts is empty: a form stays as it is.
-func (m NewJob) Parts() []view.Part { return nil }
+// Parts is what stands around the form.
+func (m NewJob) Parts() []view.Part { return m.Shell.Parts() }

@@ -46,6 +46,13 @@ func All() []Story {
 		{Name: "access-keys-accepted", Page: accessKeysAccepted()},
 		{Name: "access-renew", Page: accessRenew()},
 		{Name: "access-remove", Page: accessRemove()},
+		{Name: "jobs", Page: jobs()},
+		{Name: "jobs-empty", Page: noJobs()},
+		{Name: "jobs-one", Page: jobThatRuns()},
+		{Name: "jobs-interrupted", Page: jobThatWasInterrupted()},
+		{Name: "jobs-failed", Page: jobThatFailed()},
+		{Name: "jobs-new", Page: jobAsked()},
+		{Name: "jobs-refused", Page: jobRefused()},
 		{Name: "components", Piece: components()},
 	}, slices.Concat(activityStories(), searchStories(), entityStories())...)
 }

@@ -1,0 +1,78 @@
+package story
+
+import (
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func jobRows() []page.JobRow {
+	row := func(key, kind, at, state string, total, seen int) page.JobRow {
+		return page.JobRow{
+			Key: key, Href: home + "/jobs/" + key, Kind: kind, At: at, State: state, Total: total, Seen: seen, Done: seen,
+			Started: now.Add(-time.Duration(seen) * time.Millisecond), Now: now,
+		}
+	}
+	rows := []page.JobRow{
+		row("5", "resubmit", "orders/$DLQ", "waiting", 318, 0),
+		row("4", "move", "orders", "running", 100_000, 41_216),
+		row("3", "delete", "", "interrupted", 4_000, 1_024),
+		row("2", "dead-letter", "", "failed", 12, 5),
+		row("1", "undo", "", "done", 25, 25),
+	}
+	rows[1].To, rows[1].Query, rows[1].Skipped, rows[1].Failed = "orders-late", "subject:order.* age:>5m", 3, 2
+	rows[2].Query = hostileID
+	return rows
+}
+
+func jobs() page.Jobs {
+	return page.Jobs{Shell: shell("Jobs", "", "/jobs"), New: home + "/jobs/new", Rows: jobRows()}
+}
+
+func noJobs() page.Jobs {
+	m := jobs()
+	m.Rows = nil
+	return m
+}
+
+func jobThatRuns() page.Job {
+	return page.Job{
+		Shell: shell("Jobs", "", "/jobs/4"), All: home + "/jobs", Row: jobRows()[1], Actor: "dashboard", Cancel: home + "/jobs/4/cancel",
+		Failures: []page.JobFailure{
+			{Key: "7", Href: home + "/m/7", Seq: 12, At: "orders", Why: "The messaging entity 'orders-late' has a smaller size."},
+			{Key: "8", Href: home + "/m/8", Seq: 13, At: "orders", Why: hostileID},
+		},
+	}
+}
+
+func jobThatWasInterrupted() page.Job {
+	return page.Job{
+		Shell: shell("Jobs", "", "/jobs/3"), All: home + "/jobs", Row: jobRows()[2], Actor: "API 127.0.0.1", Ended: now,
+		Resume: home + "/jobs/3/resume", Undo: home + "/jobs/3/undo",
+	}
+}
+
+func jobThatFailed() page.Job {
+	return page.Job{
+		Shell: shell("Jobs", "", "/jobs/2"), All: home + "/jobs", Row: jobRows()[3], Actor: "dashboard", Why: "The store takes no writes.", Ended: now,
+		UndoneBy: home + "/jobs/1", Of: home + "/jobs/9",
+	}
+}
+
+func jobAsked() page.NewJob {
+	return page.NewJob{
+		Shell: shell("New job", layout.Section(""), "/jobs/new"), To: home + "/jobs/new", Cancel: home + "/jobs", Kinds: []string{"resubmit", "move", "delete"},
+		Values: map[string]string{page.AskKind: "delete", page.AskAt: "orders", page.AskQuery: "age:>5m"},
+		Count:  page.JobCount{Known: true, Meant: 1204, Locked: 3, Unseen: 200, Sample: []string{"order.placed #12", hostileID}, Confirm: "orders"},
+	}
+}
+
+func jobRefused() page.NewJob {
+	m := jobAsked()
+	m.Count = page.JobCount{}
+	m.Errors = map[string]string{page.AskQuery: "A duration is missing. See character 5.", page.AskAt: "There can be no such path."}
+	m.Refused = component.Notice{Tone: component.Critical, Title: "There were 5 messages when you agreed; now there are 50. Nothing was changed."}
+	return m
+}
