@@ -45,6 +45,7 @@ func TestBrowser(t *testing.T) {
 		{"activity", activityInBrowser},
 		{"search", searchInBrowser},
 		{"connections", connectionsInBrowser},
+		{"jobs", jobsInBrowser},
 		{"passport", passportInBrowser},
 		{"restart", restartInBrowser},
 		{"walk", walkInBrowser},

@@ -85,6 +85,7 @@ func (v *visit) places() []place {
 		{"rule-new", n + "/t/prices/s/eu/rules/new"}, {"rule-edit", n + "/t/prices/s/eu/rules/edit?rule=%24Default&from=" + v.stray()}, {"create-caught", n + "/t/nobody/new?key=" + v.stray()},
 		{"activity", n + "/activity"}, {"activity-all", n + "/activity?scope=all"}, {"activity-filtered", n + "/activity?scope=all&path=orders&group=ends&actor=REST&from=2026-01-01T00:00&until=bad"},
 		{"activity-none", n + "/activity?q=nobody"}, {"access", n + "/access"}, {"access-empty", n + "/access?entity=orders"},
+		{"jobs", n + "/jobs"}, {"jobs-new", n + "/jobs/new"},
 	}
 	for _, tab := range []string{"scheduled", "deferred", "locked", "dead-letter", "settings"} {
 		all = append(all, place{"queue-" + tab, n + "/q/orders?tab=" + tab}, place{"payments-" + tab, n + "/q/payments?tab=" + tab})

@@ -19,10 +19,11 @@ func (j *Jobs) work(ctx context.Context, l *live, is Job) {
 		if err != nil {
 			break
 		}
-		is, more = next, next.State == Running
-		j.mu.Lock()
-		j.set(l, is)
-		j.mu.Unlock()
+		if is, more = next, next.State == Running; more { // its end is told when it is kept
+			j.mu.Lock()
+			j.set(l, is)
+			j.mu.Unlock()
+		}
 	}
 	j.mu.Lock()
 	asked := l.asked
