@@ -42,7 +42,7 @@ func near(t *testing.T) *nearby {
 	}
 	t.Cleanup(func() { b.Close() })
 	e := echo.New()
-	e.HTTPErrorHandler = api.Mount(e.Group("/api/v1"), b, nil, access.NewRoom(), log)
+	e.HTTPErrorHandler = api.Mount(e.Group("/api/v1"), api.Options{Broker: b, Room: access.NewRoom(), Logger: log})
 	return &nearby{broker: b, api: e}
 }
 
