@@ -31,7 +31,7 @@ func jobsInBrowser(t *testing.T, v *visit) {
 	v.want(`document.querySelector("[data-slot=progress]").innerText.includes("Done") && document.querySelector("progress").value === 3000`)
 	v.want(`document.querySelector("[data-slot=facts]").innerText.includes("1,500")`)
 	v.look("jobs-one")
-	v.click(`[data-slot=deeds] form[action$="/undo"] button`)
+	v.click(`[data-slot=deeds] [formaction$="/undo"]`)
 	v.want(`/\/jobs\/2$/.test(location.pathname) && document.querySelector("[data-slot=progress]").innerText.includes("Done")`)
 	v.visit("/n/default/jobs")
 	v.want(isLive)

@@ -45,7 +45,7 @@ func TestJobFromItsForm(t *testing.T) {
 		}
 		page := w.see(at)
 		page.wants(200, "This job was taken back")
-		if page.Find("form[action$=undo]").Length() != 0 {
+		if page.Find("[formaction$='/undo']").Length() != 0 {
 			t.Error("it can be undone twice")
 		}
 		if n := w.see("/n/default/jobs").Find("[data-list=rows] tr").Length(); n != 2 {
