@@ -31,7 +31,7 @@ func TestKinds(t *testing.T) {
 			want: job.Counts{Total: 600, Seen: 600, Done: 600},
 			check: func(w *world) {
 				w.equal(w.counts("q"), engine.Counts{Active: 600})
-				w.equal(string(w.rows("q")[599].Content.Subject()), "599") // in order
+				w.equal(w.rows("q")[599].Content.Subject(), "599") // in order
 			},
 		},
 		"copy what matches": {

@@ -222,7 +222,7 @@ func (j *Jobs) begin(ctx context.Context, is Job, q *search.Query) (Job, error) 
 	j.all[is.ID] = l
 	j.set(l, is)
 	j.line = append(j.line, is.ID)
-	j.schedule()
+	j.schedule() //nolint:contextcheck // jobs outlive who starts them: they end with Close
 	is = l.job
 	j.mu.Unlock()
 	j.forget(ctx)
@@ -304,7 +304,7 @@ func (j *Jobs) Resume(ctx context.Context, id ID) (Job, error) {
 	l.query, l.asked, l.cancel = q, false, nil
 	j.set(l, is)
 	j.line = append(j.line, id)
-	j.schedule()
+	j.schedule() //nolint:contextcheck // jobs outlive who starts them: they end with Close
 	return l.job, nil
 }
 

@@ -46,7 +46,7 @@ func (j *Jobs) work(ctx context.Context, l *live, is Job) {
 		is.State, is.Ended = Interrupted, j.b.Clock()
 	}
 	j.set(l, is)
-	j.schedule()
+	j.schedule() //nolint:contextcheck // jobs outlive who starts them: they end with Close
 }
 
 // slice does the next part of a job, and returns the job as it is then.

@@ -106,7 +106,7 @@ func jobKinds() (all []string) {
 }
 
 // ReadPlan reads the form of a job. What is wrong with it goes into t.
-func ReadPlan(ctx context.Context, t *Typed, l engine.Limits) job.Plan {
+func ReadPlan(t *Typed, l engine.Limits) job.Plan {
 	if t.Errors == nil {
 		t.Errors = map[string]string{}
 	}
@@ -163,7 +163,7 @@ func (p *Pages) askJob(ctx context.Context, at Place, t Typed) (view.Page, error
 			t.Values.Set(name, at.Query.Get(name))
 		}
 	}
-	plan := ReadPlan(ctx, &t, p.b.Limits())
+	plan := ReadPlan(&t, p.b.Limits())
 	at.Query = url.Values{}
 	m := page.NewJob{
 		Shell: p.still(ctx, at, locale.T(ctx, "jobs.new")), To: p.URL(at), Cancel: p.URL(Place{Namespace: at.Namespace, Kind: Jobs}), Kinds: jobKinds(),

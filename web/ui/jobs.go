@@ -22,7 +22,7 @@ func (d *Door) startJob(c echo.Context, at show.Place, typed url.Values) error {
 	}
 	ctx := c.Request().Context()
 	t := show.Typed{Values: typed}
-	plan := show.ReadPlan(ctx, &t, d.b.Limits())
+	plan := show.ReadPlan(&t, d.b.Limits())
 	agreed, seen := agreedTo(typed)
 	if !seen || len(t.Errors) > 0 || string(plan.Kind) != typed.Get(page.AskKind) {
 		return d.form(c, http.StatusUnprocessableEntity, at, t)

@@ -51,7 +51,7 @@ func TestJobFromItsForm(t *testing.T) {
 		if n := w.see("/n/default/jobs").Find("[data-list=rows] tr").Length(); n != 2 {
 			t.Errorf("%d jobs are listed", n)
 		}
-		w.post(at + "/undo").wants(409, "was undone already")
+		w.post(at+"/undo").wants(409, "was undone already")
 		w.get("/n/default/jobs/77").wants(404)
 		w.post("/n/default/jobs/77/cancel").wants(404)
 	})
@@ -81,6 +81,6 @@ func TestDestructiveJobIsGuarded(t *testing.T) {
 		if n := w.state("orders").Counts.Active; n != 0 {
 			t.Errorf("%d are left", n)
 		}
-		w.see(at+"?kind=delete&path=orders").lacks("Delete 0 messages")
+		w.see(at + "?kind=delete&path=orders").lacks("Delete 0 messages")
 	})
 }
