@@ -1,5 +1,5 @@
 // Package static holds what browsers fetch beside the pages: the stylesheet,
-// the scripts, the icons. Every file is embedded and addressed by its content,
+// the scripts, the icons, and in vendor what others made. Every file is embedded and addressed by its content,
 // so answers may be cached for ever and a new build is never mixed with an
 // old one.
 //
@@ -19,7 +19,7 @@ import (
 // follows the base path, if the dashboard has one.
 const Prefix = "/static/"
 
-//go:embed css/*.css *.js *.svg
+//go:embed css/*.css *.js *.svg vendor/*.js vendor/*.css
 var files embed.FS
 
 // parts are the pieces of app.css. The order matters within a layer only.
@@ -27,7 +27,7 @@ func parts() []string {
 	return []string{
 		"layers", "reset", "tokens", "base", "shell",
 		"controls", "panel", "clock", "horizon", "figures", "board", "list", "rows",
-		"message", "entity", "activity", "temporary", "lot", "dialog", "form", "rule", "access", "flow", "toast",
+		"message", "entity", "activity", "temporary", "lot", "dialog", "form", "rule", "access", "flow", "toast", "metrics",
 		"utilities",
 	}
 }
@@ -60,13 +60,15 @@ func fill() shelf {
 	}
 	s.add("app.css", css.Bytes())
 
-	entries, err := files.ReadDir(".")
-	if err != nil {
-		panic(err) // embedded: a failure here is a failure of the build
-	}
-	for _, e := range entries {
-		if !e.IsDir() {
-			s.add(e.Name(), read(e.Name()))
+	for _, dir := range []string{".", "vendor"} {
+		entries, err := files.ReadDir(dir)
+		if err != nil {
+			panic(err) // embedded: a failure here is a failure of the build
+		}
+		for _, e := range entries {
+			if !e.IsDir() {
+				s.add(e.Name(), read(path.Join(dir, e.Name())))
+			}
 		}
 	}
 	return s

@@ -1,6 +1,8 @@
 package static
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -17,6 +19,22 @@ func TestEveryURLOpens(t *testing.T) {
 		content, contentType, ok := Open(strings.TrimPrefix(u, Prefix))
 		if !ok || len(content) == 0 || contentType == "" {
 			t.Errorf("Open(%q) = %d bytes, %q, %v", u, len(content), contentType, ok)
+		}
+	}
+}
+
+// TestVendoredFilesAreAsPublished has the checksums of what is not ours, so that it
+// changes only when somebody says so.
+func TestVendoredFilesAreAsPublished(t *testing.T) {
+	for name, want := range map[string]string{
+		"uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+		"uPlot.min.css":     "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+	} {
+		if got := fmt.Sprintf("%x", sha256.Sum256(read("vendor/"+name))); got != want {
+			t.Errorf("%s has the checksum %s, want %s", name, got, want)
+		}
+		if _, _, ok := Open(strings.TrimPrefix(URL(name), Prefix)); !ok {
+			t.Errorf("%s is not served", name)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"mayfly/static"
 	"mayfly/web/access"
 	"mayfly/web/api"
+	"mayfly/web/figures"
 	"mayfly/web/peers"
 	"mayfly/web/rest"
 )
@@ -25,6 +26,8 @@ type Doors struct {
 	Peers peers.Source
 	// Jobs are the broker's. Zero: there are none.
 	Jobs *job.Jobs
+	// Figures are what is remembered of rates and depths. Zero: nothing is.
+	Figures *figures.Recorder
 	// UI adds the pages to the root group. Zero: one page that says there are
 	// none.
 	UI func(*echo.Group)
@@ -57,7 +60,7 @@ func (s *Server) newDashboard(d Doors) http.Handler {
 	if d.Live != nil {
 		e.GET("/live", echo.WrapHandler(d.Live))
 	}
-	presentAPI := api.Mount(e.Group("/api/v1"), api.Options{Broker: d.Broker, Peers: d.Peers, Jobs: d.Jobs, Room: s.room, Logger: s.o.Logger})
+	presentAPI := api.Mount(e.Group("/api/v1"), api.Options{Broker: d.Broker, Peers: d.Peers, Jobs: d.Jobs, Figures: d.Figures, Room: s.room, Logger: s.o.Logger})
 	presentPage := d.UIError
 	if presentPage == nil {
 		presentPage = s.plainError

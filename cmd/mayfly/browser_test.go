@@ -47,6 +47,7 @@ func TestBrowser(t *testing.T) {
 		{"connections", connectionsInBrowser},
 		{"jobs", jobsInBrowser},
 		{"passport", passportInBrowser},
+		{"metrics", metricsInBrowser},
 		{"restart", restartInBrowser},
 		{"walk", walkInBrowser},
 	} {

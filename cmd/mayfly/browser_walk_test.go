@@ -74,7 +74,7 @@ type place struct{ name, path string }
 func (v *visit) places() []place {
 	const n = "/n/default"
 	all := []place{
-		{"overview", n}, {"expirations", n + "/expirations"}, {"queues", n + "/queues"}, {"queues-filtered", n + "/queues?q=rep&sort=idle&dir=desc"},
+		{"overview", n}, {"metrics", n + "/metrics"}, {"metrics-day", n + "/metrics?within=day"}, {"expirations", n + "/expirations"}, {"queues", n + "/queues"}, {"queues-filtered", n + "/queues?q=rep&sort=idle&dir=desc"},
 		{"queues-none", n + "/queues?q=zzz"}, {"topics", n + "/topics"}, {"deferred", n + "/deferred"}, {"search", n + "/search?q=order"}, {"search-first", n + "/search"}, {"search-wrong", n + "/search?q=color:red"}, {"temporary", n + "/temporary"},
 		{"create-queue", n + "/queues/new"}, {"create-temporary", n + "/queues/new?temporary=1"}, {"create-topic", n + "/topics/new"}, {"create-subscription", n + "/t/prices/new"},
 		{"queue", n + "/q/orders"}, {"queue-empty", n + "/q/empty"}, {"topic", n + "/t/prices"}, {"subscription", n + "/t/prices/s/eu"},
@@ -87,7 +87,7 @@ func (v *visit) places() []place {
 		{"activity-none", n + "/activity?q=nobody"}, {"access", n + "/access"}, {"access-empty", n + "/access?entity=orders"},
 		{"jobs", n + "/jobs"}, {"jobs-new", n + "/jobs/new"},
 	}
-	for _, tab := range []string{"scheduled", "deferred", "locked", "dead-letter", "settings"} {
+	for _, tab := range []string{"scheduled", "deferred", "locked", "dead-letter", "metrics", "settings"} {
 		all = append(all, place{"queue-" + tab, n + "/q/orders?tab=" + tab}, place{"payments-" + tab, n + "/q/payments?tab=" + tab})
 	}
 	for name, list := range map[string]string{

@@ -43,7 +43,7 @@ func openDashboard(b *broker.Broker, jobs *job.Jobs, wire peers.Source, c Config
 		Logger: c.Logger,
 	})
 	door := ui.New(ui.Options{Broker: b, Peers: wire, Jobs: jobs, Pages: d.pages, Logger: c.Logger})
-	d.doors = web.Doors{Broker: b, Peers: wire, Jobs: jobs, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler()}
+	d.doors = web.Doors{Broker: b, Peers: wire, Jobs: jobs, UI: door.Mount, UIError: door.Error, Live: d.hub.Handler(), Figures: d.pages.Figures()}
 	d.doors.Metrics = metrics.Handler(metrics.Options{
 		Broker: b, Figures: d.pages.Figures(), Peers: wire, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),
 		Store: func() (int64, bool) { return storeBytes(c.Store) },

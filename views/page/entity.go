@@ -42,6 +42,7 @@ type Entity struct {
 	Lab        string // of a topic or subscription, the filter lab for its messages; empty: there is none
 
 	Tab     Tab
+	Figures Figures          // of the tab Measured
 	Lede    []component.Text // one sentence about the tab; empty: none
 	Rows    []MessageRow     // of the tabs of messages
 	From    int64            // the number the page starts at; zero: the first
@@ -85,6 +86,7 @@ const (
 	Transfers   Tab = "transfer" // the transfer dead-letter queue, while there is something in it
 	Subscribers Tab = "subscriptions"
 	Ruling      Tab = "rules"
+	Measured    Tab = "metrics"
 	Settled     Tab = "settings"
 
 	// InSession is no tab: the rows of one session look like it.
@@ -164,7 +166,7 @@ type Setting struct {
 // Full is the page.
 func (m Entity) Full() templ.Component {
 	switch m.tab() {
-	case Subscribers, Sessions, Ruling, Settled:
+	case Subscribers, Sessions, Ruling, Settled, Measured:
 	default:
 		m.Shell.Live.Picking = true
 	}
@@ -213,6 +215,8 @@ func (m Entity) Parts() []view.Part {
 		)
 	case Ruling:
 		return append(parts, slot("rules", entityRules(m)))
+	case Measured:
+		return append(parts, slot("figures", figuresTable(m.Figures)))
 	case Settled:
 		return append(parts, slot("settings", entitySettings(m)))
 	case DeadLetters:

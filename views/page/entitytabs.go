@@ -47,7 +47,7 @@ func (t tabInfo) slot() string {
 }
 
 func (m Entity) tabs() []tabInfo {
-	settings := tabInfo{Settled, "entity.tab.settings", -1}
+	measured, settings := tabInfo{Measured, "entity.tab.metrics", -1}, tabInfo{Settled, "entity.tab.settings", -1}
 	transfers := func(tabs []tabInfo) []tabInfo {
 		if m.Transfer.Failed > 0 || m.Tab == Transfers {
 			tabs = append(tabs, tabInfo{Transfers, "entity.tab.transfer", m.Transfer.Failed})
@@ -58,7 +58,7 @@ func (m Entity) tabs() []tabInfo {
 		return append(transfers([]tabInfo{
 			{Subscribers, "entity.tab.subscriptions", len(m.Subscriptions)},
 			{Waiting, "entity.tab.scheduled", m.Counts.Scheduled},
-		}), settings)
+		}), measured, settings)
 	}
 	tabs := []tabInfo{{Messages, "entity.tab.messages", m.Total - m.Counts.Dead}}
 	if m.Kind == Queue {
@@ -76,7 +76,7 @@ func (m Entity) tabs() []tabInfo {
 	if m.Kind == Subscription {
 		tabs = append(tabs, tabInfo{Ruling, "entity.tab.rules", m.ruleCount()})
 	}
-	return append(tabs, settings)
+	return append(tabs, measured, settings)
 }
 
 func (m Entity) ruleCount() int { return max(m.RuleCount, len(m.Rules)) }

@@ -81,13 +81,13 @@ func TestTabsThatAreThereOnlyWhenNeeded(t *testing.T) {
 		m    Entity
 		want string
 	}{
-		"a plain queue":              {Entity{Kind: Queue}, "messages scheduled deferred locked dead-letter settings"},
-		"with sessions":              {Entity{Kind: Queue, RequiresSession: true}, "messages scheduled deferred locked dead-letter sessions settings"},
-		"with a failed transfer":     {Entity{Kind: Queue, Transfer: Transfer{Failed: 1}}, "messages scheduled deferred locked dead-letter transfer settings"},
-		"one that is on its way":     {Entity{Kind: Queue, Transfer: Transfer{Waiting: 1}}, "messages scheduled deferred locked dead-letter settings"},
-		"the last one was taken out": {Entity{Kind: Queue, Tab: Transfers}, "messages scheduled deferred locked dead-letter transfer settings"},
-		"a subscription":             {Entity{Kind: Subscription, RequiresSession: true}, "messages deferred locked dead-letter sessions rules settings"},
-		"a topic":                    {Entity{Kind: Topic, RequiresSession: true}, "subscriptions scheduled settings"},
+		"a plain queue":              {Entity{Kind: Queue}, "messages scheduled deferred locked dead-letter metrics settings"},
+		"with sessions":              {Entity{Kind: Queue, RequiresSession: true}, "messages scheduled deferred locked dead-letter sessions metrics settings"},
+		"with a failed transfer":     {Entity{Kind: Queue, Transfer: Transfer{Failed: 1}}, "messages scheduled deferred locked dead-letter transfer metrics settings"},
+		"one that is on its way":     {Entity{Kind: Queue, Transfer: Transfer{Waiting: 1}}, "messages scheduled deferred locked dead-letter metrics settings"},
+		"the last one was taken out": {Entity{Kind: Queue, Tab: Transfers}, "messages scheduled deferred locked dead-letter transfer metrics settings"},
+		"a subscription":             {Entity{Kind: Subscription, RequiresSession: true}, "messages deferred locked dead-letter sessions rules metrics settings"},
+		"a topic":                    {Entity{Kind: Topic, RequiresSession: true}, "subscriptions scheduled metrics settings"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := names(tc.m); got != tc.want {

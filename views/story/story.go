@@ -30,6 +30,8 @@ func All() []Story {
 		{Name: "overview-read-only", Page: readOnly()},
 		{Name: "expirations", Page: expirations()},
 		{Name: "expirations-empty", Page: expirationsEmpty()},
+		{Name: "metrics", Page: metrics()},
+		{Name: "metrics-none", Page: metricsNone()},
 		{Name: "temporary", Page: temporary()},
 		{Name: "temporary-empty", Page: temporaryEmpty()},
 		{Name: "deferred", Page: deferred()},

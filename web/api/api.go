@@ -68,33 +68,36 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/job"
 	"mayfly/web/access"
+	"mayfly/web/figures"
 	"mayfly/web/openapi"
 	"mayfly/web/peers"
 )
 
 type door struct {
-	broker *broker.Broker
-	peers  peers.Source // nil: nobody stays connected
-	jobs   *job.Jobs    // nil: there are none
-	room   *access.Room
-	holds  *holds
-	log    *slog.Logger
+	broker  *broker.Broker
+	peers   peers.Source // nil: nobody stays connected
+	jobs    *job.Jobs    // nil: there are none
+	room    *access.Room
+	figures *figures.Recorder // nil: there are none
+	holds   *holds
+	log     *slog.Logger
 
 	described func() *openapi.Document // makes it once
 }
 
 // Options are what the API is of. Broker, Room and Logger are needed.
 type Options struct {
-	Broker *broker.Broker
-	Peers  peers.Source // clients that stay connected; zero: there are none
-	Jobs   *job.Jobs    // of Broker; zero: there are none
-	Room   *access.Room // for which large requests wait
-	Logger *slog.Logger // is told what went wrong inside
+	Broker  *broker.Broker
+	Peers   peers.Source      // clients that stay connected; zero: there are none
+	Jobs    *job.Jobs         // of Broker; zero: there are none
+	Figures *figures.Recorder // of Broker; zero: there are none
+	Room    *access.Room      // for which large requests wait
+	Logger  *slog.Logger      // is told what went wrong inside
 }
 
 // Mount adds the API to g and returns what presents its errors.
 func Mount(g *echo.Group, o Options) echo.HTTPErrorHandler {
-	d := &door{broker: o.Broker, peers: o.Peers, jobs: o.Jobs, room: o.Room, holds: &holds{}, log: o.Logger, described: sync.OnceValue(Document)}
+	d := &door{broker: o.Broker, peers: o.Peers, jobs: o.Jobs, figures: o.Figures, room: o.Room, holds: &holds{}, log: o.Logger, described: sync.OnceValue(Document)}
 	for _, r := range routes() {
 		d.mount(g, r)
 	}

@@ -48,7 +48,7 @@ func groups() []openapi.Tag {
 func routes() []route {
 	return slices.Concat(
 		serverRoutes(), entityRoutes(), definitionRoutes(), messageRoutes(), settlingRoutes(), purgeRoutes(), horizonRoutes(), searchRoutes(), exportRoutes(), importRoutes(), jobRoutes(),
-		ruleRoutes(), sessionRoutes(), connectionRoutes(), accessRoutes(), activityRoutes(),
+		ruleRoutes(), sessionRoutes(), connectionRoutes(), accessRoutes(), activityRoutes(), figureRoutes(),
 	)
 }
 

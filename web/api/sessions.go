@@ -127,7 +127,7 @@ func sessionRoutes() []route {
 		},
 		{
 			method: "DELETE", path: "/accept/{path}", id: "giveSessionBack", group: groupSessions, summary: "Give a session back: what was not settled is free at once",
-			query: []parameter{needed(word("hold", "What accepting it answered."))}, fails: fails("SessionLockLost"), serve: (*door).giveUp,
+			query: []parameter{needed(word("hold", "What accepting it answered."))}, fails: []string{"SessionLockLost"}, serve: (*door).giveUp,
 		},
 	}
 }

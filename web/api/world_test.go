@@ -18,15 +18,17 @@ import (
 	"mayfly/engine/job"
 	"mayfly/storage/memory"
 	"mayfly/web/access"
+	"mayfly/web/figures"
 	"mayfly/web/peers/peerstest"
 )
 
 // A world is a door on a real broker.
 type world struct {
 	*testing.T
-	broker *broker.Broker
-	server *httptest.Server
-	peers  *peerstest.Source
+	broker  *broker.Broker
+	server  *httptest.Server
+	peers   *peerstest.Source
+	figures *figures.Recorder
 }
 
 func start(t *testing.T, o broker.Options) *world {
@@ -45,9 +47,9 @@ func startOn(t *testing.T, store engine.Store, o broker.Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients := new(peerstest.Source)
+	clients, kept := new(peerstest.Source), figures.New()
 	e := echo.New()
-	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b, Peers: clients, Jobs: jobs, Room: access.NewRoom(), Logger: o.Logger})
+	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b, Peers: clients, Jobs: jobs, Figures: kept, Room: access.NewRoom(), Logger: o.Logger})
 	s := httptest.NewServer(e)
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -55,7 +57,7 @@ func startOn(t *testing.T, store engine.Store, o broker.Options) *world {
 		jobs.Close()
 		b.Close()
 	})
-	return &world{t, b, s, clients}
+	return &world{t, b, s, clients, kept}
 }
 
 // want asks and checks the status; an answer is read into out unless that is

@@ -126,12 +126,12 @@ func (e *entitySight) seeRows(r broker.Reader, tab page.Tab, from engine.Seq, re
 
 // tabOf is the tab that an entity shows when asked for one.
 func tabOf(e engine.EntityState, asked page.Tab) page.Tab {
-	tabs := []page.Tab{page.Messages, page.Waiting, page.Parked, page.Held, page.DeadLetters, page.Settled, page.Transfers}
+	tabs := []page.Tab{page.Messages, page.Waiting, page.Parked, page.Held, page.DeadLetters, page.Measured, page.Settled, page.Transfers}
 	switch e.Kind {
 	case engine.Topic:
-		tabs = []page.Tab{page.Subscribers, page.Waiting, page.Settled, page.Transfers}
+		tabs = []page.Tab{page.Subscribers, page.Waiting, page.Measured, page.Settled, page.Transfers}
 	case engine.Subscription:
-		tabs = []page.Tab{page.Messages, page.Parked, page.Held, page.DeadLetters, page.Ruling, page.Settled, page.Transfers}
+		tabs = []page.Tab{page.Messages, page.Parked, page.Held, page.DeadLetters, page.Ruling, page.Measured, page.Settled, page.Transfers}
 	}
 	if e.Config.RequiresSession && e.Kind != engine.Topic {
 		tabs = append(tabs, page.Sessions)
@@ -207,6 +207,9 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 		return
 	case page.Ruling:
 		p.rulesTab(ctx, at, m, e, now)
+		return
+	case page.Measured:
+		m.Figures = p.measured(at, e.Path, now)
 		return
 	case page.Subscribers:
 		return

@@ -2,10 +2,14 @@ package show
 
 import (
 	"context"
+	"net/url"
 	"slices"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/views/view"
 	"mayfly/web/figures"
 )
 
@@ -60,4 +64,48 @@ func (r *Recent) sampleTouched(ctx context.Context, c engine.Counts) {
 			r.figures.Forget(p)
 		}
 	}
+}
+
+// metrics is the page of the namespace's figures.
+func (p *Pages) metrics(ctx context.Context, at Place) (view.Page, uint64, error) {
+	s, err := p.look(ctx, func(broker.Reader) error { return nil })
+	if err != nil {
+		return nil, 0, err
+	}
+	return page.Metrics{Shell: p.shell(ctx, at, s, locale.T(ctx, "metrics.title")), Figures: p.measured(at, "", s.now)}, s.n, nil
+}
+
+// stepsInRow is how many steps a row of the table sums.
+const stepsInRow = 6
+
+// figures are an entity's, or the namespace's if path is empty.
+func (p *Pages) measured(at Place, path engine.Path, now engine.Instant) page.Figures {
+	span, name := figures.Hour, "hour"
+	if at.Query.Get("within") == "day" {
+		span, name = figures.Day, "day"
+	}
+	asked := url.Values{"span": {name}}
+	if path != "" {
+		asked.Set("entity", string(path))
+	}
+	out := page.Figures{
+		Source: "/api/v1/figures?" + asked.Encode(), OfDay: span == figures.Day,
+		Hour: p.URL(at.with("within", "")), Day: p.URL(at.with("within", "day")),
+	}
+	points := p.recent.figures.Line(path, span, now)
+	for some := range slices.Chunk(points, stepsInRow) {
+		last := some[len(some)-1]
+		if !last.Known {
+			continue
+		}
+		r := page.FigureRow{At: some[0].At.Time(), Depth: [5]int{int(last.Depth.Active), int(last.Depth.Locked), int(last.Depth.Scheduled), int(last.Depth.Deferred), int(last.Depth.Dead)}}
+		for _, point := range some {
+			for i, k := range []figures.Kind{figures.In, figures.Out, figures.Expired, figures.Dead, figures.Failed} {
+				r.Counts[i] += int(point.Counts[k])
+			}
+		}
+		out.Rows = append(out.Rows, r)
+	}
+	slices.Reverse(out.Rows)
+	return out
 }

@@ -135,6 +135,8 @@ func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
 		return p.expirations(ctx, at)
 	case Queues, Topics:
 		return p.entities(ctx, at)
+	case Metrics:
+		return p.metrics(ctx, at)
 	case Temporary:
 		return p.temporary(ctx, at)
 	case Deferred:
@@ -237,7 +239,7 @@ func (p *Pages) still(ctx context.Context, at Place, title string) layout.Shell 
 // section is where the rail stands.
 func (p Place) section() layout.Section {
 	switch p.Kind {
-	case Overview:
+	case Overview, Metrics:
 		return layout.Overview
 	case Expirations:
 		return layout.Expirations

@@ -38,6 +38,7 @@ const (
 	Connections // clients that stay connected
 	Connection  // one of them
 	Access      // who may do what: the namespace's access rules, or an entity's
+	Metrics     // how much came and went
 	Session     // one session of an entity, by the id in the query
 	Search      // messages of all entities that match a query
 	Jobs        // what is done to many messages
@@ -115,6 +116,9 @@ func (p *Place) read(parts []string, limits engine.Limits) bool {
 		return len(rest) == 0
 	case "temporary":
 		p.Kind = Temporary
+		return len(rest) == 0
+	case "metrics":
+		p.Kind = Metrics
 		return len(rest) == 0
 	case "deferred":
 		p.Kind = Deferred
@@ -273,6 +277,8 @@ func (p Place) bare() string {
 		return home + "/topics"
 	case Temporary:
 		return home + "/temporary"
+	case Metrics:
+		return home + "/metrics"
 	case Deferred:
 		return home + "/deferred"
 	case Search:

@@ -64,7 +64,7 @@ func (d *Door) Mount(g *echo.Group) {
 		g.GET(at, d.home)
 	}
 	for _, at := range []string{
-		"", "/expirations", "/temporary", "/deferred", "/queues", "/topics", "/queues/new", "/topics/new", "/t/:topic/new",
+		"", "/expirations", "/temporary", "/metrics", "/deferred", "/queues", "/topics", "/queues/new", "/topics/new", "/t/:topic/new",
 		"/activity", "/search", "/lab", "/connections", "/connections/:id", "/connections/:id/disconnect",
 		"/access", "/access/new", "/access/renew", "/access/remove", "/jobs", "/jobs/new", "/jobs/:id",
 	} {

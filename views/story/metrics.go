@@ -1,0 +1,24 @@
+package story
+
+import (
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func metrics() page.Metrics {
+	m := metricsNone()
+	m.Figures.OfDay = true
+	m.Figures.Rows = []page.FigureRow{
+		{At: at("10:00:00"), Counts: [5]int{12400, 12389, 3, 2, 9}, Depth: [5]int{1204, 31, 5, 7, 42}},
+		{At: at("09:30:00"), Counts: [5]int{9801, 9700}, Depth: [5]int{1195, 12, 5, 7, 40}},
+		{At: at("09:00:00")},
+	}
+	return m
+}
+
+func metricsNone() page.Metrics {
+	return page.Metrics{
+		Shell:   shell("Metrics", layout.Overview, "/metrics"),
+		Figures: page.Figures{Source: "/api/v1/figures?span=day", Hour: home + "/metrics", Day: home + "/metrics?within=day"},
+	}
+}

@@ -1,0 +1,270 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"mayfly/engine/broker"
+	"mayfly/web/openapi"
+)
+
+// TestDocumentIsServed reads what is served as a client would, and follows its
+// references.
+func TestDocumentIsServed(t *testing.T) {
+	w := start(t, broker.Options{})
+	var got map[string]any
+	w.want(200, "GET", "/openapi.json", "", &got)
+	if got["openapi"] != openapi.Version {
+		t.Errorf("it is OpenAPI %v", got["openapi"])
+	}
+	schemas := w.member(got, "components", "schemas")
+	var follow func(v any)
+	follow = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, one := range v {
+				follow(one)
+			}
+		case map[string]any:
+			if ref, ok := v["$ref"].(string); ok && schemas[strings.TrimPrefix(ref, "#/components/schemas/")] == nil {
+				t.Errorf("there is no %s", ref)
+			}
+			for _, one := range v {
+				follow(one)
+			}
+		}
+	}
+	follow(got)
+	outgoing := w.member(schemas, "Outgoing")
+	if outgoing["additionalProperties"] != false {
+		t.Errorf("members that a message does not have are taken: %v", outgoing["additionalProperties"])
+	}
+	if said := w.member(outgoing, "properties", "timeToLive")["description"]; said != "a duration, or never" {
+		t.Errorf("the words beside a member are %q", said)
+	}
+	if entity := w.member(schemas, "Entity"); entity["additionalProperties"] != nil || !slices.Contains(entity["required"].([]any), any("counts")) {
+		t.Errorf("an entity: %v", entity["required"])
+	}
+}
+
+// member walks down objects.
+func (w *world) member(v map[string]any, names ...string) map[string]any {
+	w.Helper()
+	for _, n := range names {
+		next, ok := v[n].(map[string]any)
+		if !ok {
+			w.Fatalf("there is no %s in %v", n, v)
+		}
+		v = next
+	}
+	return v
+}
+
+// TestRoutesAreWhole holds what people wrote into the table to what a reader needs.
+func TestRoutesAreWhole(t *testing.T) {
+	ids := map[string]bool{}
+	for _, r := range routes() {
+		switch {
+		case ids[r.id] || r.id == "":
+			t.Errorf("%s %s: the id %q is nobody else's", r.method, r.path, r.id)
+		case r.summary == "" || strings.HasSuffix(r.summary, "."):
+			t.Errorf("%s: the summary is %q", r.id, r.summary)
+		case !slices.ContainsFunc(groups(), func(g openapi.Tag) bool { return g.Name == r.group }):
+			t.Errorf("%s: there is no heading %q", r.id, r.group)
+		case strings.Contains(r.path, "{path}") && !strings.HasSuffix(r.path, "{path}"):
+			t.Errorf("%s: %s goes on after {path}", r.id, r.path)
+		}
+		for _, p := range r.query {
+			if p.about == "" {
+				t.Errorf("%s: nothing is said of %s", r.id, p.name)
+			}
+		}
+		ids[r.id] = true
+	}
+	for _, tag := range groups() {
+		if !slices.ContainsFunc(routes(), func(r route) bool { return r.group == tag.Name }) {
+			t.Errorf("nothing is under %s", tag.Name)
+		}
+	}
+}
+
+// TestEveryRouteRefuses sends each operation of the document what it must refuse: a
+// query that it does not have, values out of bounds, what is not there, and bodies
+// that are no JSON, of the wrong type, with a member too many, or too large. Nothing
+// is changed by any of it; conform looks at every answer.
+func TestEveryRouteRefuses(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":false}}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"topic","path":"t"}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/Subscriptions/s"}`, nil)
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"chats","properties":{"RequiresSession":true}}`, nil)
+	w.want(201, "POST", "/send/q", `{}`, nil)
+	before := w.everything()
+	asked := 0
+	for _, o := range Document().Ordered {
+		t.Run(o.ID, func(t *testing.T) {
+			refused := func(what string, statuses []int, address, body string) {
+				t.Helper()
+				asked++
+				got, text := w.ask(o.Method, address, body)
+				var p Problem
+				if err := json.Unmarshal([]byte(text), &p); err != nil || p.Status != got.StatusCode || p.Detail == "" {
+					t.Errorf("%s: %d %s is no problem", what, got.StatusCode, text)
+				}
+				if !slices.Contains(statuses, got.StatusCode) {
+					t.Errorf("%s: %s %.80s is answered with %d %s, want %v", what, o.Method, address, got.StatusCode, text, statuses)
+				}
+			}
+			good := fill(o, "q")
+			refused("an unknown parameter", []int{400}, with(good, "colour=red"), "")
+			refused("a query that cannot be decoded", []int{400}, with(good, "a=%zz"), "")
+			for _, p := range o.Parameters {
+				if p.In == "query" {
+					refuseParameter(o, p, good, refused)
+				}
+			}
+			entity := slices.ContainsFunc(o.Parameters, func(p openapi.Parameter) bool { return p.Name == "entity" })
+			if o.Responses["404"] != nil && (entity || strings.Contains(o.Path, "{")) {
+				absent := fill(o, "nowhere")
+				if entity {
+					absent = with(absent, "entity=nowhere")
+				}
+				refused("what is not there", []int{404}, absent, example(o))
+			}
+			if strings.Contains(o.Path, "{path}") {
+				refused("a path that nothing can have", []int{400}, fill(o, "a*b"), example(o))
+			}
+			if o.RequestBody == nil {
+				return
+			}
+			ndjson := o.RequestBody.Content["application/x-ndjson"].Schema != nil
+			refused("no JSON", []int{400}, good, "body=none")
+			refused("a number", []int{400}, good, "5")
+			refused("a member too many", []int{400}, good, `{"colour":"red"}`)
+			if !ndjson {
+				refused("what is nested too deeply", []int{400}, good, strings.Repeat(`{"properties":`, maxDepth+1))
+				refused("too much", []int{413}, good, strings.Repeat(" ", int(o.RequestBody.Most)+1))
+			}
+			for name, of := range members(o) {
+				wrong := "5"
+				if of.Type == "integer" || of.Type == "number" {
+					wrong = `"five"`
+				}
+				if of.Type != "" {
+					refused("a wrong "+name, []int{400}, good, `{"`+name+`":`+wrong+`}`)
+				}
+			}
+		})
+	}
+	if after := w.everything(); after != before {
+		t.Errorf("something was changed\nfrom %s\nto   %s", before, after)
+	}
+	if asked < 200 {
+		t.Errorf("only %d requests were made", asked)
+	}
+}
+
+// refuseParameter gives one parameter what its schema does not allow, and gives it
+// twice.
+func refuseParameter(o *openapi.Operation, p openapi.Parameter, good string, refused func(string, []int, string, string)) {
+	refused(p.Name+" twice", []int{400}, with(good, p.Name+"=1&"+p.Name+"=1"), "")
+	rest, _, _ := strings.Cut(good, "?")
+	if p.Schema.Type == "integer" {
+		refused(p.Name+" that is no number", []int{400}, with(rest, p.Name+"=many"), example(o))
+		refused(p.Name+" below all", []int{400}, with(rest, p.Name+"=-1"), example(o))
+		refused(p.Name+" beyond all", []int{400}, with(rest, p.Name+"=99999999999999999999"), example(o))
+	}
+	if p.Schema.Enum != nil {
+		refused(p.Name+" that there is not", []int{400}, with(rest, p.Name+"=purple"), example(o))
+	}
+}
+
+// fill is the address of an operation with at for an entity, and the parameters it
+// needs.
+func fill(o *openapi.Operation, at string) string {
+	out := strings.NewReplacer("{path}", at, "{name}", at, "{id}", at).Replace(o.Path)
+	for _, p := range o.Parameters {
+		if p.In != "query" || !p.Required {
+			continue
+		}
+		value := at
+		if p.Schema.Enum != nil {
+			value = p.Schema.Enum[0]
+		}
+		out = with(out, p.Name+"="+value)
+	}
+	return out
+}
+
+func with(address, query string) string {
+	if strings.Contains(address, "?") {
+		return address + "&" + query
+	}
+	return address + "?" + query
+}
+
+// members are those of a body that is one struct.
+func members(o *openapi.Operation) map[string]*openapi.Schema {
+	s := o.RequestBody.Content["application/json"].Schema
+	if s == nil || s.Ref == "" {
+		return nil
+	}
+	return theDocument().Components.Schemas[s.Name()].Properties
+}
+
+// example is a body that the document allows, of what must be there.
+func example(o *openapi.Operation) string {
+	if o.RequestBody == nil {
+		return ""
+	}
+	for _, m := range o.RequestBody.Content {
+		raw, err := json.Marshal(exampleOf(m.Schema))
+		if err != nil {
+			panic(err)
+		}
+		return string(raw)
+	}
+	return ""
+}
+
+func exampleOf(s *openapi.Schema) any {
+	switch {
+	case s.Ref != "":
+		of, out := theDocument().Components.Schemas[s.Name()], map[string]any{}
+		for _, name := range of.Required {
+			out[name] = exampleOf(of.Properties[name])
+		}
+		if len(out) == 0 && of.Properties["rights"] != nil {
+			out["rights"] = []string{"Send"}
+		}
+		return out
+	case len(s.AnyOf) > 0:
+		return exampleOf(s.AnyOf[0])
+	case s.Type == "array":
+		return []any{}
+	case s.Type == "object":
+		return map[string]any{"MaxDeliveryCount": 5}
+	case s.Type == "integer" || s.Type == "number":
+		return 1
+	case s.Type == "boolean":
+		return true
+	default:
+		return "x"
+	}
+}
+
+// TestEveryStructIsRead finds types of this package whose source is not read: their
+// members would be without words.
+func TestEveryStructIsRead(t *testing.T) {
+	words, err := openapi.ReadWords(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range theDocument().Components.Schemas {
+		if _, ok := words[name]; !ok && name != "Event" { // which is web/past's
+			t.Errorf("the source of %s is not read", name)
+		}
+	}
+}
