@@ -48,6 +48,8 @@ type Entity struct {
 	From    int64            // the number the page starts at; zero: the first
 	Pages   component.Pages
 	Reasons []Reason // of the dead letters, largest first
+	Errors  []Reason // of those of the Reason chosen: the texts of their errors without ids and numbers; none to tell apart: empty
+	Error   string   // the text that was chosen; empty: all
 	Reason  string   // only dead letters with it are shown; empty: all
 
 	RequiresSession bool         // it has a tab of sessions

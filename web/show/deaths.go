@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,12 +36,15 @@ type deaths struct {
 	count   int64         // of dead letters there were
 	reasons []page.Reason // the most frequent first; without addresses
 	each    []death       // by number
+	texts   map[string]string
 }
 
 // A death is one dead letter's.
 type death struct {
 	seq    engine.Seq
 	reason string // as in addresses
+	text   string // of the error, folded
+	at     engine.Instant
 }
 
 // deathsOf names whose deaths they are: an entity that is made anew is another.
@@ -139,11 +144,12 @@ func (p *Pages) deaths(ctx context.Context, path engine.Path) (*deaths, error) {
 
 // add counts one; by is where each reason stands.
 func (d *deaths) add(r engine.Row, by map[string]int) {
-	d.each = append(d.each, death{r.Message.Seq, reasonOf(r)})
 	x := r.Message.Extra
 	if x == nil {
 		x = &engine.Extra{}
 	}
+	text := d.shared(Folded(x.Description))
+	d.each = append(d.each, death{r.Message.Seq, reasonOf(r), text, x.DeadAt})
 	died := x.DeadAt.Time()
 	i, ok := by[x.Reason]
 	if !ok {
@@ -161,13 +167,24 @@ func (d *deaths) add(r engine.Row, by map[string]int) {
 	}
 }
 
-// of finds the dead letters of one reason from a number on: those that are still
-// there.
-func (d *deaths) of(r broker.Reader, b engine.Browse, reason string) (rows []engine.Row, err error) {
+// shared is a text that takes no room of its own if there is one like it.
+func (d *deaths) shared(text string) string {
+	if d.texts == nil {
+		d.texts = map[string]string{}
+	}
+	if _, ok := d.texts[text]; !ok {
+		d.texts[text] = text
+	}
+	return d.texts[text]
+}
+
+// of finds the dead letters of one reason from a number on, and of one text of
+// their errors unless that is empty: those that are still there.
+func (d *deaths) of(r broker.Reader, b engine.Browse, reason, text string) (rows []engine.Row, err error) {
 	most := b.Limit
 	b.Limit = 1
 	for _, one := range d.each {
-		if one.seq < b.From || one.reason != reason {
+		if one.seq < b.From || one.reason != reason || text != "" && one.text != text {
 			continue
 		}
 		b.From = one.seq
@@ -204,7 +221,49 @@ func (p *Pages) reasons(at Place, d *deaths, now engine.Instant) []page.Reason {
 			reason = noReason
 		}
 		out[i].Now = now.Time()
-		out[i].Href = p.URL(at.with("reason", reason, "from", "", "tab", string(page.DeadLetters)))
+		out[i].Href = p.URL(at.with("reason", reason, "error", "", "from", "", "tab", string(page.DeadLetters)))
 	}
 	return out
 }
+
+// errorsShown is how many texts of errors are told apart.
+const errorsShown = 20
+
+// errors are the texts that dead letters of one reason have, for the page at a
+// place: the most frequent first. There are none to tell apart if there is one.
+func (p *Pages) errors(at Place, d *deaths, reason string, now engine.Instant) (out []page.Reason) {
+	by := map[string]int{}
+	for _, one := range d.each {
+		if one.reason != reason || one.text == "" {
+			continue
+		}
+		i, ok := by[one.text]
+		if !ok {
+			i = len(out)
+			by[one.text] = i
+			out = append(out, page.Reason{Reason: one.text, Now: now.Time(), Href: p.URL(at.with("error", one.text, "from", ""))})
+		}
+		out[i].N++
+		if died := one.at.Time(); died.After(out[i].Last) {
+			out[i].Last = died
+		}
+	}
+	if len(out) < 2 && at.Query.Get("error") == "" {
+		return nil
+	}
+	slices.SortStableFunc(out, func(a, b page.Reason) int { return b.N - a.N })
+	return out[:min(len(out), errorsShown)]
+}
+
+// foldedMost is how many bytes of a text tell it from others.
+const foldedMost = 160
+
+// Folded is the text of an error without what differs from one time to the next:
+// ids and numbers are each a #. It is cut.
+func Folded(text string) string {
+	return cut(varies.ReplaceAllString(strings.Join(strings.Fields(cut(text, 4*foldedMost)), " "), "#"), foldedMost)
+}
+
+// varies is a GUID, a long number in hexadecimal, or a number with what stands
+// inside one.
+var varies = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b0x[0-9a-f]+\b|\b[0-9a-f]*[0-9][0-9a-f]{11,}\b|[0-9]+([.,:][0-9]+)*`)

@@ -62,7 +62,7 @@ func (p *Pages) entity(ctx context.Context, at Place) (view.Page, uint64, error)
 		if tab == page.Sessions {
 			return e.seeSessions(r, at.Query.Get("from"))
 		}
-		return e.seeRows(r, tab, engine.Seq(from), at.Query.Get("reason"))
+		return e.seeRows(r, tab, engine.Seq(from), at.Query.Get("reason"), at.Query.Get("error"))
 	})
 	if errors.Is(err, engine.ErrNotFound) {
 		return p.gravePage(ctx, at, err)
@@ -96,7 +96,7 @@ func seeEntity(r broker.Reader, path engine.Path) (e entitySight, err error) {
 }
 
 // seeRows takes the messages that a tab shows.
-func (e *entitySight) seeRows(r broker.Reader, tab page.Tab, from engine.Seq, reason string) (err error) {
+func (e *entitySight) seeRows(r broker.Reader, tab page.Tab, from engine.Seq, reason, text string) (err error) {
 	b := engine.Browse{Path: e.Path, From: max(1, from), Limit: messagesOnPage + 1}
 	switch tab {
 	case page.Messages:
@@ -112,7 +112,7 @@ func (e *entitySight) seeRows(r broker.Reader, tab page.Tab, from engine.Seq, re
 	case page.DeadLetters:
 		b.Path = e.Path.DeadLetter()
 		if reason != "" {
-			e.rows, err = e.deaths.of(r, b, reason)
+			e.rows, err = e.deaths.of(r, b, reason, text)
 			return err
 		}
 	case page.Transfers:
@@ -232,6 +232,14 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 		for _, r := range m.Reasons {
 			if m.Reason != "" && (r.Reason == m.Reason || r.Reason == "" && m.Reason == noReason) {
 				all = r.N
+			}
+		}
+		if m.Reason != "" {
+			m.Error, m.Errors = at.Query.Get("error"), p.errors(at, e.deaths, m.Reason, now)
+			for _, r := range m.Errors {
+				if r.Reason == m.Error {
+					all = r.N
+				}
 			}
 		}
 	}

@@ -67,7 +67,7 @@ const longestAddress = 4096
 // several pages.
 func asked() []string {
 	return append(past.Words(),
-		page.HexFrom, "after", "agreed", "by", "client", "dir", "dlq", "entity", "fate", "filter", "format", "id", "key", "kind", "lock", "page", "reason", "rule", "so", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
+		page.HexFrom, "after", "agreed", "by", "client", "dir", "dlq", "entity", "error", "fate", "filter", "format", "id", "key", "kind", "lock", "page", "reason", "rule", "so", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
 }
 
 // Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.
