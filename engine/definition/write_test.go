@@ -17,7 +17,7 @@ const varied = `{"UserConfig":{"Namespaces":[{"Name":"ours","Queues":[
 	{"Name":"Zoo/in","Properties":{"RequiresSession":true,"AutoDeleteOnIdle":"PT10M","Status":"SendDisabled","UserMetadata":"<a> \"b\" é","MaxDeliveryCount":3,"ForwardDeadLetteredMessagesTo":"all"}},
 	{"Name":"all"},{"Name":"via","Properties":{"ForwardTo":"all","RequiresDuplicateDetection":true,"DuplicateDetectionHistoryTimeWindow":"PT30S"}}],
 	"Topics":[{"Name":"news","Properties":{"DefaultMessageTimeToLive":"PT90M"},"Subscriptions":[
-		{"Name":"plain"},{"Name":"none","Properties":{"DeadLetteringOnFilterEvaluationExceptions":false},"Rules":[]},
+		{"Name":"plain"},{"Name":"acts","Rules":[{"Name":"$Default","Properties":{"FilterType":"True","Action":{"SqlExpression":"SET a = 1"}}}]},{"Name":"none","Properties":{"DeadLetteringOnFilterEvaluationExceptions":false},"Rules":[]},
 		{"Name":"Some","Rules":[
 			{"Name":"$Default","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"1=1"},"Action":{"SqlExpression":"SET a = 'it''s <b>'"}}},
 			{"Name":"never","Properties":{"FilterType":"False"}},
@@ -79,7 +79,7 @@ func TestWriteForm(t *testing.T) {
 	written := write(t, made(t, varied))
 	for _, part := range []string{
 		`"Name": "Zoo/in"`, `"RequiresSession": true`, `"MaxDeliveryCount": 3`, `"AutoDeleteOnIdle": "PT10M"`, `"UserMetadata": "<a> \"b\" é"`, `"Rules": []`,
-		`"FilterType": "Sql"`, `"SqlExpression": "1=0"`, `"SqlExpression": "SET a = 'it''s <b>'"`, `"FilterType": "Correlation"`, `"Type": "File"`,
+		`"FilterType": "Sql"`, `"SqlExpression": "1=0"`, `"SqlExpression": "SET a = 'it''s <b>'"`, `"FilterType": "Correlation"`, `"Type": "File"`, `"SqlExpression": "SET a = 1"`,
 	} {
 		if !strings.Contains(written, part) {
 			t.Errorf("without %s:\n%s", part, written)

@@ -49,6 +49,23 @@ func TestHexWindows(t *testing.T) {
 	})
 }
 
+// Of a body that is not looked at whole the bytes far inside are read too.
+func TestHexFarInside(t *testing.T) {
+	within(t, func(w *world) {
+		w.largest = 4 << 20
+		w.restart()
+		w.create(engine.Queue, "orders", engine.Config{})
+		body := make([]byte, 2<<20)
+		copy(body[1<<20+5000:], "here it is")
+		_, err := w.b.Send(w.Context(), "orders", []broker.Outgoing{{Body: body}}, "")
+		w.must(err)
+		got := w.see(w.first("orders", engine.ClassActive) + "?view=hex&at=1053576").Find("pre.hex").Text()
+		if !strings.Contains(got, "00101380  00 00 00 00 00 00 00 00  68 65 72 65 20 69 74 20  |........here it |") {
+			t.Errorf("there is\n%.200s", got)
+		}
+	})
+}
+
 // The page says what the sender said, with types, and nothing of the broker's own
 // (MSG-2); and how to send it once more, types and all.
 func TestAsSentAndAgain(t *testing.T) {

@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -39,6 +40,7 @@ type world struct {
 	cookies map[string]*http.Cookie
 	remote  string
 	peers   peerstest.Source
+	largest int64 // bytes of a message, from the next start on; zero: the default
 }
 
 // breakable is a store that refuses to write, or writes and does not answer,
@@ -74,6 +76,7 @@ func (w *world) start() {
 	logger := slog.New(slog.DiscardHandler)
 	limits := engine.DefaultLimits()
 	limits.MinAutoDelete = time.Second
+	limits.MessageSize = cmp.Or(w.largest, limits.MessageSize)
 	var err error
 	opened := false
 	w.b, err = broker.Open(w.Context(), func(context.Context) (engine.Store, error) {
