@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"mayfly/web/api"
+)
+
+func TestJobsCommand(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	t.Setenv("MAYFLY_SERVER", s.Dashboard)
+	run := func(exit int, in, out, complaint string, args ...string) {
+		t.Helper()
+		got, said, code := typed(t, in, args...)
+		if code != exit || !strings.Contains(got, out) || out == "" && got != "" || !strings.Contains(said, complaint) || complaint == "" && said != "" {
+			t.Errorf("%q: got %d %q %q, want %d %q %q", args, code, got, said, exit, out, complaint)
+		}
+	}
+	run(exitOK, "", "There is no job.\n", "", "jobs")
+	run(exitNotFound, "", "", "mayfly: ", "jobs", "show", "7")
+	for _, args := range [][]string{
+		{"send", "orders", "one", "--create", "-p", "region=eu"}, {"send", "orders", "two", "-p", "region=us"}, {"send", "orders", "three", "-p", "region=eu"},
+		{"entities", "create", "queue", "orders-eu"}, {"send", "dead", "x", "--create", "--count", "3"},
+		{"receive", "dead", "--max", "3", "--then", "dead-letter"},
+	} {
+		if _, said, code := typed(t, "", args...); code != exitOK {
+			t.Fatal(said)
+		}
+	}
+	counts := func(name string, want api.Counts) {
+		t.Helper()
+		if c := entity(t, s, name).Counts; c != want {
+			t.Errorf("in %s there are %+v, want %+v", name, c, want)
+		}
+	}
+	move := []string{"jobs", "start", "move", "--in", "orders", "--query", "prop.region:eu", "--to", "orders-eu"}
+	run(exitOK, "", "Nothing is done. This would move 2 messages; 0 of them are locked and would be skipped.\n", "", append(move, "--dry-run")...)
+	counts("orders", api.Counts{Active: 3})
+	run(exitOK, "", "job 1  move  done  3 of 3 seen, 2 done, 0 skipped, 0 failed\n", "", move...)
+	counts("orders-eu", api.Counts{Active: 2})
+	run(exitOK, "", `"kind":"move"`, "", "jobs", "show", "1", "--json")
+	run(exitOK, "", "job 1  move  done", "", "jobs", "show", "1", "--wait", "1m")
+	run(exitOK, "", "undo  done", "", "jobs", "undo", "1")
+	counts("orders", api.Counts{Active: 3})
+	run(exitRefused, "", "", "mayfly: ", "jobs", "resume", "1")
+
+	run(exitOK, "", "would resubmit 3 messages", "", "resubmit", "dead", "--dry-run")
+	run(exitOK, "", "resubmit  done  3 of 3 seen, 3 done", "", "resubmit", "dead/$deadletterqueue")
+	counts("dead", api.Counts{Active: 3})
+
+	// What is gone for good is asked for first, by number.
+	run(exitFailed, "2\n", "", "This removes 3 messages for good.\nType 3 to go on: mayfly: nothing was done", "jobs", "start", "delete", "--in", "dead")
+	counts("dead", api.Counts{Active: 3})
+	run(exitOK, "3\n", "delete  done", "Type 3", "jobs", "start", "delete", "--in", "dead")
+	counts("dead", api.Counts{})
+	run(exitOK, "", "delete  done", "", "jobs", "start", "delete", "--in", "orders", "--query", "prop.region:us", "--yes")
+	counts("orders", api.Counts{Active: 2})
+
+	run(exitUsage, "", "", "mayfly: ", "jobs", "start", "explode", "--in", "orders")
+	run(exitUsage, "", "", "--at is a time", "jobs", "start", "reschedule", "--in", "orders", "--at", "noon")
+	run(exitUsage, "", "", "--wait is a duration", "jobs", "show", "1", "--wait", "long")
+	run(exitRefused, "", "", "mayfly: ", "jobs", "start", "move", "--in", "orders")
+	run(exitNotFound, "", "", "mayfly: ", "resubmit", "nowhere")
+	run(exitNotFound, "", "", "mayfly: ", "jobs", "cancel", "99")
+	out, _, _ := typed(t, "", "jobs", "list", "--json")
+	if strings.Count(out, "\n") < 4 || !strings.HasPrefix(out, `{"id":`) {
+		t.Errorf("got %q", out)
+	}
+	run(exitOK, "", "JOB  KIND", "", "jobs")
+}
+
+// A job that did not do all is told with what was refused, and is a failure.
+func TestJobThatFails(t *testing.T) {
+	var out strings.Builder
+	c := client{}
+	is := api.Job{ID: 7, Kind: "move", State: "done", Counts: api.JobCounts{Total: 2, Seen: 2, Done: 1, Failed: 1}, Failures: []api.JobFailure{{Path: "q", SequenceNumber: 3, Reason: "too\nlarge"}}}
+	if err := c.showJob(streams{out: &out}, nil, is); err != nil {
+		t.Errorf("of one that goes on: %v", err)
+	}
+	is.Ended = &is.Started
+	if err := c.showJob(streams{out: &out}, nil, is); err == nil || exitOf(err) != exitFailed || err.Error() != "job 7: it was not done to all messages" {
+		t.Errorf("got %v", err)
+	}
+	if !strings.Contains(out.String(), "2 of 2 seen, 1 done, 0 skipped, 1 failed\n  q #3: too large\n") {
+		t.Errorf("got %q", &out)
+	}
+}
+
+// Who stops waiting is told that the job goes on.
+func TestJobGoesOn(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"id":7,"state":"running"}`) //nolint:errcheck // the client says what it got
+		stop(errStopped)
+	}))
+	defer from.Close()
+	var out, said strings.Builder
+	err := client{Server: from.URL}.await(ctx, streams{out: &out, err: &said}, 7, 0)
+	if err == nil || exitOf(err) != exitInterrupted || out.Len() > 0 || said.String() != "job 7 goes on; mayfly jobs cancel 7 stops it\n" {
+		t.Errorf("got %v %q %q", err, &out, &said)
+	}
+}
