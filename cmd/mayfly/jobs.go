@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"mayfly/web/api"
@@ -87,20 +88,21 @@ func (c client) showJob(s streams, raw []byte, is api.Job) (err error) {
 
 // jobText is a job in words, with the messages that were refused.
 func jobText(is api.Job) string {
-	text := fmt.Sprintf("job %d  %s  %s  %s\n", is.ID, is.Kind, is.State, jobCounts(is.Counts))
+	var text strings.Builder
+	fmt.Fprintf(&text, "job %d  %s  %s  %s\n", is.ID, is.Kind, is.State, jobCounts(is.Counts))
 	if is.Why != "" {
-		text += "  " + printable(is.Why, 200) + "\n"
+		fmt.Fprintf(&text, "  %s\n", printable(is.Why, 200))
 	}
 	for _, f := range is.Failures {
-		text += fmt.Sprintf("  %s #%d: %s\n", f.Path, f.SequenceNumber, printable(f.Reason, 200))
+		fmt.Fprintf(&text, "  %s #%d: %s\n", f.Path, f.SequenceNumber, printable(f.Reason, 200))
 	}
 	switch {
 	case is.Undoable:
-		text += fmt.Sprintf("  mayfly jobs undo %d takes it back\n", is.ID)
+		fmt.Fprintf(&text, "  mayfly jobs undo %d takes it back\n", is.ID)
 	case is.Resumable:
-		text += fmt.Sprintf("  mayfly jobs resume %d has it go on\n", is.ID)
+		fmt.Fprintf(&text, "  mayfly jobs resume %d has it go on\n", is.ID)
 	}
-	return text
+	return text.String()
 }
 
 func jobCounts(n api.JobCounts) string {
