@@ -14,13 +14,13 @@ type Row struct {
 	Expires    Instant // computed, the entity's default included (TTL-15); zero: never
 	KeepsDead  bool    // on expiry it goes to the dead-letter queue, otherwise it is lost
 	Deliveries int32   // failed deliveries that are one too many; zero in a dead-letter queue
-	LockedBy   string  // who holds the lock, as far as known
+	Lock       Lock    // the zero Lock: there is none, or nothing is known of it
 }
 
 func (ns *Namespace) row(h *holder, m *message) Row {
 	r := Row{
 		Message: h.present(m), Content: m.packed(), Path: h.path, Expires: h.terms.ExpiresAt(m.Message),
-		KeepsDead: h.terms.KeepExpired, LockedBy: h.lockBy[m.Key],
+		KeepsDead: h.terms.KeepExpired, Lock: h.lock(m),
 	}
 	if !h.dead {
 		r.Deliveries = h.terms.Deliveries
@@ -47,6 +47,7 @@ type Browse struct {
 	Class   Class   // of a session: all, active or locked ones
 	From    Seq     // inclusive
 	Limit   int
+	Into    []Row // room for the answer, which is written over; nil: it gets its own
 }
 
 // Browse lists messages without any effect (DEC-6), and looks at no others. Use
@@ -63,7 +64,7 @@ func (ns *Namespace) Browse(b Browse) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rows []Row
+	rows := b.Into[:0]
 	for m := range list {
 		if len(rows) == b.Limit {
 			break
@@ -95,18 +96,27 @@ func (h *holder) listed(b Browse) (iter.Seq[*message], error) {
 	}
 }
 
-// Peek is Browse for a client: it counts as use, is refused where receiving is
-// closed, and gives at most the limit's number of messages (§9).
+// Peek is PeekOf for all messages of a place.
 func (ns *Namespace) Peek(now Instant, p Path, from Seq, count int, client string) ([]Row, error) {
-	h, err := ns.holder(p) // a topic too: scheduled messages are seen there (SCH-4)
+	return ns.PeekOf(now, Browse{Path: p, From: from, Limit: count}, client)
+}
+
+// PeekOf is Browse for a client: it counts as use, is refused where receiving is
+// closed, and gives at most the limit's number of messages (§9).
+func (ns *Namespace) PeekOf(now Instant, b Browse, client string) ([]Row, error) {
+	h, err := ns.holder(b.Path) // a topic too: scheduled messages are seen there (SCH-4)
+	if err == nil && b.Session != nil {
+		h, err = ns.sessionsOf(b.Path)
+	}
 	if err == nil {
-		err = ns.admitPeek(h, count)
+		err = ns.admitPeek(h, b.Limit)
 	}
 	if err != nil {
 		return nil, err
 	}
 	ns.touch(now, h.entity, "peek", client)
-	return ns.Browse(Browse{Path: p, From: from, Limit: min(count, int(ns.limits.PeekCount))})
+	b.Limit = min(b.Limit, int(ns.limits.PeekCount))
+	return ns.Browse(b)
 }
 
 func (ns *Namespace) admitPeek(h *holder, count int) error {
@@ -404,12 +414,25 @@ func (s *soonest) Pop() any {
 	return nil
 }
 
-// Deferred lists deferred messages over all entities, by path and number.
-func (ns *Namespace) Deferred(limit int) []Row {
+// Deferred lists deferred messages over all entities, by path and number: from a number
+// at a place on, which need not be there any more; from the first one if at is empty.
+func (ns *Namespace) Deferred(at Path, from Seq, limit int) []Row {
 	var rows []Row
 	for _, e := range ns.sorted() {
+		before := cmp.Compare(e.Path.Fold(), at.Entity().Fold())
+		if at != "" && before < 0 {
+			continue
+		}
+		here := at != "" && before == 0 // until the place is passed
 		for _, h := range e.holders() {
-			for m := range h.apart[classDeferred].from(1) {
+			first := Seq(1)
+			switch {
+			case here && h.path.Fold() == at.Fold():
+				here, first = false, from
+			case here:
+				continue
+			}
+			for m := range h.apart[classDeferred].from(first) {
 				if len(rows) == limit {
 					return rows
 				}

@@ -56,7 +56,7 @@ type undo struct {
 	credit int
 	served bool
 	pin    *content
-	by     string // who held m's lock
+	lock   Lock // on m
 	seen   sighting
 	stood  standing
 	other  func() // for what is rare: transactions, settings; sessions, entities and rules, with h where it concerns that entity alone

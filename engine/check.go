@@ -207,9 +207,9 @@ func (ns *Namespace) checkHolder(h *holder) error {
 			return broken(h.path, "%v", err)
 		}
 	}
-	for k := range h.lockBy { // INVARIANT: lockBy names only locked messages
+	for k := range h.locks { // INVARIANT: something is known only of locks that there are
 		if m := ns.messages[k]; m == nil || m.Holder != h.id || !m.Locked() {
-			return broken(h.path, "a holder of the lock of %d is known, which is not locked here", k)
+			return broken(h.path, "something is known of a lock on %d, which is not locked here", k)
 		}
 	}
 	if err := h.expiring.fault(expiring); err != nil {

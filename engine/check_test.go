@@ -101,7 +101,7 @@ func TestCheckFinds(t *testing.T) {
 		"an alarm missing":               func(ns *Namespace, q, _ *entity) { q.main.clearAlarm(active(ns)) },
 		"an alarm elsewhere":             func(ns *Namespace, q, _ *entity) { q.main.expiring.add(5, active(ns).Seq) },
 		"an alarm at another time":       func(ns *Namespace, _, _ *entity) { m := active(ns); m.setAlarm(m.alarm() + 1) },
-		"a lock that nobody holds":       func(ns *Namespace, q, _ *entity) { q.main.lockBy[active(ns).Key] = "somebody" },
+		"a lock that nobody holds":       func(ns *Namespace, q, _ *entity) { q.main.know(active(ns).Key, Lock{By: "somebody"}) },
 		"a number from the future":       func(_ *Namespace, q, _ *entity) { q.main.meter.NextSeq = 2 },
 		"a message under no key":         func(ns *Namespace, _, _ *entity) { delete(ns.messages, active(ns).Key) },
 		"a key for nothing":              func(ns *Namespace, _, _ *entity) { ns.messages[99] = &message{content: &content{}} },

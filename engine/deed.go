@@ -27,7 +27,7 @@ type Deed struct {
 	Reason        string        // of dead letters
 	Description   string        // of dead letters
 	By            time.Duration // by how much to extend; zero: Until counts
-	Until         Instant       // to when to extend or reschedule
+	Until         Instant       // to when to extend or reschedule; zero, of an extension: none of its own any more
 }
 
 // A Target is a message where somebody saw it. One that is elsewhere by now, or
@@ -43,6 +43,9 @@ type Deeded struct {
 	Err error  // nil: it was done
 	Was Row    // before it
 	Is  Target // where it is, or its copy; the zero Target if it is nowhere, in several places, or was dropped as a duplicate
+
+	Until   Instant // of an extension or reschedule: what it was set to
+	Dropped bool    // of a move or copy: as a duplicate
 }
 
 // DoEach does something to each of several messages (OPS-1 … OPS-8), by itself:
@@ -100,6 +103,7 @@ func (ns *Namespace) doOne(now Instant, d Deed, actor string) (out Deeded) {
 		mv := Move{Key: t.Key, To: d.To, Copy: d.Kind == DeedCopy, DropDuplicate: d.DropDuplicate}
 		var seq Seq
 		if seq, out.Err = ns.Move(now, mv, actor); out.Err != nil || seq == 0 {
+			out.Dropped = out.Err == nil
 			break
 		}
 		if mv.Copy {
@@ -112,12 +116,12 @@ func (ns *Namespace) doOne(now Instant, d Deed, actor string) (out Deeded) {
 		if d.By != 0 {
 			until = max(now, out.Was.Expires).Add(d.By) // from now for one that never ends
 		}
-		if out.Err = ns.Extend(now, t.Key, until, actor); out.Err == nil {
-			out.Is = ns.targetOf(t.Key)
+		if out.Err = ns.setExpiry(now, t.Key, until, actor); out.Err == nil {
+			out.Is, out.Until = ns.targetOf(t.Key), until
 		}
 	case DeedReschedule:
 		if _, out.Err = ns.Reschedule(now, t.Key, d.Until, actor); out.Err == nil {
-			out.Is = ns.targetOf(t.Key)
+			out.Is, out.Until = ns.targetOf(t.Key), d.Until
 		}
 	case DeedSendNow:
 		out.Err = ns.SendNow(now, t.Key, actor)

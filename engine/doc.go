@@ -13,6 +13,7 @@
 //	Seen, saw, remember                      which MessageIds an entity has accepted lately
 //	Declare, SendIn, SettleIn, Discharge     several steps that are one, or none
 //	Sweep, NextDue                           what is due and nobody asks for: forwarding, idle entities, what others wait for
+//	Nearing, Vigil                           messages some time before their time runs out
 //	Setting                                  what it keeps for others: views, rules, jobs
 //	forward, SendVia                         messages on their way from one entity to another
 //	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
@@ -61,7 +62,7 @@
 // INVARIANT: every key leads to the message that has it; besides those in places
 // there are only those of deleted places that have not been let go.
 //
-// INVARIANT: lockBy names only locked messages.
+// INVARIANT: something is known only of locks that there are.
 //
 // INVARIANT: a content counts the messages that refer to it, and the open
 // transactions that keep it.

@@ -142,6 +142,7 @@ func (ns *Namespace) place(e *entity, topic *entity) {
 	}
 	ns.entities[e.Path.Fold()], ns.inOrder = e, nil
 	for _, h := range e.holders() {
+		h.near = ns.vigil.at(h.path)
 		ns.holders[h.id] = h
 	}
 	if topic != nil {

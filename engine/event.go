@@ -59,6 +59,16 @@ const (
 	EventSessionRenewed // the lock of the session Session starts anew, and with it those of its messages (SES-5)
 	EventAccessChanged  // the namespace's access rules, which have no Path; Reason says how, without keys
 	EventDisconnected   // an operator closed the connection of the client Reason, which has no Path
+
+	EventSettingsChanged // Reason says what an operator did to what the namespace keeps for others, such as named views
+
+	// What was done to other namespaces of the server, in its own: Path is empty, Reason
+	// is the other's name.
+	EventNamespaceCreated
+	EventNamespaceRemoved
+
+	EventClockTurned // the namespace's clock was turned; Path is empty, Reason says how
+	EventScenePlayed // a step of a scene was played; Path is empty, Reason is its caption
 )
 
 var eventNames = [...]string{
@@ -75,7 +85,8 @@ var eventNames = [...]string{
 	EventSessionClosed: "session-closed", EventSessionLost: "session-lost", EventSessionState: "session-state",
 	EventTransferFailed: "transfer-failed", EventRuleReplaced: "rule-replaced",
 	EventSessionRenewed: "session-renewed", EventAccessChanged: "access-changed",
-	EventDisconnected: "disconnected",
+	EventDisconnected: "disconnected", EventSettingsChanged: "settings-changed", EventNamespaceCreated: "namespace-created", EventNamespaceRemoved: "namespace-removed",
+	EventClockTurned: "clock-turned", EventScenePlayed: "scene-played",
 }
 
 // String is the name of k; a number for a kind that a later version made.

@@ -21,10 +21,7 @@ func (ns *Namespace) take(now Instant, h *holder, m *message, mode Mode, client 
 	if ns.put(m, next); quiet {
 		m.marks |= calm
 	}
-	if h.lockBy == nil {
-		h.lockBy = map[Key]string{}
-	}
-	h.lockBy[m.Key] = client
+	h.begun(now, m, client)
 	ns.event(EventLocked, now, m, h, client, "")
 	d.Message = m.Message
 	return d

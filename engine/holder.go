@@ -101,9 +101,10 @@ type holder struct {
 
 	sessions *sessions // nil unless its entity requires them; never of a dead-letter queue
 
-	links  linkLines      // receivers attached here
-	lockBy map[Key]string // who holds a lock; in memory only
-	hungry bool           // it is in Namespace.hungry
+	links  linkLines    // receivers attached here
+	locks  map[Key]Lock // what is known of locks; see lock
+	hungry bool         // it is in Namespace.hungry
+	near   *vigil       // the namespace's, if it is of interest there
 
 	rejudge Seq // next number whose alarm must be set anew after a change of terms; zero: none
 
@@ -127,8 +128,16 @@ func (h *holder) alarmsFor(m Message) *alarms {
 func (h *holder) link(m *message) {
 	h.enter(m)
 	if next := h.nextLook(m.Message); next != 0 {
-		m.setAlarm(next)
-		h.alarmsFor(m.Message).add(next, m.Seq)
+		h.arm(m, next)
+	}
+}
+
+// arm adds m's alarm, of which there is none.
+func (h *holder) arm(m *message, at Instant) {
+	m.setAlarm(at)
+	set := h.alarmsFor(m.Message)
+	if set.add(at, m.Seq); set == &h.expiring {
+		h.near.arm(at, m.Key)
 	}
 }
 
@@ -143,6 +152,15 @@ func (h *holder) present(m *message) Message {
 		v.LockedUntil = s.lock.until
 	}
 	return v
+}
+
+// lockEnd is when m's lock ends at the latest, as far as that is known: in a
+// session it may be renewed with the session.
+func (h *holder) lockEnd(m Message) Instant {
+	if h.sessions != nil {
+		return Forever
+	}
+	return m.LockedUntil
 }
 
 // nextLook is when time alone will next change m. What is locked in a session
@@ -179,7 +197,7 @@ func (h *holder) unlink(m *message) {
 	h.count[c]--
 	h.resize(-m.size())
 	h.clearAlarm(m)
-	delete(h.lockBy, m.Key)
+	delete(h.locks, m.Key)
 	if h.sessions != nil {
 		h.sessions.exit(m)
 	}
@@ -200,8 +218,7 @@ func (h *holder) setAlarm(m *message) {
 	}
 	h.clearAlarm(m)
 	if next != 0 {
-		m.setAlarm(next)
-		h.alarmsFor(m.Message).add(next, m.Seq)
+		h.arm(m, next)
 	}
 }
 
@@ -220,11 +237,13 @@ func (h *holder) change(m *message, next Message) {
 		h.classify(m)
 	}
 	if next.LockedUntil == 0 {
-		delete(h.lockBy, m.Key)
+		delete(h.locks, m.Key)
 	}
 	if alarm != 0 && m.alarm() == 0 {
-		m.setAlarm(alarm)
-		h.alarmsFor(next).add(alarm, m.Seq)
+		h.arm(m, alarm)
+	}
+	if will == classLocked && next.State == Active {
+		h.near.lock(h.terms.ExpiresAt(next), h.lockEnd(next), m.Key)
 	}
 	if was == will {
 		return

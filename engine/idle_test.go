@@ -120,7 +120,7 @@ func TestIdlenessMatrix(t *testing.T) {
 			c.ns.Totals()
 			c.ns.Horizon("", nil)
 			c.ns.Expiring(10)
-			c.ns.Deferred(10)
+			c.ns.Deferred("", 1, 10)
 			c.ns.Looked(c.now, p, "view", "somebody")
 			return err
 		}},
@@ -449,7 +449,7 @@ func TestIdleness(t *testing.T) {
 			c.ns.Totals()
 			c.ns.Horizon("", []engine.Instant{c.now})
 			c.ns.Expiring(10)
-			c.ns.Deferred(10)
+			c.ns.Deferred("", 1, 10)
 			for _, r := range c.rows("q") {
 				_, err := c.ns.Message(r.Message.Key)
 				c.must(err)

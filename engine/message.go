@@ -124,6 +124,14 @@ func (x *Extra) size() int64 {
 	return int64(n)
 }
 
+// OwnProperties are Properties without those that tell why it is a dead letter.
+func (m Message) OwnProperties(c Content) value.Properties {
+	if x := m.Extra; x != nil {
+		m.Extra = &Extra{Properties: x.Properties}
+	}
+	return m.Properties(c)
+}
+
 // The application properties that tell of a dead letter why it is one (TTL-27).
 const (
 	reasonProperty      = "DeadLetterReason"

@@ -63,6 +63,7 @@ type Namespace struct {
 	transactions transactions
 	access       []AccessRule // of the namespace, by folded name; never changed in place
 	settings     settings
+	vigil        vigil
 
 	changes changes
 	events  []Event
@@ -173,7 +174,7 @@ func (ns *Namespace) insert(v Message, c *content) *message {
 
 // put gives m new values, in another holder too.
 func (ns *Namespace) put(m *message, next Message) {
-	ns.changes.note(undo{kind: undoPut, m: m, before: m.Message, by: ns.holders[m.Holder].lockBy[m.Key]})
+	ns.changes.note(undo{kind: undoPut, m: m, before: m.Message, lock: ns.holders[m.Holder].locks[m.Key]})
 	h, held := ns.holders[m.Holder], m.Locked()
 	stood := h.standing(m)
 	ns.replace(m, next)
@@ -203,7 +204,7 @@ func (ns *Namespace) replace(m *message, next Message) {
 
 // drop removes a message for good; its content goes when nothing refers to it.
 func (ns *Namespace) drop(m *message) {
-	ns.changes.note(undo{kind: undoDrop, m: m, before: m.Message, by: ns.holders[m.Holder].lockBy[m.Key]})
+	ns.changes.note(undo{kind: undoDrop, m: m, before: m.Message, lock: ns.holders[m.Holder].locks[m.Key]})
 	h := ns.holders[m.Holder]
 	stood := h.standing(m)
 	ns.unlink(m)

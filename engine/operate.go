@@ -138,6 +138,15 @@ func (ns *Namespace) admitMove(now Instant, m *message, from *holder, mv Move) (
 // Extend sets a message's own expiry, past the entity's ceiling too but not
 // before now (OPS-3).
 func (ns *Namespace) Extend(now Instant, k Key, expires Instant, actor string) error {
+	if expires == 0 {
+		return refuse(ErrOutOfRange, "The time at which a message expires must not lie in the past.")
+	}
+	return ns.setExpiry(now, k, expires, actor)
+}
+
+// setExpiry is Extend that can also take a message's own expiry away, by zero:
+// only the entity's default counts then (TTL-13).
+func (ns *Namespace) setExpiry(now Instant, k Key, expires Instant, actor string) error {
 	m, h, err := ns.byKey(k)
 	if err != nil {
 		return err
@@ -153,7 +162,7 @@ func (ns *Namespace) Extend(now Instant, k Key, expires Instant, actor string) e
 		return refuse(ErrNotAllowed, "Message #%d is a dead letter; dead letters do not expire.", m.Seq)
 	case m.State == Scheduled:
 		return refuse(ErrNotAllowed, "Message #%d is scheduled; its time runs from its activation.", m.Seq)
-	case expires < now:
+	case expires != 0 && expires < now:
 		return refuse(ErrOutOfRange, "The time at which message #%d expires must not lie in the past.", m.Seq)
 	}
 	next := m.Message
@@ -312,10 +321,25 @@ func (ns *Namespace) Touch(now Instant, p Path, actor string) error {
 	return nil
 }
 
+// Remember has an operator's doing remembered that is none to what is in the
+// namespace: of EventNamespaceCreated and EventNamespaceRemoved, about is the
+// other namespace; of EventClockTurned and EventScenePlayed, what was done.
+func (ns *Namespace) Remember(now Instant, kind EventKind, about, actor string) {
+	ns.events = append(ns.events, Event{Kind: kind, At: now, Actor: actor, Reason: cut(about, 256)})
+	ns.audit(&ns.events[len(ns.events)-1])
+}
+
 // Disconnected notes that an operator has closed a client's connection, of which
 // the rules know no more than that.
 func (ns *Namespace) Disconnected(now Instant, client, actor string) {
 	ns.events = append(ns.events, Event{Kind: EventDisconnected, At: now, Actor: actor, Reason: client})
+	ns.audit(&ns.events[len(ns.events)-1])
+}
+
+// SettingsChanged notes what an operator did to settings, whose meaning the rules
+// do not know.
+func (ns *Namespace) SettingsChanged(now Instant, what, actor string) {
+	ns.events = append(ns.events, Event{Kind: EventSettingsChanged, At: now, Actor: actor, Reason: cut(what, 256)})
 	ns.audit(&ns.events[len(ns.events)-1])
 }
 

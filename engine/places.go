@@ -26,3 +26,19 @@ func (ns *Namespace) Rooms(c Class) []Room {
 	}
 	return rooms
 }
+
+// A Named is an entity by its name alone.
+type Named struct {
+	Kind EntityKind
+	Path Path
+}
+
+// Names are all entities by path. It costs little, however many there are.
+func (ns *Namespace) Names() []Named {
+	all := ns.sorted()
+	names := make([]Named, len(all))
+	for i, e := range all {
+		names[i] = Named{e.Kind, e.Path}
+	}
+	return names
+}

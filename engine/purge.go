@@ -18,6 +18,7 @@ type Purge struct {
 	Spared  int64   // Only is not true of them, and they are not locked
 	Seen    int64   // those of Classes that were looked at; locked ones are of none
 	Done    bool
+	First   []Key // of a count: the first few that would be removed
 
 	holder HolderID // of Path when it began: who comes after it under that name is spared
 }
@@ -96,11 +97,16 @@ func (ns *Namespace) CountSlice(now Instant, pg *Purge, limit int) error {
 		case is.Locked():
 			pg.skip(m)
 		case pg.wants(is) && pg.picks(m):
-			pg.Removed++
+			if pg.Removed++; len(pg.First) < firstOfPurge {
+				pg.First = append(slices.Clip(pg.First), m.Key)
+			}
 		}
 	}
 	return nil
 }
+
+// firstOfPurge is how many messages a count names.
+const firstOfPurge = 5
 
 // slice are those of the next limit messages that were there when pg began, and
 // moves pg on. What that costs is bounded by limit, whatever becomes of them.

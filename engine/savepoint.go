@@ -80,11 +80,11 @@ func (ns *Namespace) undo(u undo) {
 		ns.unlink(u.m)
 	case undoPut:
 		ns.replace(u.m, u.before)
-		ns.heldBy(u)
+		ns.relock(u)
 	case undoDrop:
 		u.m.Message = u.before
 		ns.link(u.m)
-		ns.heldBy(u)
+		ns.relock(u)
 	case undoMeter:
 		u.h.meter, u.h.usedAt = u.meter, 0 // what the store has is to be written again
 		ns.changes.markMeter(u.h)
@@ -107,11 +107,14 @@ func (ns *Namespace) undo(u undo) {
 	}
 }
 
-// heldBy says again who held the lock of a message.
-func (ns *Namespace) heldBy(u undo) {
-	if u.by != "" {
-		ns.holders[u.m.Holder].lockBy[u.m.Key] = u.by
+// relock knows again of a message's lock what was known.
+func (ns *Namespace) relock(u undo) {
+	h := ns.holders[u.m.Holder]
+	if u.lock == (Lock{}) {
+		delete(h.locks, u.m.Key) // one that began in a former process has not been renewed
+		return
 	}
+	h.know(u.m.Key, u.lock)
 }
 
 // forget lets go of messages and contents that came after a savepoint and never

@@ -18,7 +18,7 @@ func pictured(t *testing.T, ns *Namespace) string {
 		all += fmt.Sprintf("\n%s %+v next %d credit %d bytes %d", e.Path, e.Config, e.main.meter.NextSeq, e.credit, e.bytes)
 		for _, h := range e.holders() {
 			for m := range h.order.from(0) {
-				all += fmt.Sprintf("\n  %s %+v of %d, locked by %q", h.path, m.Message, m.content.refs, h.lockBy[m.Key])
+				all += fmt.Sprintf("\n  %s %+v of %d, locked by %+v", h.path, m.Message, m.content.refs, h.lock(m))
 			}
 		}
 	}

@@ -110,6 +110,28 @@ func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string
 	return ns.acceptAll(now, e, batch, actor), nil
 }
 
+// SendKeeping is Send, and tells where the messages of a queue are: the zero Row
+// stands for a duplicate, and nothing is told of a topic's.
+func (ns *Namespace) SendKeeping(now Instant, to Path, batch []Submission, actor string) ([]Seq, []Row, error) {
+	seqs, err := ns.Send(now, to, batch, actor)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := make([]Row, len(seqs))
+	e, err := ns.entity(to)
+	if err != nil || e.Kind == Topic {
+		return seqs, rows, nil //nolint:nilerr // it was sent
+	}
+	for i, n := range seqs {
+		if m := e.main.order.at(n); n != 0 && m != nil {
+			if rows[i], err = ns.Message(m.Key); err != nil {
+				rows[i] = Row{}
+			}
+		}
+	}
+	return seqs, rows, nil
+}
+
 // acceptAll takes in what admitSend admitted.
 func (ns *Namespace) acceptAll(now Instant, e *entity, batch []Submission, actor string) []Seq {
 	seqs := make([]Seq, 0, len(batch))
@@ -277,11 +299,16 @@ func (ns *Namespace) full(e *entity, more int64) error {
 
 // accept takes one admitted message in.
 func (ns *Namespace) accept(now Instant, e *entity, s Submission, c *content, actor string) Seq {
+	return ns.acceptAs(now, e, s, c, actor, "")
+}
+
+// acceptAs is accept of a message that has a reason to be there.
+func (ns *Namespace) acceptAs(now Instant, e *entity, s Submission, c *content, actor, why string) Seq {
 	seq := ns.nextSeq(e.main)
 	m := Message{Key: s.Key, Content: s.Key, Holder: e.ID, Seq: seq, EnqueuedSeq: seq, EnqueuedAt: now}
 	if s.ScheduledFor > now { // SCH-2
 		m.State, m.ScheduledFor = Scheduled, s.ScheduledFor
-		ns.event(EventScheduled, now, ns.insert(m, c), e.main, actor, "")
+		ns.event(EventScheduled, now, ns.insert(m, c), e.main, actor, why)
 		ns.reconsider(now, e)
 		return seq
 	}
@@ -290,7 +317,7 @@ func (ns *Namespace) accept(now Instant, e *entity, s Submission, c *content, ac
 		return seq
 	}
 	m.ExpiresAt = e.main.terms.ownExpiry(now, s.TTL)
-	ns.event(EventSent, now, ns.insert(m, c), e.main, actor, "")
+	ns.event(EventSent, now, ns.insert(m, c), e.main, actor, why)
 	return seq
 }
 

@@ -405,7 +405,7 @@ func TestPeek(t *testing.T) {
 			c.must(err)
 			m := rows[0].Message
 			c.equal(m.LockedUntil, engine.Instant(0))
-			c.equal(rows[0].LockedBy, "")
+			c.equal(rows[0].Lock, engine.Lock{})
 			c.equal(m.ExpiresAt, engine.Instant(0))
 			for _, o := range []engine.Outcome{engine.Complete, engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release} {
 				c.refused(engine.ErrLockLost, func() error { return c.ns.Settle(c.now, engine.Settlement{Token: m.Token(), Outcome: o}) })
@@ -485,7 +485,7 @@ func TestPeek(t *testing.T) {
 				}
 				c.equal(fmt.Sprint(ids), want)
 			}
-			c.equal(len(c.ns.Deferred(10)), 1)
+			c.equal(len(c.ns.Deferred("", 1, 10)), 1)
 			rows, err := c.ns.Browse(engine.Browse{Path: "q", Class: engine.ClassActive, Limit: 1})
 			c.must(err)
 			c.equal(len(rows), 1)

@@ -95,7 +95,7 @@ func (ns *Namespace) checkSessionID(id string) error {
 // grant gives a session that nobody holds to a link that has none (SES-2).
 func (ns *Namespace) grant(now Instant, h *holder, l *link, id string) {
 	waited := l.pending()
-	s := ns.lockSession(h, id, now.Add(h.entity.Config.LockFor()), l.Client)
+	s := ns.lockSession(h, id, now.Add(h.entity.Config.LockFor()), Lock{By: l.Client, Since: now})
 	l.took = &s.id
 	if waited {
 		h.sessions.leave(l)
@@ -120,7 +120,7 @@ func (ns *Namespace) grant(now Instant, h *holder, l *link, id string) {
 
 // lockSession is the one place where a session's lock begins, changes or ends;
 // until zero ends it. Of a session that ends with it nothing is left.
-func (ns *Namespace) lockSession(h *holder, id string, until Instant, client string) *session {
+func (ns *Namespace) lockSession(h *holder, id string, until Instant, l Lock) *session {
 	s := h.sessions.get(id)
 	var before sessionLock
 	if s.lock != nil {
@@ -129,11 +129,11 @@ func (ns *Namespace) lockSession(h *holder, id string, until Instant, client str
 	stood := h.sessions.standing(id)
 	ns.changes.note(undo{kind: undoOther, h: h, other: func() {
 		s := h.sessions.get(id)
-		h.sessions.setLock(s, before.until, before.client)
+		h.sessions.setLock(s, before.until, before.Lock)
 		ns.reschedule(h)
 		ns.offer(h, s)
 	}})
-	h.sessions.setLock(s, until, client)
+	h.sessions.setLock(s, until, l)
 	ns.stood(h, stood)
 	ns.reschedule(h)
 	return s
@@ -146,7 +146,7 @@ func (ns *Namespace) giveBack(now Instant, h *holder, s *session, client string)
 		ns.unlock(now, h, m, EventReleased, client)
 		ns.settleDue(now, h, m)
 	}
-	ns.lockSession(h, s.id, 0, "")
+	ns.lockSession(h, s.id, 0, Lock{})
 	ns.sessionEvent(EventSessionClosed, now, h, s.id, client, "")
 	ns.offer(h, s)
 }
@@ -155,7 +155,7 @@ func (ns *Namespace) giveBack(now Instant, h *holder, s *session, client string)
 // unsettled messages have failed once more, and its receiver is told (SES-6,
 // DC-2). actor is the operator who broke it.
 func (ns *Namespace) loseSession(now Instant, h *holder, s *session, actor string) *Event {
-	client := s.lock.client
+	client := s.lock.By
 	if l := s.lock.link; l != nil {
 		ns.quit(now, l)
 		ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, sessionLockLost(), SessionAccepted{l.ID, h.path, s.id, s.lock.until}})
@@ -166,7 +166,7 @@ func (ns *Namespace) loseSession(now Instant, h *holder, s *session, actor strin
 		}
 		ns.settleDue(now, h, m)
 	}
-	ns.lockSession(h, s.id, 0, "")
+	ns.lockSession(h, s.id, 0, Lock{})
 	if actor != "" {
 		client = actor
 	}
@@ -230,7 +230,7 @@ func (ns *Namespace) RenewSession(now Instant, id LinkID) (Instant, error) {
 // renewSession costs the same however many messages are locked, and has one
 // event that tells of all of them.
 func (ns *Namespace) renewSession(now Instant, h *holder, s *session, client string) {
-	ns.lockSession(h, s.id, now.Add(h.entity.Config.LockFor()), s.lock.client)
+	ns.lockSession(h, s.id, now.Add(h.entity.Config.LockFor()), s.lock.renewed(now))
 	if last := s.lock.locked.last(); last != nil {
 		ns.carry(h, last)
 	}

@@ -17,7 +17,7 @@ func TestEmptySessionID(t *testing.T) {
 			c.send("q", nameless("2"))
 			l, id := c.next("q")
 			c.equal(id, "")
-			c.equal(c.about("q", "").Holder, "receiver")
+			c.equal(c.about("q", "").Lock.By, "receiver")
 			c.equal(c.take(l).Content.MessageID()+c.take(l).Content.MessageID(), "12")
 			c.equal(c.about("q", "").Locked, int64(2))
 			c.refused(engine.ErrSessionLocked, func() error { _, err := c.tryHold("q", ""); return err })

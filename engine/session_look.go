@@ -57,7 +57,7 @@ type SessionRow struct {
 	ID                                  string
 	Active, Locked, Deferred, Scheduled int64
 	LockedUntil                         Instant // zero: nobody holds it
-	Holder                              string  // who does, as far as known
+	Lock                                Lock    // what is known of how it is held
 	Attached                            bool    // its receiver is there; else the lock only waits for its end
 	StateSet                            bool
 	StateSize                           int     // bytes
@@ -112,7 +112,7 @@ func (ns *Namespace) SessionRow(p Path, id string) (r SessionRow, ok bool, err e
 func (s *session) row() SessionRow {
 	r := SessionRow{ID: s.id, Active: int64(s.order.ready()), Locked: int64(s.locked()), Deferred: int64(s.deferred), Scheduled: int64(s.scheduled)}
 	if s.lock != nil {
-		r.LockedUntil, r.Holder, r.Attached = s.lock.until, s.lock.client, s.lock.link != nil
+		r.LockedUntil, r.Lock, r.Attached = s.lock.until, s.lock.Lock, s.lock.link != nil
 	}
 	if s.state != nil {
 		r.StateSet, r.StateSize, r.ChangedAt = true, len(s.state.text), s.state.at
@@ -130,15 +130,7 @@ func (s *session) row() SessionRow {
 // PeekSession is Peek for the messages of one session (PEEK-5). Nobody needs to
 // hold it.
 func (ns *Namespace) PeekSession(now Instant, p Path, id string, from Seq, count int, client string) ([]Row, error) {
-	h, err := ns.sessionsOf(p)
-	if err == nil {
-		err = ns.admitPeek(h, count)
-	}
-	if err != nil {
-		return nil, err
-	}
-	ns.touch(now, h.entity, "peek", client)
-	return ns.Browse(Browse{Path: p, Session: &id, From: from, Limit: min(count, int(ns.limits.PeekCount))})
+	return ns.PeekOf(now, Browse{Path: p, Session: &id, From: from, Limit: count}, client)
 }
 
 // orders are the messages of a session, and the locked ones again.

@@ -171,7 +171,7 @@ func TestSessionState(t *testing.T) {
 			at := morning.Add(3 * second)
 			c.equal(len(rows), 2)
 			c.equal(rows[0], engine.SessionRow{
-				ID: "b", Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, LockedUntil: at.Add(minute), Holder: "receiver", Attached: true,
+				ID: "b", Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, LockedUntil: at.Add(minute), Lock: engine.Lock{By: "receiver", Since: at}, Attached: true,
 				StateSet: true, StateSize: 4, ChangedAt: at, OldestAt: morning, NextSeq: 3,
 			})
 			c.equal(rows[1], engine.SessionRow{ID: "c", Active: 3, OldestAt: morning.Add(second), NextSeq: 4})
@@ -244,7 +244,7 @@ func TestSessionOperators(t *testing.T) {
 			c.step()
 			c.equal(until, c.now.Add(minute))
 			c.equal(c.about("q", "s").LockedUntil, until)
-			c.equal(c.about("q", "s").Holder, "receiver")
+			c.equal(c.about("q", "s").Lock.By, "receiver")
 			var told []string // of the session, for the others that are locked in it, and of the message that the operator chose
 			for _, e := range c.events[from:] {
 				told = append(told, fmt.Sprint(e.Kind, " ", e.Session, e.Content.MessageID(), " ", e.Actor, " ", e.Audit))

@@ -58,7 +58,7 @@ func TestSessions(t *testing.T) {
 			c.empty(l)
 			c.say("q", "nobody knows it", "m")
 			c.equal(c.take(l).Content.MessageID(), "m")
-			c.equal(c.about("q", "nobody knows it").Holder, "receiver")
+			c.equal(c.about("q", "nobody knows it").Lock.By, "receiver")
 			c.say("q", "a", "1")
 			c.say("q", "b", "2") // not the oldest
 			c.equal(c.take(c.hold("q", "b")).Content.MessageID(), "2")

@@ -19,12 +19,12 @@ type session struct {
 
 // A sessionLock is the umbrella over the locks of a session's messages (SES-5).
 type sessionLock struct {
+	Lock
 	until  Instant
-	client string // for people: whose it is; empty: not known any more
-	link   *link  // nil: it left without giving the session back, or in a former process
-	locked order  // the session's locked messages; the last of them has the session's deadline
-	place  int    // in sessions.taken
-	fed    bool   // it is in sessions.fed, until the lock ends
+	link   *link // nil: it left without giving the session back, or in a former process
+	locked order // the session's locked messages; the last of them has the session's deadline
+	place  int   // in sessions.taken
+	fed    bool  // it is in sessions.fed, until the lock ends
 }
 
 // A sessionState is what receivers leave for each other (SES-11).
@@ -133,17 +133,17 @@ func (s *session) count(m *message, c class, by int32) {
 
 // setLock has s be held until an instant, zero for no longer. Its messages are
 // unlocked before that.
-func (ss *sessions) setLock(s *session, until Instant, client string) {
+func (ss *sessions) setLock(s *session, until Instant, l Lock) {
 	switch {
 	case until == 0:
 		ss.unfeed(s)
 		heap.Remove(&ss.taken, s.lock.place)
 		s.lock = nil
 	case s.lock == nil:
-		s.lock = &sessionLock{until: until, client: client}
+		s.lock = &sessionLock{Lock: l, until: until}
 		heap.Push(&ss.taken, s)
 	default:
-		s.lock.until, s.lock.client = until, client
+		s.lock.until, s.lock.Lock = until, l
 		heap.Fix(&ss.taken, s.lock.place)
 	}
 	ss.review(s)
@@ -206,6 +206,6 @@ func (t *takenSessions) Pop() any {
 func (ss *sessions) retake(m *message) {
 	s := ss.get(m.sessionID())
 	if s.lock == nil || s.lock.locked.last().Seq < m.Seq {
-		ss.setLock(s, m.LockedUntil, "")
+		ss.setLock(s, m.LockedUntil, Lock{})
 	}
 }

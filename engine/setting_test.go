@@ -180,6 +180,10 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	c.must(set("b", xs(9))())
 	c.must(c.ns.DropSetting("a"))
 	c.must(set("c", xs(9))())
+	c.must(c.ns.DropSetting("c"))
+	c.must(set("ääää", "")()) // as long as a key may be
+	c.must(c.ns.DropSetting("ääää"))
+	c.must(set("c", xs(9))())
 	// What is there beyond the limits can become less.
 	c.step()
 	c.limits.Settings, c.limits.SettingSize, c.limits.SettingsSize = 1, 5, 5

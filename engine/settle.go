@@ -168,7 +168,7 @@ func (ns *Namespace) unlock(now Instant, h *holder, m *message, how EventKind, c
 		x.DeferredAt, x.By = now, client
 		next.State, next.Extra = Deferred, x
 	}
-	by := h.lockBy[m.Key]
+	by := h.locks[m.Key].By
 	ns.put(m, next)
 	ns.changes.hard = true
 	if client == "" {
@@ -228,6 +228,7 @@ func (ns *Namespace) renew(now Instant, h *holder, m *message, client string) *E
 	next := m.Message
 	next.LockedUntil = now.Add(h.entity.Config.LockFor())
 	ns.put(m, next)
+	h.know(m.Key, h.locks[m.Key].renewed(now))
 	ns.touch(now, h.entity, "renew", client)
 	return ns.event(EventRenewed, now, m, h, client, "")
 }

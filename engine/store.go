@@ -57,10 +57,10 @@ type Store interface {
 // SmallBodies is what a Store may have that reads several bodies for less than
 // one after another costs.
 type SmallBodies interface {
-	// SmallBodies gives found the bodies of keys, in any order; found keeps their
-	// bytes. One that is not there is left out; one that was staged, or has more
-	// than 64 KiB, may be.
-	SmallBodies(ctx context.Context, keys []Key, found func(k Key, bytes []byte)) error
+	// SmallBodies gives found the body of keys[i], in any order; the bytes are the
+	// store's, and there until found returns. One that is not there is left out; one
+	// that was staged, or has more than 64 KiB, may be.
+	SmallBodies(ctx context.Context, keys []Key, found func(i int, bytes []byte)) error
 }
 
 // An OwnedError says that a server owns the namespace and may be alive. Nothing
@@ -81,7 +81,10 @@ type Owner struct {
 	Admin     string // URL of Service Bus REST; empty: not told
 	AMQP      string // host and port; empty: not told
 	Host      string // name of its machine
-	Epoch     uint64
+	// Peer is the host and port at which it takes what other servers pass on to it;
+	// empty: it takes nothing.
+	Peer  string
+	Epoch uint64
 }
 
 // A Record is one thing that Load yields: Clock, Entity, Rule, Meter, Session,

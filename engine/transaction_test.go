@@ -173,7 +173,7 @@ func TestTransactions(t *testing.T) {
 			for _, r := range c.rows("q") {
 				c.equal(r.Message.DeliveryCount, uint32(0))
 				c.equal(r.Message.State, engine.Active)
-				c.equal(r.LockedBy, "receiver")
+				c.equal(r.Lock.By, "receiver")
 			}
 			c.wantCounts("q", engine.Counts{Locked: 2})
 			c.abandon(a) // which counts, and is one too many

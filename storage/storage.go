@@ -46,6 +46,10 @@ type Options struct {
 	// it is another one, and must return quickly. Nil: Open fails with an
 	// *engine.OwnedError.
 	Standby func(engine.Owner)
+	// Claim, if there is one, is asked before a namespace is taken that nobody has owned
+	// for so long. While it says no, others may. gone is the Process of a former owner
+	// that has been silent for too long; empty: it let go. It must return quickly.
+	Claim func(free time.Duration, gone string) bool
 	// HistoryFor is how long history is kept at the most, for stores that let
 	// their server forget. Zero: for ever.
 	HistoryFor time.Duration
@@ -53,7 +57,7 @@ type Options struct {
 
 // Open opens the store that url names, making it if it is not there:
 //
-//	memory:                   nothing is kept when the process ends
+//	memory:                   nothing is kept when the process ends; memory is taken for it
 //	sqlite:PATH               one file, relative to the working directory or absolute
 //	mongodb://HOST/DATABASE   a MongoDB connection string; mongodb+srv: likewise
 //
@@ -62,7 +66,7 @@ type Options struct {
 // nobody answers the error is engine.ErrUnreachable.
 func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 	scheme, rest, ok := strings.Cut(url, ":")
-	if !ok {
+	if !ok && !strings.EqualFold(scheme, "memory") {
 		return nil, fmt.Errorf("%w: %q has no scheme; write memory:, sqlite:PATH or mongodb://HOST/DATABASE", ErrURL, url)
 	}
 	switch strings.ToLower(scheme) {
@@ -90,7 +94,7 @@ func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 func openMongo(ctx context.Context, url string, o Options) (engine.Store, error) {
 	s, err := mongo.Open(ctx, url, mongo.Options{
 		Logger: o.Logger, Namespace: o.Namespace, Lease: o.Lease, Owner: o.Owner, Process: o.Process,
-		Standby: o.Standby, HistoryFor: o.HistoryFor,
+		Standby: o.Standby, Claim: o.Claim, HistoryFor: o.HistoryFor,
 	})
 	if err != nil {
 		return nil, err

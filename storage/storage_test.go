@@ -12,7 +12,7 @@ import (
 
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "store")
-	for _, url := range []string{"memory:", "sqlite:" + path, "SQLite:" + path} {
+	for _, url := range []string{"memory:", "memory", "sqlite:" + path, "SQLite:" + path} {
 		s, err := storage.Open(t.Context(), url, storage.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", url, err)

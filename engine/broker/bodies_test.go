@@ -22,11 +22,11 @@ func (c *counted) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, er
 	return c.Store.Body(ctx, k)
 }
 
-func (c *counted) SmallBodies(ctx context.Context, keys []engine.Key, found func(engine.Key, []byte)) error {
+func (c *counted) SmallBodies(ctx context.Context, keys []engine.Key, found func(int, []byte)) error {
 	c.together++
-	return c.Store.SmallBodies(ctx, keys, func(k engine.Key, b []byte) {
+	return c.Store.SmallBodies(ctx, keys, func(i int, b []byte) {
 		if string(b) != "gone" { // as if it could not be read
-			found(k, b)
+			found(i, b)
 		}
 	})
 }

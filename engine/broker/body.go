@@ -103,7 +103,7 @@ func (b *Broker) ReadBodies(ctx context.Context, all []engine.Delivery) {
 		return
 	}
 	var keys []engine.Key
-	wanted := map[engine.Key][]*engine.Delivery{} // several, where a topic has copied one
+	var wanted []*engine.Delivery // by key
 	for size := int64(0); len(all) > 0 && len(keys) < mostTogether && size < mostBytesTogether; all = all[1:] {
 		d := &all[0]
 		n, k := d.Content.BodySize(), d.Message.Content
@@ -114,19 +114,14 @@ func (b *Broker) ReadBodies(ctx context.Context, all []engine.Delivery) {
 			d.Body = have
 			continue
 		}
-		if wanted[k] == nil {
-			keys = append(keys, k)
-			size += n
-		}
-		wanted[k] = append(wanted[k], d)
+		keys, wanted = append(keys, k), append(wanted, d)
+		size += n
 	}
 	if len(keys) < 2 {
 		return
 	}
-	err := store.SmallBodies(context.WithoutCancel(ctx), keys, func(k engine.Key, bytes []byte) {
-		for _, d := range wanted[k] {
-			d.Body = bytes
-		}
+	err := store.SmallBodies(context.WithoutCancel(ctx), keys, func(i int, body []byte) {
+		wanted[i].Body = bytes.Clone(body)
 	})
 	if err != nil {
 		b.log.Debug("bodies cannot be read together", "err", err)
@@ -253,6 +248,38 @@ func (b *Broker) SendVia(ctx context.Context, via, to engine.Path, out []Outgoin
 	return b.sendBy(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
 		return ns.SendVia(now, via, to, batch, actor)
 	})
+}
+
+// SendKeeping is Send with settings that are kept in the same commit, so that neither is
+// without the other. keep is told the number of each message and, of those in a queue,
+// where it is; it may be called more than once, by the owner, and must not wait.
+func (b *Broker) SendKeeping(ctx context.Context, to engine.Path, out []Outgoing, actor string, keep func([]engine.Seq, []engine.Row) []engine.Setting) error {
+	_, err := b.sendBy(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) (seqs []engine.Seq, err error) {
+		sent := false
+		err = ns.Together(func() error {
+			var rows []engine.Row
+			if seqs, rows, err = ns.SendKeeping(now, to, batch, actor); err != nil {
+				return err //nolint:wrapcheck // it says what it is about
+			}
+			sent = true
+			return set(ns, now, keep(seqs, rows))
+		})
+		if err != nil && sent {
+			ns.Discard(batch)
+		}
+		return seqs, err //nolint:wrapcheck // likewise
+	})
+	return err
+}
+
+// set keeps settings, all of them or the error of one.
+func set(ns *engine.Namespace, now engine.Instant, all []engine.Setting) error {
+	for _, s := range all {
+		if _, err := ns.SetSetting(now, s.Key, s.Value, nil); err != nil {
+			return err //nolint:wrapcheck // it says what it is about
+		}
+	}
+	return nil
 }
 
 // sendBy prepares messages and hands them to step, which sees to their bodies.

@@ -30,6 +30,7 @@ type Options struct {
 	SoftDelay  time.Duration  // how long locks and last uses may wait for a commit; zero: 500 ms
 	EagerLocks bool           // every commit has the locks taken before it, also those that SoftDelay lets wait
 	Unswept    bool           // for tests: nothing happens before somebody asks for it
+	Machine    *Machine       // the clock; zero: the system's, which nobody can turn
 
 	HistoryFor   time.Duration // how long a history keeps events; zero: a week; negative: no bound
 	HistoryBytes int64         // how much room it may take; zero: 256 MiB; negative: no bound
@@ -67,7 +68,7 @@ type Broker struct {
 	err    error         // why; read after done
 	events *Log
 	bodies *cache
-	clock  *clock    // run moves it on
+	clock  timepiece // run moves it on; set by Open
 	past   *follower // nil if the store is no engine.History; set by Open
 
 	// Owned by run.
@@ -86,6 +87,7 @@ type Broker struct {
 	pace   pace
 	took   durations // of commits
 	taken  pins
+	stir   chan struct{} // holds one token while there is something for who keeps the vigil
 }
 
 // opened is a store with what belongs to its epoch.
@@ -110,8 +112,12 @@ func Open(ctx context.Context, open func(context.Context) (engine.Store, error),
 		events: newLog(cmp.Or(o.Events, 16384), cmp.Or(o.EventBytes, 32<<20)),
 		bodies: newCache(cmp.Or(o.CacheBytes, 32<<20)),
 		links:  map[engine.LinkID]Sink{},
+		stir:   make(chan struct{}, 1),
 	}
 	b.health.Store(&Health{})
+	if b.clock = newClock(); o.Machine != nil {
+		b.clock = o.Machine
+	}
 	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
@@ -141,9 +147,6 @@ func (b *Broker) load(ctx context.Context) error {
 	if err != nil { // closed no earlier: Close waits for those who read
 		return errors.Join(fmt.Errorf("load the namespace: %w", err), store.Close())
 	}
-	if b.clock == nil {
-		b.clock = newClock()
-	}
 	if ahead := b.clock.follow(recorded); ahead > 0 {
 		b.log.Warn("the last commit lies ahead of the system clock; the system clock is used", "ahead", ahead)
 		b.update(func(h *Health) { h.ClockAhead = ahead })
@@ -151,6 +154,7 @@ func (b *Broker) load(ctx context.Context) error {
 	ns.Restored(b.clock.now())
 	b.ns = ns
 	b.store.Store(&opened{Store: store, keys: keys, rules: rules, epoch: store.Epoch(), from: b.events.Last()})
+	b.stirred()
 	return nil
 }
 
@@ -204,6 +208,7 @@ func (b *Broker) Events() *Log { return b.events }
 func (b *Broker) run(ctx context.Context) {
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
+	turned := b.clock.turned()
 	// Close lets a commit that is under way end in peace, for a while.
 	commits, hurry := context.WithCancel(context.WithoutCancel(ctx))
 	defer hurry()
@@ -220,6 +225,8 @@ func (b *Broker) run(ctx context.Context) {
 			b.giveUp(b.later, engine.ErrFenced)
 			return
 		case <-alarm.C:
+		case <-turned:
+			b.stirred()
 		case o := <-b.inbox:
 			ops = b.drain(o)
 		}
@@ -288,5 +295,5 @@ func (b *Broker) pause() time.Duration {
 	if next == 0 {
 		return time.Hour
 	}
-	return max(0, next.Sub(now))
+	return min(max(0, b.clock.wait(next)), time.Hour)
 }

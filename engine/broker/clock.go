@@ -53,3 +53,9 @@ func (c *clock) glance() engine.Instant {
 func (c *clock) steady() time.Time {
 	return c.start.Add(time.Since(c.start)).Add(time.Duration(c.ahead.Load()))
 }
+
+func (c *clock) wait(at engine.Instant) time.Duration { return at.Sub(c.glance()) }
+
+func (c *clock) pace() Pace { return Pace{Rate: 1} }
+
+func (c *clock) turned() <-chan struct{} { return nil }

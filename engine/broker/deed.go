@@ -18,12 +18,7 @@ func (b *Broker) DoEach(ctx context.Context, deeds []engine.Deed, actor string, 
 			if keep == nil {
 				return nil
 			}
-			for _, s := range keep(all) {
-				if _, err := ns.SetSetting(now, s.Key, s.Value, nil); err != nil {
-					return err
-				}
-			}
-			return nil
+			return set(ns, now, keep(all))
 		})
 		return all, err
 	})

@@ -13,7 +13,8 @@ import (
 // behind learns how many it lost. It is safe for concurrent use.
 type Log struct {
 	mu     sync.Mutex
-	ring   []engine.Event // event n stands at n % len
+	ring   []engine.Event // event n stands at n % len; it grows as it is needed
+	slots  int            // events that may be kept
 	most   int64          // bytes that may be kept
 	size   int64          // bytes that are
 	last   uint64         // number of the newest event
@@ -24,7 +25,24 @@ type Log struct {
 }
 
 func newLog(size int, most int64) *Log {
-	return &Log{ring: make([]engine.Event, size), most: most, first: 1, more: make(chan struct{})}
+	return &Log{ring: make([]engine.Event, min(size, fewEvents)), slots: size, most: most, first: 1, more: make(chan struct{})}
+}
+
+// fewEvents is how many there is room for at first: of namespaces that nobody uses
+// there may be many.
+const fewEvents = 128
+
+// grow makes twice the room, if there may be more.
+func (l *Log) grow() (more bool) {
+	if len(l.ring) == l.slots {
+		return false
+	}
+	ring := make([]engine.Event, min(2*len(l.ring), l.slots))
+	for n := l.first; n <= l.last; n++ {
+		ring[n%uint64(len(ring))] = *l.at(n)
+	}
+	l.ring = ring
+	return true
 }
 
 // append numbers the events and keeps them.
@@ -35,7 +53,7 @@ func (l *Log) append(events []engine.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range events {
-		if l.last+1 == l.first+uint64(len(l.ring)) {
+		if l.last+1 == l.first+uint64(len(l.ring)) && !l.grow() {
 			l.evict()
 		}
 		l.last++

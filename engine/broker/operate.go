@@ -104,6 +104,15 @@ func (b *Broker) Touch(ctx context.Context, p engine.Path, actor string) error {
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Touch(now, p, actor) })
 }
 
+// Remember has something remembered that an operator did, but not to what is in the
+// namespace: see engine.Namespace.Remember.
+func (b *Broker) Remember(ctx context.Context, kind engine.EventKind, about, actor string) error {
+	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
+		ns.Remember(now, kind, about, actor)
+		return nil
+	})
+}
+
 // Disconnected has it remembered that an operator closed a client's connection.
 func (b *Broker) Disconnected(ctx context.Context, client, actor string) error {
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
@@ -130,6 +139,31 @@ func (b *Broker) Looked(ctx context.Context, p engine.Path, what, by string) err
 // Move takes a message elsewhere, or a dead letter back (OPS-1, OPS-2, OPS-10).
 func (b *Broker) Move(ctx context.Context, m engine.Move, actor string) (engine.Seq, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Seq, error) { return ns.Move(now, m, actor) })
+}
+
+// Replace is Move of a message that somebody has written anew: it goes, or stays if
+// mv.Copy is set, and out enters the target, in one commit or neither. The zero number is
+// one that was dropped as a duplicate.
+func (b *Broker) Replace(ctx context.Context, mv engine.Move, out Outgoing, actor string) (did engine.Replaced, err error) {
+	_, err = b.sendBy(ctx, mv.To, []Outgoing{out}, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) (_ []engine.Seq, err error) {
+		if did, err = ns.Replace(now, mv, batch[0], actor); err != nil {
+			ns.Discard(batch)
+		}
+		return nil, err //nolint:wrapcheck // it says what it is about
+	})
+	return did, err
+}
+
+// TakeBack undoes a Replace: out is the message as it was before that, body included.
+func (b *Broker) TakeBack(ctx context.Context, did engine.Replaced, out Outgoing, actor string) error {
+	_, err := b.sendBy(ctx, did.Was.Path.Entity(), []Outgoing{out}, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
+		err := ns.TakeBack(now, did, batch[0], actor)
+		if err != nil {
+			ns.Discard(batch)
+		}
+		return nil, err //nolint:wrapcheck // it says what it is about
+	})
+	return err
 }
 
 // Extend sets when a message expires (OPS-3).

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"math"
+	"slices"
 
 	"mayfly/engine"
 )
@@ -84,11 +85,12 @@ func (b *Broker) count(ctx context.Context, pg engine.Purge, most int64) (engine
 
 // A Forecast is what a purge with a filter would do.
 type Forecast struct {
-	Matching int64 // would go
-	Skipped  int64 // are locked and would go otherwise
-	Failed   int64 // the filter cannot be evaluated for them, so they would stay
-	Spared   int64 // the filter is not true of them
-	Unseen   int64 // were too many to look at; this many at the most
+	Matching int64        // would go
+	Skipped  int64        // are locked and would go otherwise
+	Failed   int64        // the filter cannot be evaluated for them, so they would stay
+	Spared   int64        // the filter is not true of them
+	Unseen   int64        // were too many to look at; this many at the most
+	First    []engine.Key // the first few that would go
 }
 
 // AtMost is how many would go if all that was not looked at matched too.
@@ -96,7 +98,7 @@ func (f Forecast) AtMost() int64 { return f.Matching + f.Unseen }
 
 // Plus is a forecast for two places.
 func (f Forecast) Plus(o Forecast) Forecast {
-	return Forecast{f.Matching + o.Matching, f.Skipped + o.Skipped, f.Failed + o.Failed, f.Spared + o.Spared, f.Unseen + o.Unseen}
+	return Forecast{f.Matching + o.Matching, f.Skipped + o.Skipped, f.Failed + o.Failed, f.Spared + o.Spared, f.Unseen + o.Unseen, slices.Concat(f.First, o.First)}
 }
 
 // Foresee counts what PurgeOnly would do, changing nothing and without being use
@@ -115,7 +117,7 @@ func (b *Broker) Foresee(ctx context.Context, p engine.Path, classes []engine.Cl
 	if err == nil {
 		pg, err = b.count(ctx, pg, most)
 	}
-	f := Forecast{Matching: pg.Removed, Skipped: pg.Skipped, Failed: pg.Failed, Spared: pg.Spared}
+	f := Forecast{Matching: pg.Removed, Skipped: pg.Skipped, Failed: pg.Failed, Spared: pg.Spared, First: pg.First}
 	if !pg.Done {
 		f.Unseen = max(have-pg.Seen, 0)
 	}

@@ -86,6 +86,20 @@ func TestForesee(t *testing.T) {
 			{0, broker.Forecast{Unseen: 3000}},
 		} {
 			got, err := w.Foresee(t.Context(), "q", []engine.Class{engine.ClassActive}, sieve(t, "sys.Label = 'red'"), tc.most)
+			first := got.First
+			if got.First = nil; len(first) != int(min(5, tc.want.Matching)) {
+				t.Errorf("of %d: the first are %v", tc.most, first)
+			}
+			if err := w.Read(t.Context(), func(r broker.Reader) error {
+				for i, k := range first {
+					if row, err := r.Message(k); err != nil || row.Content.Subject() != "red" || i > 0 && k <= first[i-1] {
+						t.Errorf("of %d: one of the first %v is %q, %v", tc.most, first, row.Content.Subject(), err)
+					}
+				}
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
 			if d := cmp.Diff(tc.want, got); d != "" || err != nil {
 				t.Errorf("of %d: %v %s", tc.most, err, d)
 			}

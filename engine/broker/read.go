@@ -30,6 +30,11 @@ func (r Reader) Check() error { return r.ns.Check() }
 // Browse lists messages of one place by number.
 func (r Reader) Browse(q engine.Browse) ([]engine.Row, error) { return r.ns.Browse(q) }
 
+// Holding lists what a client has locked.
+func (r Reader) Holding(q engine.Holding) (rows []engine.Row, all bool) {
+	return r.ns.Holding(r.Now, q)
+}
+
 // Message is one message by its key.
 func (r Reader) Message(k engine.Key) (engine.Row, error) { return r.ns.Message(k) }
 
@@ -39,8 +44,16 @@ func (r Reader) State(p engine.Path) (engine.EntityState, error) { return r.ns.S
 // States are all entities' of a kind, by path; kind zero means all.
 func (r Reader) States(kind engine.EntityKind) []engine.EntityState { return r.ns.States(kind) }
 
+// Names are all entities by path, without what is true of them.
+func (r Reader) Names() []engine.Named { return r.ns.Names() }
+
 // Sendable is engine.Namespace.Sendable.
 func (r Reader) Sendable(p engine.Path) (most int64, err error) { return r.ns.Sendable(p) }
+
+// Admit is engine.Namespace.Admit at the reader's instant.
+func (r Reader) Admit(to engine.Path, all []engine.Submission, taken int64) ([]engine.Admission, error) {
+	return r.ns.Admit(r.Now, to, all, taken)
+}
 
 // Page is some of the entities of a kind, by path; of subscriptions, those of
 // topic, which is empty otherwise.
@@ -73,8 +86,10 @@ func (r Reader) Horizon(p engine.Path, edges []engine.Instant) []engine.Span {
 // Expiring lists the next messages whose time runs out.
 func (r Reader) Expiring(n int) []engine.Row { return r.ns.Expiring(n) }
 
-// Deferred lists deferred messages over all entities.
-func (r Reader) Deferred(n int) []engine.Row { return r.ns.Deferred(n) }
+// Deferred lists deferred messages over all entities, from a number at a place on.
+func (r Reader) Deferred(at engine.Path, from engine.Seq, n int) []engine.Row {
+	return r.ns.Deferred(at, from, n)
+}
 
 // Clock is the broker's clock at a glance: it waits for nobody, and has not
 // noticed yet if the system's clock has just jumped forward.
@@ -85,3 +100,10 @@ func (b *Broker) Now(ctx context.Context) (now engine.Instant, err error) {
 	err = b.Read(ctx, func(r Reader) error { now = r.Now; return nil })
 	return now, err
 }
+
+// Upcoming is when the next thing of each kind happens by the passing of time.
+func (r Reader) Upcoming() engine.Upcoming { return r.ns.Upcoming() }
+
+// NextDue is when time next changes something; zero: never. It may have come
+// already, while the owner goes through much that is due.
+func (r Reader) NextDue() engine.Instant { return r.ns.NextDue() }

@@ -202,6 +202,13 @@ func (b *Broker) Peek(ctx context.Context, p engine.Path, from engine.Seq, count
 	})
 }
 
+// PeekOf is Peek for messages of one class, or of one session.
+func (b *Broker) PeekOf(ctx context.Context, q engine.Browse, client string) ([]engine.Row, error) {
+	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Row, error) {
+		return ns.PeekOf(now, q, client)
+	})
+}
+
 // Cancel removes scheduled messages by number, all or none (SCH-7).
 func (b *Broker) Cancel(ctx context.Context, p engine.Path, seqs []engine.Seq, actor string) error {
 	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Cancel(now, p, seqs, actor) })

@@ -7,23 +7,23 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/search"
 )
 
 // How many messages a search looks at in one turn: few at first, so that there
-// is something to show, and fewer where bodies are read.
+// is something to show.
 const (
-	searchFirst  = 64
-	searchSlice  = 256
-	searchBodies = 64
+	searchFirst = 64
+	searchSlice = 256
 )
 
-// searchYields is how many turns a search that reads bodies lets pass between
-// its own. They cost next to nothing while nobody else wants the broker, and a
-// commit each while somebody sends: reading gives way to whom it slows down.
-const searchYields = 4
+// searchRest is how many times as long as it worked a search that reads bodies rests
+// when something else has happened since its last turn: whom it would slow down has
+// the rest of the processor, and where nobody is, it has all of it.
+const searchRest = 2
 
 // A Search looks for the messages that a query matches, place by place in the
 // order of entities and by number in each. It sees those that were there when it
@@ -58,7 +58,7 @@ func (b *Broker) Search(ctx context.Context, in Search, tell func(Glance) error)
 	if err := b.Read(ctx, func(r Reader) error { rooms = r.Rooms(class); return nil }); err != nil {
 		return err
 	}
-	s := scan{b: b, in: in, class: class, slice: searchFirst, tell: tell}
+	s := scan{b: b, in: in, class: class, slice: searchFirst, tell: tell, judge: in.Query.Judge()}
 	todo := rooms[:0]
 	for _, room := range rooms {
 		if !in.Query.Covers(room.Path) || in.From.Path != "" && before(room.Path, in.From.Path) {
@@ -95,6 +95,9 @@ func before(a, b engine.Path) bool {
 	return cmp.Or(strings.Compare(a.Entity().Fold(), b.Entity().Fold()), cmp.Compare(rank(a), rank(b))) < 0
 }
 
+// told is where a body was that has been given.
+const told = -1
+
 // A scan is a Search while it runs.
 type scan struct {
 	b     *Broker
@@ -103,20 +106,28 @@ type scan struct {
 	slice int
 	tell  func(Glance) error
 	so    Glance
-	read  int64 // what so.Bytes was at the last yield
+	judge *search.Judge
+	rows  []engine.Row    // of this turn
+	found []search.Result // of each of them
+	keys  []engine.Key    // that are read together
+	at    []int           // where they are among the rows, or told
+	n     uint64          // the latest event at the last turn
+	since time.Time       // when the work of this turn began
+	read  int64           // what so.Bytes was at the last rest
 }
 
 // room goes through a place. It tells whether Max hits were found.
 func (s *scan) room(ctx context.Context, room engine.Room, from engine.Seq) (full bool, err error) {
 	for from < room.Bound {
-		if err := s.yield(ctx); err != nil {
-			return false, err
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
 		}
 		var rows []engine.Row
 		var now engine.Instant
+		var n uint64
 		err := s.b.Read(ctx, func(r Reader) (err error) {
-			now = r.Now
-			rows, err = r.Browse(engine.Browse{Path: room.Path, Class: s.class, From: from, Limit: s.slice})
+			now, n = r.Now, r.N
+			rows, err = r.Browse(engine.Browse{Path: room.Path, Class: s.class, From: from, Limit: s.slice, Into: s.rows})
 			return err
 		})
 		switch {
@@ -125,62 +136,88 @@ func (s *scan) room(ctx context.Context, room engine.Room, from engine.Seq) (ful
 		case err != nil:
 			return false, err
 		}
+		s.rows = rows
 		more := len(rows) == s.slice
 		for len(rows) > 0 && rows[len(rows)-1].Message.Seq >= room.Bound {
 			rows, more = rows[:len(rows)-1], false
 		}
-		if full, err = s.judge(ctx, rows, now); err != nil || full || !more {
+		s.since = time.Now()
+		if full, err = s.decideAll(ctx, rows, now); err != nil || full || !more {
 			return full, err
+		}
+		if err := s.rest(ctx, n); err != nil {
+			return false, err
 		}
 		from = s.so.Next.Seq
 	}
 	return false, nil
 }
 
-// yield lets others have the broker after bodies were read.
-func (s *scan) yield(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if s.so.Bytes == s.read {
+// rest lets others have the processor after bodies were read, if there are others.
+func (s *scan) rest(ctx context.Context, n uint64) error {
+	busy := s.n != n && s.n != 0
+	s.n = n
+	if !busy || s.so.Bytes == s.read {
 		return nil
 	}
 	s.read = s.so.Bytes
-	for range searchYields {
-		if err := s.b.Read(ctx, func(Reader) error { return nil }); err != nil {
-			return err
-		}
+	timer := time.NewTimer(searchRest * time.Since(s.since))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return nil
 }
 
-// judge finds out which of some messages match, and tells.
-func (s *scan) judge(ctx context.Context, rows []engine.Row, now engine.Instant) (full bool, err error) {
-	if len(rows) == 0 {
-		return false, nil
+// decideAll finds out which of some messages match, and tells: of all of them at once
+// unless it has to read many bytes for that, so that whoever has little time gets on
+// however large bodies are.
+func (s *scan) decideAll(ctx context.Context, rows []engine.Row, now engine.Instant) (full bool, err error) {
+	s.found = append(s.found[:0], make([]search.Result, len(rows))...)
+	verdicts := s.found
+	s.slice = searchSlice
+	for i := range rows {
+		verdicts[i] = s.judge.Match(&rows[i], now)
 	}
-	matched := make([]bool, len(rows))
+	for len(rows) > 0 && !full {
+		n, bytes := 0, int64(0)
+		for ; n < len(rows) && bytes < mostBytesTogether; n++ {
+			if verdicts[n] == search.NeedBody {
+				bytes += rows[n].Content.BodySize()
+			}
+		}
+		if full, err = s.decide(ctx, rows[:n], verdicts[:n], now); err != nil {
+			return false, err
+		}
+		rows, verdicts = rows[n:], verdicts[n:]
+	}
+	return full, nil
+}
+
+// decide is decideAll for messages whose bodies are read together.
+func (s *scan) decide(ctx context.Context, rows []engine.Row, verdicts []search.Result, now engine.Instant) (full bool, err error) {
 	var open []int // those whose bodies decide
-	for i, r := range rows {
-		switch s.in.Query.Match(r, now) {
-		case search.Yes:
-			matched[i] = true
-		case search.NeedBody:
+	for i, v := range verdicts {
+		if v == search.NeedBody {
 			open = append(open, i)
-		case search.No:
+			verdicts[i] = search.No
 		}
 	}
-	if err := s.bodies(ctx, rows, open, func(i int, body []byte) { matched[i] = s.in.Query.MatchBody(rows[i], now, body) }); err != nil {
+	err = s.bodies(ctx, rows, open, func(i int, body []byte) {
+		if s.judge.MatchBody(&rows[i], now, body) {
+			verdicts[i] = search.Yes
+		}
+	})
+	if err != nil {
 		return false, err
-	}
-	if s.slice = searchSlice; len(open) > 0 {
-		s.slice = searchBodies
 	}
 	s.so.Now = now
 	for i, r := range rows {
 		s.so.Scanned++
 		s.so.Next = Mark{r.Path, r.Message.Seq + 1}
-		if !matched[i] {
+		if verdicts[i] != search.Yes {
 			continue
 		}
 		s.so.Hits = append(s.so.Hits, r)
@@ -204,8 +241,7 @@ func (s *scan) bodies(ctx context.Context, rows []engine.Row, open []int, found 
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		var keys []engine.Key
-		wanted := map[engine.Key][]int{}
+		keys, at := s.keys[:0], s.at[:0]
 		for size := int64(0); together && len(open) > 0 && len(keys) < mostTogether && size < mostBytesTogether; open = open[1:] {
 			k, n := rows[open[0]].Message.Content, rows[open[0]].Content.BodySize()
 			if n > stageOver {
@@ -216,28 +252,25 @@ func (s *scan) bodies(ctx context.Context, rows []engine.Row, open []int, found 
 				found(open[0], have)
 				continue
 			}
-			if wanted[k] == nil {
-				keys = append(keys, k)
-				size += n
-			}
-			wanted[k] = append(wanted[k], open[0])
+			keys, at = append(keys, k), append(at, open[0])
+			size += n
 		}
+		s.keys, s.at = keys, at
 		if len(keys) > 0 {
-			got := make(map[engine.Key][]byte, len(keys))
-			if err := small.SmallBodies(context.WithoutCancel(ctx), keys, func(k engine.Key, body []byte) { got[k] = body }); err != nil {
+			err := small.SmallBodies(context.WithoutCancel(ctx), keys, func(n int, body []byte) {
+				s.so.Bytes += int64(len(body))
+				found(at[n], body)
+				at[n] = told
+			})
+			if err != nil {
 				return unread(ctx, fmt.Errorf("read bodies: %w", err))
 			}
-			for _, k := range keys {
-				for _, i := range wanted[k] {
-					body, ok := got[k]
-					if !ok { // the store may leave out what it has
-						if err := s.readOne(ctx, rows[i], i, found); err != nil {
-							return err
-						}
-						continue
-					}
-					s.so.Bytes += int64(len(body))
-					found(i, body)
+			for _, i := range at {
+				if i == told {
+					continue
+				}
+				if err := s.readOne(ctx, rows[i], i, found); err != nil { // the store may leave out what it has
+					return err
 				}
 			}
 			continue

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -204,4 +206,50 @@ func TestSearchBodies(t *testing.T) {
 	if hits, _ := found(t, b, broker.Search{Query: query(t, "body:copied")}); !slices.Equal(hits, []string{"q twin", "q twin"}) {
 		t.Errorf("of two copies %q are found", hits)
 	}
+}
+
+// lazy is a store that takes its time for a body.
+type lazy struct{ *memory.Store }
+
+func (s lazy) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	time.Sleep(100 * time.Millisecond)
+	return s.Store.Body(ctx, k)
+}
+
+// Whoever has little time gets on, however long the bodies of a slice take
+// together.
+func TestSearchInLittleTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return lazy{new(memory.Store)}, nil }, broker.Options{CacheBytes: 1, Limits: roomy()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 30 {
+			out := broker.Outgoing{Content: engine.Content{Subject: fmt.Sprint(i)}, Body: []byte(strings.Repeat("x", 250<<10) + fmt.Sprint(" ", i, "."))}
+			if _, err := b.Send(t.Context(), "q", []broker.Outgoing{out}, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var hits int
+		in, portions := broker.Search{Query: query(t, `body:" 7."," 29."`)}, 0
+		for done := false; !done && portions < 30; portions++ {
+			ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+			err := b.Search(ctx, in, func(g broker.Glance) error {
+				hits += len(g.Hits)
+				in.From, done = g.Next, g.Done
+				return nil
+			})
+			cancel()
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		}
+		if hits != 2 || portions > 10 {
+			t.Errorf("%d hits in %d portions", hits, portions)
+		}
+	})
 }

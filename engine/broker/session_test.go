@@ -86,7 +86,7 @@ func TestSessionReceivers(t *testing.T) {
 		if got := w.texts(b, 1, 0); got != "[]" {
 			t.Fatalf("got %s", got)
 		}
-		if r := w.session("a"); r.Holder != "first" || r.Locked != 2 || !r.Attached {
+		if r := w.session("a"); r.Lock.By != "first" || r.Locked != 2 || !r.Attached {
 			t.Fatalf("session a is %+v", r)
 		}
 		// What comes while a receiver waits is handed out at once; the rest of

@@ -32,3 +32,42 @@ func (b *Broker) SetSetting(ctx context.Context, key, value string, seen *engine
 func (b *Broker) DropSetting(ctx context.Context, key string) error {
 	return act(ctx, b, func(ns *engine.Namespace, _ engine.Instant) error { return ns.DropSetting(key) })
 }
+
+// A SettingsChange is what is to become of several settings.
+type SettingsChange struct {
+	Set  []engine.Setting // their keys and values; ChangedAt does not matter
+	Drop []string         // keys
+	What string           // was done, for whoever reads what operators did
+}
+
+// ChangeSettings shows change the settings whose keys begin with prefix, and does
+// what it says, all of it or nothing, before anybody else can change them. It
+// returns those that were set, as they are then, and remembers what was done by
+// whom. The error is change's, or what SetSetting and DropSetting say. change may
+// be called more than once, by the owner, and must not wait.
+func (b *Broker) ChangeSettings(ctx context.Context, prefix, actor string, change func([]engine.Setting) (SettingsChange, error)) ([]engine.Setting, error) {
+	return do(ctx, b, b.limits.SettingSize, func(ns *engine.Namespace, now engine.Instant) (set []engine.Setting, err error) {
+		err = ns.Together(func() error {
+			set = nil
+			c, err := change(ns.Settings(prefix))
+			if err != nil {
+				return err
+			}
+			for _, key := range c.Drop {
+				if err := ns.DropSetting(key); err != nil {
+					return err
+				}
+			}
+			for _, s := range c.Set {
+				s, err := ns.SetSetting(now, s.Key, s.Value, nil)
+				if err != nil {
+					return err
+				}
+				set = append(set, s)
+			}
+			ns.SettingsChanged(now, c.What, actor)
+			return nil
+		})
+		return set, err
+	})
+}

@@ -27,7 +27,8 @@ func TestRoutine(t *testing.T) {
 		engine.EventRuleAdded: some, engine.EventRuleRemoved: some, engine.EventRuleReplaced: some, engine.EventPurged: some, engine.EventTouched: some,
 
 		engine.EventStarted: some, engine.EventStopped: some, engine.EventReadOnly: some, engine.EventWritable: some,
-		engine.EventReopened: some, engine.EventGap: some, engine.EventAccessChanged: some, engine.EventDisconnected: some,
+		engine.EventReopened: some, engine.EventGap: some, engine.EventAccessChanged: some, engine.EventDisconnected: some, engine.EventSettingsChanged: some, engine.EventNamespaceCreated: some, engine.EventNamespaceRemoved: some,
+		engine.EventClockTurned: some, engine.EventScenePlayed: some,
 	}
 	for k := engine.EventKind(1); k < math.MaxUint8; k++ {
 		if strings.HasPrefix(k.String(), "event-") { // there is no such kind

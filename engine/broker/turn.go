@@ -67,6 +67,9 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 		b.softSince = 0
 	}
 	b.answer(ops, fx)
+	if b.ns.Stirred() {
+		b.stirred()
+	}
 	return nil
 }
 

@@ -30,6 +30,7 @@ type Step struct {
 	Kind   engine.EntityKind
 	Path   engine.Path
 	Config engine.Config // of Create and Update
+	Was    engine.Config // of Update: what it is by then
 	Rules  []engine.Rule // of Create, for a subscription: all it starts with
 	Rule   engine.Rule   // of AddRule; of RemoveRule the name alone
 }
@@ -191,7 +192,7 @@ func (p *plan) create(i int) {
 	p.creates = append(p.creates, step)
 	p.done[i] = finished
 	if !c.Equal(e.Config) {
-		p.updates = append(p.updates, Step{Do: Update, At: e.At, Kind: e.Kind, Path: e.Path, Config: e.Config})
+		p.updates = append(p.updates, Step{Do: Update, At: e.At, Kind: e.Kind, Path: e.Path, Config: e.Config, Was: c})
 	}
 }
 
@@ -227,7 +228,7 @@ func (p *plan) change(e Entity) {
 	}
 	keepFixed(&c, is.Config, e.Stated)
 	if differs {
-		p.updates = append(p.updates, Step{Do: Update, At: e.At, Kind: e.Kind, Path: is.Path, Config: c})
+		p.updates = append(p.updates, Step{Do: Update, At: e.At, Kind: e.Kind, Path: is.Path, Config: c, Was: is.Config})
 	}
 	if e.Kind == engine.Subscription && e.RulesGiven {
 		p.changeRules(e, is)

@@ -145,7 +145,13 @@ func described(e engine.EntityState, l engine.Limits) (out members) {
 
 // plain is quote without escapes that only HTML needs.
 func plain(s string) string {
-	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(quote(s))
+	var out strings.Builder
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		panic(err) // a string can always be written
+	}
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 // onlyDefault tells whether rules are what a new subscription gets by itself.

@@ -92,6 +92,20 @@ func TestWriteForm(t *testing.T) {
 	}
 }
 
+// What looks like an escape in somebody's text is that text.
+func TestWriteEscapes(t *testing.T) {
+	ns := empty()
+	for i, text := range []string{`{"html":"\u003cb\u003e \u0026"}`, `\`, "<b> & \u2028 x", `\\u003c`} {
+		at := engine.Path(string(rune('a' + i)))
+		if _, err := ns.Create(now, engine.Queue, at, engine.Config{UserMetadata: text}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if steps, err := definition.Steps(ns.States(0), read(t, write(t, ns))); err != nil || len(steps) != 0 {
+		t.Errorf("it asks for %q, %v, of\n%s", words(steps), err, write(t, ns))
+	}
+}
+
 // OPS-9: what is pinned is written as it was before, and stays pinned when that is
 // read.
 func TestWritePinned(t *testing.T) {

@@ -254,9 +254,12 @@ func rowDiffers(r engine.Row, m *message, path string) error {
 	if !maps.Equal(props, m.props) {
 		return fmt.Errorf("properties are %v, the model says %v", props, m.props)
 	}
-	// Who holds a lock is not remembered over a restart, nor over a rollback.
-	if r.LockedBy != "" && (m.until == 0 || r.LockedBy != m.by) {
-		return fmt.Errorf("locked by %q, the model says %q", r.LockedBy, m.by)
+	want := engine.Lock{}
+	if m.until != 0 {
+		want = engine.Lock{By: m.by, Since: engine.Instant(m.since), RenewedAt: engine.Instant(m.renewedAt), Renewals: m.renewed}
+	}
+	if r.Lock != want {
+		return fmt.Errorf("of its lock %+v is known, the model says %+v", r.Lock, want)
 	}
 	if m.until != 0 && r.Message.Token().String() != m.token {
 		return fmt.Errorf("its token is %v, the model says %v", r.Message.Token(), m.token)

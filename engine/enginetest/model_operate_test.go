@@ -169,8 +169,7 @@ func (w *model) renewFor(m *message) (int64, string) {
 		return 0, err
 	}
 	w.use(m.in)
-	m.until = plus(w.now, m.in.cfg.lock)
-	return m.until, ""
+	return w.renewLock(m), ""
 }
 
 func (w *model) stillScheduled(m *message) string {

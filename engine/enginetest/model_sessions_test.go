@@ -31,11 +31,20 @@ type said struct {
 	locked, set  bool  // locked; deferred
 	count        int
 	token        string // of the lock
+	lock         tenure
+}
+
+// tenure is what is known of a lock beside its end; nothing after a restart.
+type tenure struct {
+	by               string
+	since, renewedAt int64
+	renewed          int
 }
 
 type holding struct {
 	until int64
 	link  uint64 // zero: it is not there any more
+	lock  tenure
 }
 
 type sessionLink struct {
@@ -210,7 +219,27 @@ func (w *sessionModel) kill(m *said, why string) {
 
 func (w *sessionModel) accept(l *sessionLink, session string) {
 	l.session = session
-	w.held[session] = &holding{until: w.now + w.lock, link: l.id}
+	w.held[session] = &holding{until: w.now + w.lock, link: l.id, lock: tenure{by: "c", since: w.now}}
+}
+
+func (w *sessionModel) lockNow(m *said) {
+	m.locked, m.lock = true, tenure{by: "c", since: w.now}
+}
+
+// renew renews the session's lock, and each of its messages' with it.
+func (w *sessionModel) renew(session string) {
+	h := w.held[session]
+	h.until = w.now + w.lock
+	locks := []*tenure{&h.lock}
+	for _, m := range w.of(session) {
+		if m.locked {
+			locks = append(locks, &m.lock)
+		}
+	}
+	for _, l := range locks {
+		l.renewed++
+		l.renewedAt = w.now
+	}
 }
 
 // close is the end of a link; the session goes with it if it was given back.
@@ -288,7 +317,7 @@ func (w *sessionModel) fetch(session string, seqs []int64) (got []*said, refusal
 		return nil, "quota"
 	}
 	for _, m := range got {
-		m.locked = true
+		w.lockNow(m)
 	}
 	return got, ""
 }

@@ -158,8 +158,13 @@ func (w *model) renew(token, path string) (int64, string) {
 		return 0, "disabled"
 	}
 	w.use(m.in)
-	m.until = plus(w.now, m.in.cfg.lock)
-	return m.until, ""
+	return w.renewLock(m), ""
+}
+
+func (w *model) renewLock(m *message) int64 {
+	m.until, m.renewedAt = plus(w.now, m.in.cfg.lock), w.now
+	m.renewed++
+	return m.until
 }
 
 // fetch is DEF-6, DEF-7 and DEF-9; the caller says what tokens were given.

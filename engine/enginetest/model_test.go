@@ -75,6 +75,9 @@ type message struct {
 	until      int64 // locked until, whether or not that has passed
 	token      string
 	by         string // who holds the lock, or held the last one
+	since      int64  // when that began; zero: before what the engine knows
+	renewed    int    // how often since
+	renewedAt  int64
 	deferred   bool
 	count      int
 	reason     string
@@ -423,6 +426,14 @@ func (w *model) take(m *message, remove bool, token, by string) {
 		return
 	}
 	m.until, m.token, m.by = plus(w.now, m.in.cfg.lock), token, by
+	m.since, m.renewed, m.renewedAt = w.now, 0, 0
+}
+
+// forgetLocks is what a restart does to what is known of locks beside their ends.
+func (w *model) forgetLocks() {
+	for _, m := range w.messages {
+		m.by, m.since, m.renewed, m.renewedAt = "", 0, 0, 0
+	}
 }
 
 // receivable is who may be received from (§1.4).

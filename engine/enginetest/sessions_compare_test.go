@@ -8,6 +8,10 @@ import (
 	"mayfly/engine"
 )
 
+func (t tenure) told() engine.Lock {
+	return engine.Lock{By: t.by, Since: engine.Instant(t.since), RenewedAt: engine.Instant(t.renewedAt), Renewals: t.renewed}
+}
+
 // compare wants everything to be the same.
 func (x *sessionWalk) compare() {
 	rows, err := x.ns.Browse(engine.Browse{Path: "q", Limit: 1 << 20})
@@ -17,21 +21,21 @@ func (x *sessionWalk) compare() {
 	var have, want []string
 	for _, r := range rows {
 		m := r.Message
-		have = append(have, fmt.Sprint(m.Seq, r.Content.MessageID(), m.State, m.Locked(), m.DeliveryCount, r.Message.LockedUntil))
+		have = append(have, fmt.Sprint(m.Seq, r.Content.MessageID(), m.State, m.Locked(), m.DeliveryCount, r.Message.LockedUntil, r.Lock))
 	}
 	all := slices.Clone(x.w.messages)
 	slices.SortFunc(all, func(a, b *said) int { return int(a.seq - b.seq) })
 	for _, m := range all {
-		state, until := engine.Active, int64(0)
+		state, until, lock := engine.Active, int64(0), tenure{}
 		if m.due != 0 {
 			state = engine.Scheduled
 		} else if m.set {
 			state = engine.Deferred
 		}
 		if m.locked {
-			until = x.w.held[m.session].until
+			until, lock = x.w.held[m.session].until, m.lock
 		}
-		want = append(want, fmt.Sprint(engine.Seq(m.seq), m.tag, state, m.locked, uint32(m.count), engine.Instant(until)))
+		want = append(want, fmt.Sprint(engine.Seq(m.seq), m.tag, state, m.locked, uint32(m.count), engine.Instant(until), lock.told()))
 	}
 	if !slices.Equal(have, want) {
 		x.failf("there is\n%s\nand the model has\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
@@ -73,7 +77,7 @@ func (x *sessionWalk) compareSession(id string) {
 		want.NextSeq = engine.Seq(m.seq)
 	}
 	if h := x.w.held[id]; h != nil {
-		want.LockedUntil, want.Attached, want.Holder = engine.Instant(h.until), h.link != 0, r.Holder
+		want.LockedUntil, want.Attached, want.Lock = engine.Instant(h.until), h.link != 0, h.lock.told()
 	}
 	if want == (engine.SessionRow{ID: id}) && known || want != (engine.SessionRow{ID: id}) && r != want || err != nil {
 		x.failf("session %s is %+v, known %v, the model has %+v: %v", id, r, known, want, err)

@@ -243,7 +243,7 @@ func (x *sessionWalk) renew() {
 	x.logf("renew with link %d", id)
 	until, err := x.ns.RenewSession(x.now(), id)
 	if x.expect(err, want) {
-		x.w.held[session].until = x.w.now + x.w.lock
+		x.w.renew(session)
 		if int64(until) != x.w.held[session].until {
 			x.failf("renewed until %d", until)
 		}
@@ -354,7 +354,8 @@ func (x *sessionWalk) delivered(d engine.Delivery, m *said) {
 	if d.Content.MessageID() != m.tag || int(d.Message.DeliveryCount) != m.count || int64(d.Message.LockedUntil) != h.until || x.sweeping && int64(d.Message.Seq) != m.seq {
 		x.failf("%q #%d comes, failed %d, until %d; the model has %+v, until %d", d.Content.MessageID(), d.Message.Seq, d.Message.DeliveryCount, d.Message.LockedUntil, *m, h.until)
 	}
-	m.locked, m.token = true, d.Token().String()
+	x.w.lockNow(m)
+	m.token = d.Token().String()
 	x.tokens = append(x.tokens, m.token)
 }
 
@@ -493,7 +494,10 @@ func (x *sessionWalk) restart() {
 	}
 	x.ns, x.w.links, x.w.told = ns, nil, map[uint64]bool{}
 	for id, h := range x.w.held {
-		h.link = 0
+		h.link, h.lock = 0, tenure{}
+		for _, m := range x.w.of(id) {
+			m.lock = tenure{}
+		}
 		if !slices.ContainsFunc(x.w.of(id), func(m *said) bool { return m.locked }) {
 			delete(x.w.held, id)
 		}

@@ -89,7 +89,7 @@ func (x *walk) spared() {
 		if r.LockedUntil != 0 && r.Token().String() == m.token {
 			x.failf("the renewal of the lock on %s #%d was left out", m.path(), m.seq)
 		}
-		m.until, m.token, m.by = int64(r.LockedUntil), "", ""
+		m.until, m.token = int64(r.LockedUntil), ""
 		if r.LockedUntil != 0 { // an earlier one, which the store does not know to be over
 			m.token = r.Token().String()
 		}
@@ -254,8 +254,8 @@ func (x *walk) delivered(d engine.Delivery, m *message, remove bool, by string) 
 	}
 	x.w.take(m, remove, d.Token().String(), by)
 	if !remove {
-		if row, err := x.ns.Message(d.Message.Key); err != nil || row.LockedBy != by && row.Message.LockedUntil != 0 && row.Message.Nonce == d.Message.Nonce {
-			x.failf("it is locked by %q (%v), not %q", row.LockedBy, err, by)
+		if row, err := x.ns.Message(d.Message.Key); err != nil || row.Lock.By != by && row.Message.LockedUntil != 0 && row.Message.Nonce == d.Message.Nonce {
+			x.failf("it is locked by %q (%v), not %q", row.Lock.By, err, by)
 		}
 	}
 	if !remove && int64(d.Message.LockedUntil) != m.until {
@@ -327,6 +327,7 @@ func (x *walk) reload() {
 		}
 	}
 	w.links = nil
+	w.forgetLocks()
 	if err := difference(ns, w, true); err != nil {
 		x.failf("after a restart: %v", err)
 	}
@@ -351,6 +352,7 @@ func (x *walk) crash() {
 		}
 	}
 	x.durable.links, x.durable.transactions = nil, nil
+	x.durable.forgetLocks()
 	x.back(x.durable)
 	x.durable = x.w.clone()
 }

@@ -9,7 +9,9 @@
 //
 // A job works in slices of at most 256 messages. What a slice does and how far the
 // job has come are one commit (engine/broker.DoEach): after a crash the record tells
-// exactly what was done, and a job that is resumed goes on behind it. A job whose
+// exactly what was done, and a job that is resumed goes on behind it. While the store
+// is away or takes no writes a job waits, and goes on from what the store has: nobody
+// else may have heard of the last slice. A job whose
 // record says that it runs when the namespace is opened was interrupted.
 //
 // Which messages a query is asked about is fixed at the start, by the numbers that

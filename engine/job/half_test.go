@@ -35,7 +35,7 @@ func TestCancelled(t *testing.T) {
 	w.queue("q", engine.Config{})
 	w.queue("other", engine.Config{})
 	is := w.half(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}}, n)
-	is, err := w.jobs.Cancel(t.Context(), is.ID)
+	is, err := w.jobs.Cancel(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(is.State, job.Cancelled)
 	if is.Counts.Done == 0 || is.Counts.Done == n {
@@ -43,7 +43,7 @@ func TestCancelled(t *testing.T) {
 	}
 	w.equal(w.counts("other").Active, is.Counts.Done)
 	w.equal(w.counts("q").Active, n-is.Counts.Done)
-	_, err = w.jobs.Resume(t.Context(), is.ID)
+	_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
 	w.must(err)
 	is = w.ends(is.ID)
 	w.equal(is.Counts, job.Counts{Total: n, Seen: n, Done: n})
@@ -52,7 +52,7 @@ func TestCancelled(t *testing.T) {
 	if _, err := w.jobs.Undo(t.Context(), is.ID, "somebody"); !errors.Is(err, engine.ErrNotAllowed) {
 		t.Errorf("undo of too many: %v", err)
 	}
-	if _, err := w.jobs.Resume(t.Context(), is.ID); !errors.Is(err, engine.ErrNotAllowed) {
+	if _, err := w.jobs.Resume(t.Context(), is.ID, "somebody"); !errors.Is(err, engine.ErrNotAllowed) {
 		t.Errorf("resume of what is done: %v", err)
 	}
 }
@@ -74,7 +74,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	w.equal(w.counts("other").Active, is.Counts.Done)
 	w.equal(w.counts("q").Active, n-is.Counts.Done)
-	_, err := w.jobs.Resume(t.Context(), is.ID)
+	_, err := w.jobs.Resume(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(w.ends(is.ID).Counts, job.Counts{Total: n, Seen: n, Done: n})
 	w.equal(w.counts("other").Active, n)
@@ -85,12 +85,12 @@ func TestAnotherQueue(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
 	is := w.half(job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}}, 20_000)
-	_, err := w.jobs.Cancel(t.Context(), is.ID)
+	_, err := w.jobs.Cancel(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.must(w.b.Delete(t.Context(), "q", broker.Unasked, "test"))
 	w.queue("q", engine.Config{})
 	w.send("q", 20_000)
-	_, err = w.jobs.Resume(t.Context(), is.ID)
+	_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(w.ends(is.ID).State, job.Done)
 	w.equal(w.counts("q").Active, 20_000)
@@ -109,13 +109,13 @@ func TestWaiting(t *testing.T) {
 		all = append(all, is)
 	}
 	w.equal([]job.State{all[0].State, all[1].State, all[2].State}, []job.State{job.Running, job.Running, job.Waiting})
-	is, err := w.jobs.Cancel(t.Context(), all[2].ID)
+	is, err := w.jobs.Cancel(t.Context(), all[2].ID, "somebody")
 	w.must(err)
 	w.equal(is.State, job.Cancelled)
-	_, err = w.jobs.Resume(t.Context(), is.ID)
+	_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
 	w.must(err)
 	for _, is := range all[:2] {
-		_, err := w.jobs.Cancel(t.Context(), is.ID)
+		_, err := w.jobs.Cancel(t.Context(), is.ID, "somebody")
 		w.must(err)
 	}
 	w.equal(w.ends(all[2].ID).Counts.Done, 20_000)
@@ -194,6 +194,89 @@ func TestUndoOfExtendAndDeadLetter(t *testing.T) {
 	w.equal(w.counts("q"), engine.Counts{Active: 3})
 	is = w.run(job.Plan{Kind: job.Delete, Paths: []engine.Path{"q"}})
 	w.equal(is.Undoable(), false)
+}
+
+// Whoever starts, cancels or resumes a job is remembered (dashboard §4).
+func TestSteeringIsRemembered(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	w.queue("other", engine.Config{})
+	told, moved := map[string]string{}, map[string]bool{}
+	hear := func() {
+		for _, e := range w.b.Events().Recent(1 << 20) {
+			switch {
+			case e.Kind == engine.EventSettingsChanged && e.Audit:
+				told[e.Reason] = e.Actor
+			case e.Kind == engine.EventMoved:
+				moved[e.Actor] = true
+			}
+		}
+	}
+	is := w.half(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}}, 10_000)
+	hear()
+	is, err := w.jobs.Cancel(t.Context(), is.ID, "canceller")
+	w.must(err)
+	w.equal(is.State, job.Cancelled)
+	hear()
+	_, err = w.jobs.Resume(t.Context(), is.ID, "resumer")
+	w.must(err)
+	hear()
+	w.ends(is.ID)
+	hear()
+	undo, err := w.jobs.Undo(t.Context(), is.ID, "undoer")
+	w.must(err)
+	hear()
+	w.ends(undo.ID)
+	hear()
+	for what, actor := range map[string]string{
+		"cancelled job 1": "canceller", "resumed job 1": "resumer", "started job 2, which takes back job 1": "undoer",
+	} {
+		if told[what] != actor {
+			t.Errorf("%s is told of %q: %v", what, told[what], told)
+		}
+	}
+	w.equal([]bool{moved["resumer"], moved["undoer"]}, []bool{true, true}) // in the name of who had it go on
+}
+
+// What was extended since keeps that time, and one that had none of its own has none
+// again (TTL-13).
+func TestUndoOfExtendSparesWhatWasExtendedSince(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	for range 2 {
+		_, err := w.b.Send(t.Context(), "q", []broker.Outgoing{{}}, "test")
+		w.must(err)
+	}
+	rows := w.rows("q")
+	w.equal(rows[0].Message.ExpiresAt, 0)
+	is := w.run(job.Plan{Kind: job.Extend, By: time.Hour, Paths: []engine.Path{"q"}})
+	later := w.b.Clock().Add(48 * time.Hour)
+	w.must(w.b.Extend(t.Context(), rows[1].Message.Key, later, "another"))
+	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
+	w.must(err)
+	undo = w.ends(undo.ID)
+	w.equal(undo.Counts, job.Counts{Total: 2, Seen: 2, Done: 1, Skipped: 1})
+	w.equal([]engine.Instant{w.rows("q")[0].Message.ExpiresAt, w.rows("q")[1].Message.ExpiresAt}, []engine.Instant{0, later})
+}
+
+// What was rescheduled comes back to its former time while that lies ahead (OPS-8).
+func TestUndoOfReschedule(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	soon, later := w.b.Clock().Add(time.Hour), w.b.Clock().Add(48*time.Hour)
+	for range 3 {
+		_, err := w.b.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: soon}}}, "test")
+		w.must(err)
+	}
+	is := w.run(job.Plan{Kind: job.Reschedule, Until: later, Paths: []engine.Path{"q"}})
+	rows := w.rows("q")
+	_, err := w.b.Reschedule(t.Context(), rows[0].Message.Key, later.Add(time.Hour), "another")
+	w.must(err)
+	w.must(w.b.SendNow(t.Context(), rows[1].Message.Key, "another"))
+	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
+	w.must(err)
+	undo = w.ends(undo.ID)
+	w.equal(undo.Counts, job.Counts{Total: 3, Seen: 3, Done: 1, Skipped: 2})
 }
 
 // The latest hundred jobs are kept, and of the latest twenty what can be taken

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"cmp"
+
 	"mayfly/engine"
 )
 
@@ -23,6 +25,8 @@ const (
 	SendNow    Kind = "send-now"         // scheduled ones (OPS-8)
 	Return     Kind = "return-to-active" // deferred ones (OPS-4)
 	Undo       Kind = "undo"             // of another job; only Jobs.Undo makes it
+	Send       Kind = "send"             // new messages, to Plan.To; only Jobs.Send makes it
+	Import     Kind = "import"           // those of a file, to Plan.To; only Jobs.Import makes it
 )
 
 // Kinds are those that a plan may have.
@@ -63,17 +67,21 @@ type Failure struct {
 	Key  engine.Key  `json:"key,string"`
 	Path engine.Path `json:"path"`
 	Seq  engine.Seq  `json:"sequenceNumber"`
-	Why  string      `json:"reason"` // a sentence
+	Line int64       `json:"line,omitempty"` // of an import: where it stands in the file, from 1; it has no key then
+	Why  string      `json:"reason"`         // a sentence
 }
 
-// MostFailures is how many failures a job remembers.
+func (f Failure) size() int { return len(f.Path) + len(f.Why) }
+
+// MostFailures is how many failures a job remembers, fewer if they are long.
 const MostFailures = 100
 
 // A Job is what is known of one.
 type Job struct {
 	ID       ID             `json:"id"`
 	Plan     Plan           `json:"plan"`
-	Actor    string         `json:"actor"`
+	Actor    string         `json:"actor"`             // who started it
+	Resumer  string         `json:"resumer,omitempty"` // who had it go on, the last time
 	State    State          `json:"state"`
 	Why      string         `json:"why,omitempty"` // of a failed one: a sentence
 	Started  engine.Instant `json:"started"`       // when it was asked for
@@ -84,6 +92,7 @@ type Job struct {
 
 	Places  []Place `json:"places,omitempty"`  // where it looks; fixed at the start
 	Cursor  Cursor  `json:"cursor"`            // where the next slice begins
+	Spot    Spot    `json:"spot,omitzero"`     // likewise, of an import
 	Undoing int     `json:"undoing,omitempty"` // records with what may be taken back
 	Undoes  int64   `json:"undoes,omitempty"`  // messages in them
 	TooMany bool    `json:"tooMany,omitempty"` // it did more than can be taken back
@@ -103,6 +112,9 @@ type Cursor struct {
 	From engine.Seq `json:"from,omitempty"`
 }
 
+// hand is in whose name a job does what it does.
+func (j Job) hand() string { return cmp.Or(j.Resumer, j.Actor) }
+
 // Undoable tells whether a job can be taken back, as far as it is known without a look
 // at the messages.
 func (j Job) Undoable() bool {
@@ -111,5 +123,8 @@ func (j Job) Undoable() bool {
 
 // Resumable tells whether a job can go on where it stopped.
 func (j Job) Resumable() bool {
+	if j.Plan.Kind == Import && j.State == Interrupted { // its feed went with the server
+		return false
+	}
 	return j.UndoneBy == 0 && (j.State == Cancelled || j.State == Failed || j.State == Interrupted)
 }

@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,23 @@ func TestKinds(t *testing.T) {
 			set:   func(w *world) { w.send("q", 300); w.send("other", 1) },
 			want:  job.Counts{Total: 300, Seen: 300, Done: 300},
 			check: func(w *world) { w.equal(w.counts("q").DeadLetter, 300); w.equal(w.counts("other").Active, 1) },
+		},
+		"by bodies, some of them large": {
+			plan: job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}, Query: "body:needle"},
+			set: func(w *world) {
+				for i, body := range []string{"hay", "a needle", "", strings.Repeat("x", 100<<10) + "needle", strings.Repeat("x", 100<<10), "hay", "needle"} {
+					_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{Subject: strconv.Itoa(i)}, Body: []byte(body)}}, "test")
+					w.must(err)
+				}
+			},
+			want: job.Counts{Total: 7, Seen: 7, Done: 3},
+			check: func(w *world) {
+				var moved []string
+				for _, r := range w.rows("other") {
+					moved = append(moved, r.Content.Subject())
+				}
+				w.equal(moved, []string{"1", "3", "6"})
+			},
 		},
 		"refused": {
 			plan: job.Plan{Kind: job.Move, To: "sessions", Paths: []engine.Path{"q"}},
@@ -144,11 +162,26 @@ func TestForesee(t *testing.T) {
 	w.must(err)
 	w.equal([]int64{f.Total, f.Matching, f.Locked, f.Unseen, f.AtMost()}, []int64{1000, 111, 0, 0, 111})
 	w.equal(len(f.Sample), 10)
+	w.equal(f.States, job.States{Active: 111})
+	_, err = w.b.Receive(t.Context(), broker.Receive{Path: "q", Max: 5, Client: "c"})
+	w.must(err)
+	for kind, locked := range map[job.Kind]int64{job.Purge: 5, job.Extend: 0} { // what is locked can be extended (OPS-3)
+		p := job.Plan{Kind: kind, Paths: []engine.Path{"q"}}
+		if kind == job.Extend {
+			p.By = time.Hour
+		}
+		f, err := w.jobs.Foresee(t.Context(), p, 10_000)
+		w.must(err)
+		w.equal([]int64{f.Matching, f.Locked, f.AtMost()}, []int64{1000, locked, 1000 - locked})
+		if kind == job.Extend {
+			w.equal(w.run(p).Counts.Done, 1000)
+		}
+	}
 	f, err = w.jobs.Foresee(t.Context(), job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, Query: "subject:7*"}, 100)
 	w.must(err)
 	w.equal(f.Unseen, 1000-256)
-	w.equal(w.counts("q").Active, 1000)
-	w.equal(len(w.jobs.List()), 0)
+	w.equal(w.counts("q").Active, 995)
+	w.equal(len(w.jobs.List()), 1)
 }
 
 func TestWrongPlans(t *testing.T) {

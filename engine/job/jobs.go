@@ -19,6 +19,8 @@ import (
 // ErrNoJob says that there is no job with a number, or none any more.
 var ErrNoJob = fmt.Errorf("%w: there is no such job", engine.ErrNotFound)
 
+func noJob(id ID) error { return refuse(ErrNoJob, "There is no job %d.", id) }
+
 // Jobs are those of a namespace, in memory as they are and in its settings as they
 // were at their latest slice. Its methods are safe for concurrent use.
 type Jobs struct {
@@ -28,8 +30,7 @@ type Jobs struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	starting sync.Mutex // one job gets its number at a time
-	undoing  sync.Mutex // a job is taken back once
+	starting sync.Mutex // one job at a time is put in line, or taken out of it
 
 	mu      sync.Mutex
 	all     map[ID]*live  // guarded by mu
@@ -42,6 +43,7 @@ type Jobs struct {
 type live struct {
 	job    Job // guarded by Jobs.mu; what it refers to is not changed
 	query  *search.Query
+	feed   Feed               // of an import that may go on; nil otherwise
 	cancel context.CancelFunc // nil while it does not run
 	asked  bool               // to be cancelled
 }
@@ -68,13 +70,18 @@ func Open(ctx context.Context, b *broker.Broker, log *slog.Logger) (*Jobs, error
 		}
 		j.all[is.ID] = &live{job: is}
 	}
+	if err := j.tidy(ctx); err != nil {
+		return nil, err
+	}
 	j.ctx, j.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return j, nil
 }
 
 // Close stops what runs, where it can be resumed, and waits for it.
 func (j *Jobs) Close() {
-	j.stop()
+	j.mu.Lock()
+	j.stop() // from here on schedule starts nothing
+	j.mu.Unlock()
 	j.wg.Wait()
 }
 
@@ -91,12 +98,45 @@ func record(is Job) engine.Setting {
 	return engine.Setting{Key: recordKey(is.ID), Value: string(raw)}
 }
 
-func (j *Jobs) keep(ctx context.Context, is Job) error {
-	s := record(is)
-	if _, err := j.b.SetSetting(ctx, s.Key, s.Value, nil); err != nil {
-		return fmt.Errorf("keep job %d: %w", is.ID, err)
+// keep has jobs remembered as they are, all or none.
+func (j *Jobs) keep(ctx context.Context, all ...Job) error {
+	var records []engine.Setting
+	for _, is := range all {
+		records = append(records, record(is))
+	}
+	_, err := j.b.DoEach(ctx, nil, "", func([]engine.Deeded) []engine.Setting { return records })
+	if err != nil {
+		return fmt.Errorf("keep job %d: %w", all[0].ID, err)
 	}
 	return nil
+}
+
+// kept is a job as the store has it.
+func (j *Jobs) kept(ctx context.Context, id ID) (is Job, err error) {
+	err = j.b.Read(ctx, func(r broker.Reader) error {
+		s, ok := r.Setting(recordKey(id))
+		if !ok {
+			return noJob(id)
+		}
+		is = Job{}
+		return json.Unmarshal([]byte(s.Value), &is)
+	})
+	return is, err //nolint:wrapcheck // it says what it is about
+}
+
+// latest is a job as it is, and if it is over as far as the store knows it to have
+// come: its last slice may be known to nobody else.
+func (j *Jobs) latest(ctx context.Context, id ID) (Job, error) {
+	is, err := j.Job(id)
+	if err != nil || !is.State.Over() {
+		return is, err
+	}
+	kept, err := j.kept(ctx, id)
+	if err != nil {
+		return is, err
+	}
+	kept.State, kept.Ended, kept.Why = is.State, is.Ended, is.Why
+	return kept, nil
 }
 
 // List are the jobs that are remembered, the latest first.
@@ -111,13 +151,36 @@ func (j *Jobs) List() []Job {
 	return out
 }
 
+// Going is how far all jobs have come that are not over. Its zero value says that there
+// are none, and that none has just ended.
+type Going struct {
+	Jobs        int   // that run or wait
+	Seen, Total int64 // of their messages
+	Ended       Job   // the latest that ended not long ago; its ID is zero if none did
+}
+
+// Going looks at what is not over, and at what ended at since or later.
+func (j *Jobs) Going(since engine.Instant) (g Going) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, l := range j.all {
+		switch {
+		case !l.job.State.Over():
+			g.Jobs, g.Seen, g.Total = g.Jobs+1, g.Seen+l.job.Counts.Seen, g.Total+l.job.Counts.Total
+		case l.job.Ended >= since && (l.job.Ended > g.Ended.Ended || l.job.Ended == g.Ended.Ended && l.job.ID > g.Ended.ID):
+			g.Ended = l.job
+		}
+	}
+	return g
+}
+
 // Job is one of them. The error is ErrNoJob.
 func (j *Jobs) Job(id ID) (Job, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := j.all[id]
 	if l == nil {
-		return Job{}, fmt.Errorf("job %d: %w", id, ErrNoJob)
+		return Job{}, noJob(id)
 	}
 	return l.job, nil
 }
@@ -174,7 +237,7 @@ func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, places []
 		}
 	}
 	if len(p.Messages) > 0 {
-		p.Messages = slices.Clone(p.Messages)
+		p.Messages = p.Messages.distinct()
 		err = j.b.Read(ctx, func(r broker.Reader) error {
 			for i, t := range p.Messages {
 				if row, err := r.Message(t.Key); err == nil && t.Path == "" {
@@ -191,8 +254,13 @@ func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, places []
 
 // Start begins a job, or has it wait for others. agreed is the number that somebody
 // was shown as Forecast.AtMost: if there are more than a tenth more by now the error is
-// engine.ErrChanged, and nothing has happened.
+// engine.ErrChanged, and nothing has happened. A plan that was begun already, by its
+// word, is the job that it is.
 func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.Agreed, actor string) (Job, error) {
+	p = p.known()
+	if is, ok := j.begun(p); ok {
+		return is, nil
+	}
 	q, places, total, err := j.prepare(ctx, &p)
 	if err != nil {
 		return Job{}, err
@@ -206,21 +274,56 @@ func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.Agreed, actor st
 			return Job{}, err
 		}
 	}
-	return j.begin(ctx, Job{Plan: p, Actor: actor, Places: places, Counts: Counts{Total: total}}, q)
-}
-
-// begin gives a job its number and puts it in line.
-func (j *Jobs) begin(ctx context.Context, is Job, q *search.Query) (Job, error) {
 	j.starting.Lock()
 	defer j.starting.Unlock()
+	return j.begin(ctx, Job{Plan: p, Actor: actor, Places: places, Counts: Counts{Total: total}}, q, nil)
+}
+
+// begun is the job that a plan is by now.
+func (j *Jobs) begun(p Plan) (Job, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, l := range j.all {
+		if p.Once != "" && l.job.Plan.Once == p.Once {
+			return l.job, true
+		}
+	}
+	return Job{}, false
+}
+
+// begin gives a job its number and puts it in line, unless it was begun meanwhile.
+// j.starting is held.
+func (j *Jobs) begin(ctx context.Context, is Job, q *search.Query, feed Feed) (Job, error) {
+	if is, ok := j.begun(is.Plan); ok {
+		return is, nil
+	}
+	ctx = context.WithoutCancel(ctx) // who leaves now does not leave half a job
 	is.ID, is.State, is.Started = j.next(), Waiting, j.b.Clock()
-	if err := j.keep(ctx, is); err != nil {
+	if room := j.b.Limits().SettingSize - mostGrowth; int64(len(record(is).Value)) > room {
+		return Job{}, refuse(engine.ErrTooLarge, "What a job is to do has at most %d bytes; give it fewer messages or paths, or a shorter query.", room)
+	}
+	all := []Job{is}
+	if of := is.Plan.Of; of != 0 {
+		undone, err := j.latest(ctx, of)
+		if err != nil {
+			return Job{}, err
+		}
+		undone.UndoneBy = is.ID
+		all = append(all, undone)
+	}
+	did := "started job %d"
+	if is.Plan.Of != 0 {
+		did += fmt.Sprintf(", which takes back job %d", is.Plan.Of)
+	}
+	if err := j.tell(ctx, is.ID, did, is.Actor, all...); err != nil {
 		return Job{}, err
 	}
 	j.mu.Lock()
-	l := &live{job: is, query: q}
+	l := &live{job: is, query: q, feed: feed}
 	j.all[is.ID] = l
-	j.set(l, is)
+	for _, is := range all {
+		j.set(j.all[is.ID], is)
+	}
 	j.line = append(j.line, is.ID)
 	j.schedule() //nolint:contextcheck // jobs outlive who starts them: they end with Close
 	is = l.job
@@ -254,13 +357,40 @@ func (j *Jobs) schedule() {
 	}
 }
 
+// tell is keep that remembers what was done to a job, in words with a place for its
+// number, and by whom.
+func (j *Jobs) tell(ctx context.Context, id ID, did, actor string, all ...Job) error {
+	_, err := j.b.ChangeSettings(ctx, recordKey(id), actor, func([]engine.Setting) (c broker.SettingsChange, _ error) {
+		c.What = fmt.Sprintf(did, id)
+		for _, is := range all {
+			c.Set = append(c.Set, record(is))
+		}
+		return c, nil
+	})
+	if err != nil {
+		return fmt.Errorf("keep job %d: %w", id, err)
+	}
+	return nil
+}
+
 // Cancel stops a job within a slice; one that is over stays as it is.
-func (j *Jobs) Cancel(ctx context.Context, id ID) (Job, error) {
+func (j *Jobs) Cancel(ctx context.Context, id ID, actor string) (Job, error) {
+	is, over, err := j.cancel(ctx, id, actor)
+	if err != nil || over {
+		return is, err
+	}
+	return j.Wait(ctx, id)
+}
+
+// cancel is Cancel, but for the wait for a job that is to end with its slice.
+func (j *Jobs) cancel(ctx context.Context, id ID, actor string) (is Job, over bool, err error) {
+	j.starting.Lock()
+	defer j.starting.Unlock()
 	j.mu.Lock()
 	l := j.all[id]
 	if l == nil {
 		j.mu.Unlock()
-		return Job{}, fmt.Errorf("job %d: %w", id, ErrNoJob)
+		return Job{}, false, noJob(id)
 	}
 	if l.job.State == Waiting {
 		j.line = slices.DeleteFunc(j.line, func(other ID) bool { return other == id })
@@ -268,34 +398,44 @@ func (j *Jobs) Cancel(ctx context.Context, id ID) (Job, error) {
 		is.State, is.Ended = Cancelled, j.b.Clock()
 		j.set(l, is)
 		j.mu.Unlock()
-		return is, j.keep(ctx, is)
+		return is, true, j.tell(ctx, id, "cancelled job %d", actor, is)
 	}
-	if l.cancel != nil {
+	running := l.cancel != nil
+	if running {
 		l.asked = true
 		l.cancel()
 	}
 	j.mu.Unlock()
-	return j.Wait(ctx, id)
+	if running {
+		if err := j.tell(ctx, id, "cancelled job %d", actor); err != nil { // it stops all the same
+			j.log.WarnContext(ctx, "who cancelled a job is not remembered", "job", id, "err", err)
+		}
+	}
+	return Job{}, false, nil
 }
 
 // Resume has a job go on that was cancelled, interrupted or failed. What was not
-// there when it began is still not touched.
-func (j *Jobs) Resume(ctx context.Context, id ID) (Job, error) {
+// there when it began is still not touched. What it does from here on is done in the
+// name of who resumed it.
+func (j *Jobs) Resume(ctx context.Context, id ID, actor string) (Job, error) {
 	j.starting.Lock()
 	defer j.starting.Unlock()
-	is, err := j.Job(id)
+	is, err := j.latest(ctx, id)
 	if err != nil {
 		return is, err
 	}
 	if !is.Resumable() {
 		return is, refuse(engine.ErrNotAllowed, "Job %d is %s; only one that was cancelled, interrupted or failed can be resumed.", id, is.State)
 	}
+	if is.Plan.Kind == Import && !j.fed(id) {
+		return is, refuse(engine.ErrNotAllowed, "The file that job %d imports is not kept any more. The first %d lines of it are done.", id, is.Spot.Line)
+	}
 	q, err := search.Parse(is.Plan.Query)
 	if err != nil {
 		return is, err //nolint:wrapcheck // it says what it is about
 	}
-	is.State, is.Ended, is.Why = Waiting, 0, ""
-	if err := j.keep(ctx, is); err != nil {
+	is.State, is.Ended, is.Why, is.Resumer = Waiting, 0, "", actor
+	if err := j.tell(ctx, id, "resumed job %d", actor, is); err != nil {
 		return is, err
 	}
 	j.mu.Lock()
@@ -308,40 +448,9 @@ func (j *Jobs) Resume(ctx context.Context, id ID) (Job, error) {
 	return l.job, nil
 }
 
-// forget lets go of the oldest jobs that are over, and of what is not to be taken back
-// any more. j.starting is held.
-func (j *Jobs) forget(ctx context.Context) {
-	all := j.List()
-	for i, is := range all {
-		if !is.State.Over() || i < undoKept {
-			continue
-		}
-		if is.Undoing > 0 {
-			j.dropUndo(ctx, is)
-			is.Undoing, is.Undoes = 0, 0
-			if err := j.keep(ctx, is); err != nil {
-				j.log.WarnContext(ctx, "a job is not kept", "job", is.ID, "err", err)
-			}
-		}
-		j.mu.Lock()
-		if l := j.all[is.ID]; i >= jobsKept {
-			delete(j.all, is.ID)
-		} else {
-			l.job = is
-		}
-		j.mu.Unlock()
-		if i >= jobsKept {
-			if err := j.b.DropSetting(ctx, recordKey(is.ID)); err != nil && !errors.Is(err, engine.ErrNotFound) {
-				j.log.WarnContext(ctx, "an old job stays", "job", is.ID, "err", err)
-			}
-		}
-	}
-}
-
-func (j *Jobs) dropUndo(ctx context.Context, is Job) {
-	for i := range is.Undoing {
-		if err := j.b.DropSetting(ctx, undoKey(is.ID, i)); err != nil && !errors.Is(err, engine.ErrNotFound) {
-			j.log.WarnContext(ctx, "what could be taken back stays", "job", is.ID, "err", err)
-		}
-	}
+// fed tells whether an import has what it reads.
+func (j *Jobs) fed(id ID) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.all[id] != nil && j.all[id].feed != nil
 }

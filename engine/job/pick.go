@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -18,6 +19,10 @@ const (
 	undoKept   = 20  // jobs that can be taken back
 	jobsKept   = 100 // jobs that are remembered
 	jobsAtOnce = 2
+
+	mostFailureBytes = 64 << 10          // of all failures that a job remembers
+	mostGrowth       = 2*(64<<10) + 4096 // of a job's record after its start
+	busyPause        = time.Second       // until a store that was away is asked again
 )
 
 // A page is what a look found.
@@ -37,10 +42,6 @@ func look(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, places
 		return out, nil
 	}
 	place := places[at.At]
-	class := p.class()
-	if place.Path.IsDeadLetter() {
-		class = engine.ClassAll
-	}
 	var rows []engine.Row
 	var now engine.Instant
 	gone := false
@@ -52,7 +53,7 @@ func look(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, places
 			return nil
 		}
 		if err == nil {
-			rows, err = r.Browse(engine.Browse{Path: place.Path, Class: class, From: max(at.From, 1), Limit: sliceSize})
+			rows, err = r.Browse(engine.Browse{Path: place.Path, Class: p.class(), From: max(at.From, 1), Limit: sliceSize})
 		}
 		return err //nolint:wrapcheck // it says what it is about
 	})
@@ -154,6 +155,28 @@ type Forecast struct {
 	Locked   int64        // of these, which would be skipped
 	Unseen   int64        // were too many to look at; this many at the most are meant too
 	Sample   []engine.Row // the first few that are meant
+	States   States       // of those that are meant
+}
+
+// States are messages by where they stand. A dead letter is one whatever else it is,
+// and what is locked is nothing else.
+type States struct {
+	Active, Locked, Deferred, Scheduled, Dead int64
+}
+
+func (s *States) add(r engine.Row) {
+	switch m := r.Message; {
+	case r.Path.IsDeadLetter():
+		s.Dead++
+	case m.Locked():
+		s.Locked++
+	case m.State == engine.Deferred:
+		s.Deferred++
+	case m.State == engine.Scheduled:
+		s.Scheduled++
+	default:
+		s.Active++
+	}
 }
 
 // AtMost is how many would be done to if all that was not looked at is meant too.
@@ -167,6 +190,7 @@ func foresee(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, pla
 			if f.Matching++; r.Message.Locked() && p.Kind != Extend {
 				f.Locked++
 			}
+			f.States.add(r)
 			if len(f.Sample) < 10 {
 				f.Sample = append(f.Sample, r)
 			}

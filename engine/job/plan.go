@@ -2,6 +2,9 @@ package job
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -19,13 +22,13 @@ const (
 
 // A Plan is what a job is to do. Either Messages are those that were chosen, or the
 // messages at Paths, or everywhere if there are none, that are in State and match
-// Query.
+// Query. Everywhere, no dead letter is active.
 type Plan struct {
-	Kind     Kind            `json:"kind"`
-	Messages []engine.Target `json:"messages,omitempty"`
-	Paths    []engine.Path   `json:"paths,omitempty"`
-	State    string          `json:"state,omitempty"` // active, deferred or scheduled; empty: any
-	Query    string          `json:"query,omitempty"` // as engine/search has it
+	Kind     Kind          `json:"kind"`
+	Messages Chosen        `json:"messages,omitempty"`
+	Paths    []engine.Path `json:"paths,omitempty"`
+	State    string        `json:"state,omitempty"` // active, deferred or scheduled; empty: any
+	Query    string        `json:"query,omitempty"` // as engine/search has it
 
 	To             engine.Path    `json:"to,omitempty"`             // of Move and Copy
 	DropDuplicates bool           `json:"dropDuplicates,omitempty"` // of Resubmit, Move and Copy; else duplicates are refused
@@ -34,6 +37,13 @@ type Plan struct {
 	By             time.Duration  `json:"by,omitempty"`             // of Extend
 	Until          engine.Instant `json:"until,omitempty"`          // of Reschedule
 	Of             ID             `json:"of,omitempty"`             // of Undo
+	Sends          *Sends         `json:"sends,omitempty"`          // of Send, until it is done
+	Imports        *Imports       `json:"imports,omitempty"`        // of Import
+
+	// Once is a word that whoever asks gives out once, with a form for instance: the
+	// same plan with the same word is one job, however often it is asked for. Empty:
+	// each time is another. Of a job it is what such a plan is known by.
+	Once string `json:"once,omitempty"`
 }
 
 func refuse(kind error, format string, args ...any) error {
@@ -99,6 +109,31 @@ func kindsInWords() (text string) {
 	return text
 }
 
+// known is p with Once as a job has it: the same for the same plan and word alone.
+func (p Plan) known() Plan {
+	if p.Once == "" {
+		return p
+	}
+	same := p
+	if p.Sends != nil { // what is random in it is drawn anew for each that asks
+		same.Sends = &Sends{Draft: p.Sends.Draft}
+	}
+	if p.Imports != nil { // it is imported once, whatever becomes of times and ids
+		same.Imports = &Imports{Word: p.Imports.Word}
+	}
+	raw, err := json.Marshal(same)
+	if err != nil {
+		panic(err) // texts and numbers
+	}
+	sum := sha256.Sum256(raw)
+	p.Once = base64.RawStdEncoding.EncodeToString(sum[:])
+	return p
+}
+
+// Ruins tells whether a plan does away with messages, or with time that may be all
+// they have.
+func (p Plan) Ruins() bool { return p.Kind.Destructive() || p.By < 0 }
+
 // deed is what a plan does to a message.
 func (p Plan) deed(t engine.Target) engine.Deed {
 	d := engine.Deed{Target: t, To: p.To, DropDuplicate: p.DropDuplicates, Reason: p.Reason, Description: p.Description, By: p.By, Until: p.Until}
@@ -135,9 +170,13 @@ func (p Plan) suits(r engine.Row) bool {
 func (p Plan) places(ctx context.Context, b *broker.Broker, q *search.Query) (all []Place, total int64, err error) {
 	err = b.Read(ctx, func(r broker.Reader) error {
 		all, total = nil, 0
+		there := map[string]int64{} // in the state of the plan, by folded path
+		for _, room := range r.Rooms(p.class()) {
+			there[room.Path.Fold()] = int64(room.Messages)
+		}
 		add := func(e engine.EntityState, path engine.Path) {
-			n := p.within(e.Counts, path)
-			if !q.Covers(path) || n == 0 {
+			n := there[path.Fold()]
+			if !q.Covers(path) || n == 0 || len(p.Paths) == 0 && path.IsDeadLetter() && !p.meansDead() {
 				return
 			}
 			all, total = append(all, Place{Path: path, Entity: e.ID, Bound: e.NextSeq}), total+n
@@ -168,23 +207,6 @@ func (p Plan) places(ctx context.Context, b *broker.Broker, q *search.Query) (al
 	return all, total, err //nolint:wrapcheck // it says what it is about
 }
 
-// within is how many messages a place has in the state of the plan; locked ones
-// too where it has none.
-func (p Plan) within(c engine.Counts, path engine.Path) int64 {
-	switch {
-	case path.IsTransfer():
-		return c.TransferDeadLetter
-	case path.IsDeadLetter():
-		return c.DeadLetter
-	}
-	switch p.class() {
-	case engine.ClassActive:
-		return c.Active
-	case engine.ClassDeferred:
-		return c.Deferred
-	case engine.ClassScheduled:
-		return c.Scheduled
-	default:
-		return c.Active + c.Locked + c.Deferred + c.Scheduled
-	}
-}
+// meansDead tells whether a plan that names no paths means dead letters: those in a
+// state that a search finds them in, too.
+func (p Plan) meansDead() bool { return p.State == "" || p.State == "deferred" }

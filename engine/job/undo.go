@@ -9,10 +9,14 @@ import (
 	"mayfly/engine/broker"
 )
 
-func undoKey(id ID, i int) string { return fmt.Sprintf("job-undo/%012d/%06d", id, i) }
+// undoPrefix begins the keys of what may be taken back.
+const undoPrefix = "job-undo/"
 
-// A reversal is what may be taken back of a slice.
-type reversal struct {
+func undoKey(id ID, i int) string { return fmt.Sprintf("%s%012d/%06d", undoPrefix, id, i) }
+
+// A Reversal is how messages get back to what they were before some deeds were done
+// to them. Its zero value takes nothing back.
+type Reversal struct {
 	Items []reversed `json:"items"`
 }
 
@@ -28,10 +32,12 @@ type reversed struct {
 	Until  engine.Instant  `json:"u,omitempty"`
 	Count  uint32          `json:"c,omitempty"` // failed deliveries that it was left with
 	State  engine.State    `json:"a,omitempty"` // in which it was left
+	Left   engine.Instant  `json:"l,omitempty"` // of a time that was set: what it was set to
 }
 
-// add notes how a deed is taken back, if it can be.
-func (r *reversal) add(d engine.Deed, was engine.Deeded) {
+// Add notes how a deed is taken back. It is not noted where that cannot be, as where a
+// message was deleted, sent now or went into a topic.
+func (r *Reversal) Add(d engine.Deed, was engine.Deeded) {
 	is, before := was.Is, was.Was
 	if is == (engine.Target{}) {
 		return
@@ -58,48 +64,65 @@ func (r *reversal) add(d engine.Deed, was engine.Deeded) {
 	case engine.DeedDeadLetter:
 		back.Do, back.Count = engine.DeedMove, before.Message.DeliveryCount
 	case engine.DeedExtend:
-		if before.Expires == 0 {
-			return // there is no way to let it live for ever again
-		}
-		back.Do, back.Until = engine.DeedExtend, before.Expires
+		back.Do, back.Until, back.Left = engine.DeedExtend, before.Message.ExpiresAt, was.Until
 		back.Count, back.State = before.Message.DeliveryCount, before.Message.State
+	case engine.DeedReschedule:
+		back.Do, back.Until, back.Left = engine.DeedReschedule, before.Message.ScheduledFor, was.Until
+		back.State = engine.Scheduled
 	default:
 		return
 	}
 	r.Items = append(r.Items, back)
 }
 
-func (r reversal) encode() []byte {
+// AddDeferred notes how a message gets back that was just deferred (OPS-4).
+func (r *Reversal) AddDeferred(is engine.Row) {
+	r.Items = append(r.Items, reversed{
+		Key: is.Message.Key, Path: is.Path, Seq: is.Message.Seq, Do: engine.DeedReturn, Count: is.Message.DeliveryCount, State: engine.Deferred,
+	})
+}
+
+// Deeds are what takes back now what can be, and how many messages somebody has
+// touched since, which stay as they are.
+func (r Reversal) Deeds(in broker.Reader) (deeds []engine.Deed, touched int) {
+	for _, b := range r.Items {
+		row, err := in.Message(b.Key)
+		if err != nil || !b.untouched(row) {
+			touched++
+			continue
+		}
+		deeds = append(deeds, engine.Deed{
+			Target: engine.Target{Key: b.Key, Path: b.Path, Seq: b.Seq}, Kind: b.Do, To: b.To, Reason: b.Reason, Description: b.Descr, Until: b.Until,
+		})
+	}
+	return deeds, touched
+}
+
+// encode writes a reversal as values of settings, of at most so many bytes each.
+func (r Reversal) encode(most int) (values []string) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // texts and numbers
 	}
-	return raw
+	if n := len(r.Items); len(raw) > most && n > 1 {
+		return append(Reversal{r.Items[:n/2]}.encode(most), Reversal{r.Items[n/2:]}.encode(most)...)
+	}
+	return []string{string(raw)}
 }
 
 // Undo starts a job that takes back what another has done: of those messages that
 // nobody has touched since. Each job is taken back once.
 func (j *Jobs) Undo(ctx context.Context, id ID, actor string) (Job, error) {
-	j.undoing.Lock()
-	defer j.undoing.Unlock()
-	is, err := j.Job(id)
+	j.starting.Lock()
+	defer j.starting.Unlock()
+	is, err := j.latest(ctx, id)
 	if err != nil {
 		return is, err
 	}
 	if !is.Undoable() {
 		return is, refuse(engine.ErrNotAllowed, "%s", is.whyNotUndone())
 	}
-	undo, err := j.begin(ctx, Job{Plan: Plan{Kind: Undo, Of: id}, Actor: actor, Counts: Counts{Total: is.Undoes}}, nil)
-	if err != nil {
-		return undo, err
-	}
-	is.UndoneBy = undo.ID
-	j.mu.Lock()
-	if l := j.all[id]; l != nil {
-		j.set(l, is)
-	}
-	j.mu.Unlock()
-	return undo, j.keep(ctx, is)
+	return j.begin(ctx, Job{Plan: Plan{Kind: Undo, Of: id}, Actor: actor, Counts: Counts{Total: is.Undoes}}, nil, nil)
 }
 
 func (j Job) whyNotUndone() string {
@@ -126,21 +149,12 @@ func (j *Jobs) pickUndo(ctx context.Context, is Job) (out todo, err error) {
 			out.end = true
 			return nil
 		}
-		var back reversal
+		var back Reversal
 		if err := json.Unmarshal([]byte(kept.Value), &back); err != nil {
 			return fmt.Errorf("read what job %d did: %w", is.Plan.Of, err)
 		}
-		for _, b := range back.Items {
-			out.seen++
-			row, err := r.Message(b.Key)
-			if err != nil || !b.untouched(row) {
-				out.missing++
-				continue
-			}
-			out.deeds = append(out.deeds, engine.Deed{
-				Target: engine.Target{Key: b.Key, Path: b.Path, Seq: b.Seq}, Kind: b.Do, To: b.To, Reason: b.Reason, Description: b.Descr, Until: b.Until,
-			})
-		}
+		deeds, touched := back.Deeds(r)
+		out.deeds, out.seen, out.missing = deeds, int64(len(back.Items)), int64(touched)
 		return nil
 	})
 	return out, err //nolint:wrapcheck // it says what it is about
@@ -149,5 +163,15 @@ func (j *Jobs) pickUndo(ctx context.Context, is Job) (out todo, err error) {
 // untouched tells whether a message is as it was left.
 func (b reversed) untouched(row engine.Row) bool {
 	m := row.Message
-	return row.Path.Fold() == b.Path.Fold() && m.Seq == b.Seq && !m.Locked() && m.State == b.State && m.DeliveryCount == b.Count
+	if row.Path.Fold() != b.Path.Fold() || m.Seq != b.Seq || m.Locked() || m.State != b.State || m.DeliveryCount != b.Count {
+		return false
+	}
+	switch {
+	case b.Left == 0: // no time was set, or a record of old does not say which
+		return true
+	case b.Do == engine.DeedReschedule:
+		return m.ScheduledFor == b.Left
+	default:
+		return m.ExpiresAt == b.Left
+	}
 }

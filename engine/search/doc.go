@@ -1,5 +1,5 @@
-// Package search finds stored messages by what somebody typed: terms that all
-// have to be true, as in
+// Package search finds stored messages, and entities, by what somebody typed: terms
+// that all have to be true, as in
 //
 //	body:"order 17" json.customer.id:42 prop.region:eu state:deferred age:>5m -subject:heartbeat
 //
@@ -12,6 +12,7 @@
 //	Query.MatchBody           what row and body tell
 //	Query.Covers, Query.Class what need not be looked at
 //	Query.Terms, Query.Without  for pages: one chip for each term
+//	ParseEntities, EntityQuery  the same for queues, topics and subscriptions
 //
 // # Grammar
 //
@@ -30,6 +31,7 @@
 //	in:              an entity, with its dead letters, or a topic with its subscriptions; * for parts of a path
 //	state:           active, locked, deferred, scheduled, dead
 //	reason: source:  of a dead letter: why it is one, and where it became one
+//	error:           of a dead letter: the text of its error; # may stand for each id and number in it
 //	prop.NAME:       an application property; prop.*: any of them
 //	json.PATH:       in a body of JSON: names with dots, [0], [*]; * is any name; "in quotes" what has a dot
 //	age: ttl: due:   durations since it came, until it runs out (or never), until its schedule: age:>5m
@@ -42,4 +44,22 @@
 // digits: 1, 1.0 and 1e0 are one number whatever their types, and none is rounded.
 // What has no value, an expiry that never comes or a property that is not there,
 // is in no order to anything.
+//
+// # Entities
+//
+// The same grammar with other keys, as in orders has:dlq expiring:<5m -status:disabled:
+//
+//	word "a phrase"  a part of the path
+//	name:            the path, or its last part, as a whole
+//	kind:            queue, topic, subscription
+//	status:          active, disabled, senddisabled, receivedisabled
+//	has:             messages, active, locked, deferred, scheduled, dlq, transfer, sessions, receivers, subscriptions
+//	expiring:        a duration until the next message runs out; without one: that any does
+//	temp:            a duration until it deletes itself; without one: that it does so when idle
+//	idle:            a duration since it was used; with receivers it is in use
+//	messages: active: locked: deferred: scheduled: dlq: transfer: sessions: receivers: subscriptions:   whole numbers
+//	size:            of all its messages
+//
+// transfer is what could not be forwarded. A topic has the messages, sessions and receivers
+// of its subscriptions, and their next expiry.
 package search

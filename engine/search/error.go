@@ -10,8 +10,9 @@ import (
 // An Error says where a text is not a query, and why. It unwraps to
 // engine.ErrArgument.
 type Error struct {
-	Pos  int    // characters before the place
-	Text string // a sentence
+	Pos      int    // characters before the place
+	Text     string // a sentence
+	Entities bool   // the text was to be a query for entities
 }
 
 // Error is a sentence. The position in it counts from 1.

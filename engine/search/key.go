@@ -21,6 +21,7 @@ const (
 	keyIn
 	keyState
 	keyReason
+	keyError
 	keySource
 	keyProp
 	keyJSON
@@ -31,16 +32,60 @@ const (
 	keyDelivery
 	keySeq
 	keySize
+
+	// Of entities.
+	keyName
+	keyKind
+	keyStatus
+	keyHas
+	keyExpiring
+	keyTemp
+	keyIdle
+	keyMessages
+	keyActiveCount
+	keyLockedCount
+	keyDeferredCount
+	keyScheduledCount
+	keyDead
+	keyTransfer
+	keySubscriptions
+	keySessions
+	keyReceivers
+	keyBytes
 )
+
+// A grammar is what a text may ask for: words, and the keys from one to another.
+type grammar uint8
+
+const (
+	ofMessages grammar = iota
+	ofEntities
+)
+
+func (g grammar) bounds() (first, last key) {
+	if g == ofEntities {
+		return keyName, keyBytes
+	}
+	return keyBody, keySize
+}
+
+// called is what a text is, for a sentence.
+func (g grammar) called() string {
+	if g == ofEntities {
+		return "A filter"
+	}
+	return "A search"
+}
 
 // A sort is what the values of a key are.
 type sort uint8
 
 const (
-	textSort sort = iota
-	stateSort
-	durationSort // compared only
-	expirySort   // durationSort, or never
+	textSort     sort = iota
+	choiceSort        // one of a few
+	durationSort      // compared only
+	expirySort        // durationSort, or never
+	endSort           // durationSort, or nothing at all: that there is an end
 	momentSort
 	wholeSort
 	sizeSort
@@ -64,8 +109,9 @@ var names = [...]struct {
 	keyReplyTo:     {"reply-to", textSort, "reply-to:answers*"},
 	keyType:        {"type", textSort, "type:application/json*"},
 	keyIn:          {"in", textSort, "in:orders"},
-	keyState:       {"state", stateSort, "state:active,dead"},
+	keyState:       {"state", choiceSort, "state:active,dead"},
 	keyReason:      {"reason", textSort, "reason:TTLExpired*"},
+	keyError:       {"error", textSort, `error:"timeout after # ms"`},
 	keySource:      {"source", textSort, "source:orders"},
 	keyProp:        {"prop.", anySort, "prop.region:eu"},
 	keyJSON:        {"json.", anySort, "json.customer.id:42"},
@@ -76,6 +122,25 @@ var names = [...]struct {
 	keyDelivery:    {"delivery", wholeSort, "delivery:>=3"},
 	keySeq:         {"seq", wholeSort, "seq:17"},
 	keySize:        {"size", sizeSort, "size:>1KB"},
+
+	keyName:           {"name", textSort, "name:orders-*"},
+	keyKind:           {"kind", choiceSort, "kind:queue"},
+	keyStatus:         {"status", choiceSort, "status:disabled"},
+	keyHas:            {"has", choiceSort, "has:dlq"},
+	keyExpiring:       {"expiring", endSort, "expiring:<5m"},
+	keyTemp:           {"temp", endSort, "temp:<10m"},
+	keyIdle:           {"idle", durationSort, "idle:>1h"},
+	keyMessages:       {"messages", wholeSort, "messages:>1000"},
+	keyActiveCount:    {"active", wholeSort, "active:>100"},
+	keyLockedCount:    {"locked", wholeSort, "locked:>10"},
+	keyDeferredCount:  {"deferred", wholeSort, "deferred:>0"},
+	keyScheduledCount: {"scheduled", wholeSort, "scheduled:>0"},
+	keyDead:           {"dlq", wholeSort, "dlq:>100"},
+	keyTransfer:       {"transfer", wholeSort, "transfer:>0"},
+	keySubscriptions:  {"subscriptions", wholeSort, "subscriptions:0"},
+	keySessions:       {"sessions", wholeSort, "sessions:>0"},
+	keyReceivers:      {"receivers", wholeSort, "receivers:0"},
+	keyBytes:          {"size", sizeSort, "size:>100MB"},
 }
 
 func (k key) String() string { return names[k].name }
@@ -86,13 +151,46 @@ type Key struct {
 	Example string // a term with it
 }
 
-// Keys are all there are, in the order of the package's grammar.
-func Keys() []Key {
-	out := make([]Key, 0, len(names)-1)
-	for _, n := range names[1:] {
+// Keys are all there are of messages, in the order of the package's grammar.
+func Keys() []Key { return ofMessages.keys() }
+
+// EntityKeys are all there are of entities, in the order of the package's grammar.
+func EntityKeys() []Key { return ofEntities.keys() }
+
+func (g grammar) keys() []Key {
+	var out []Key
+	first, last := g.bounds()
+	for _, n := range names[first : last+1] {
 		out = append(out, Key{Name: n.name, Example: n.example})
 	}
 	return out
+}
+
+// counts are the keys of numbers that has: asks for too.
+func counts() []key {
+	return []key{
+		keyMessages, keyActiveCount, keyLockedCount, keyDeferredCount, keyScheduledCount, keyDead, keyTransfer, keySessions, keyReceivers, keySubscriptions,
+	}
+}
+
+// choices are the values of a key of that sort.
+func (k key) choices() []string {
+	switch k {
+	case keyState:
+		return states[:]
+	case keyKind:
+		return []string{"queue", "topic", "subscription"}
+	case keyStatus:
+		return []string{"active", "disabled", "senddisabled", "receivedisabled"}
+	case keyHas:
+		var all []string
+		for _, k := range counts() {
+			all = append(all, k.String())
+		}
+		return all
+	default:
+		return nil
+	}
 }
 
 // States are the values of state:, in the order a message may go through them.
@@ -116,11 +214,15 @@ const (
 
 // keyNamed is the key that is written name, in any case, and for properties and
 // JSON what follows it.
-func keyNamed(name string) (k key, rest string, ok bool) {
-	for i, n := range names[1:] {
-		if strings.EqualFold(name, n.name) && n.sort != anySort {
-			return key(i + 1), "", true
+func (g grammar) keyNamed(name string) (k key, rest string, ok bool) {
+	first, last := g.bounds()
+	for k := first; k <= last; k++ {
+		if strings.EqualFold(name, names[k].name) && names[k].sort != anySort {
+			return k, "", true
 		}
+	}
+	if g != ofMessages {
+		return 0, "", false
 	}
 	for _, k := range [...]key{keyProp, keyJSON} {
 		if p := k.String(); len(name) > len(p) && strings.EqualFold(name[:len(p)], p) {
@@ -134,9 +236,9 @@ func keyNamed(name string) (k key, rest string, ok bool) {
 }
 
 // known are the names of all keys for a sentence.
-func known() string {
+func (g grammar) known() string {
 	var b strings.Builder
-	for i, k := range Keys() {
+	for i, k := range g.keys() {
 		if i > 0 {
 			b.WriteString(", ")
 		}

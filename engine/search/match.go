@@ -2,10 +2,11 @@ package search
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"mayfly/engine"
 	"mayfly/engine/value"
@@ -27,15 +28,35 @@ const MostBody = 1 << 20
 
 // Match is what a row tells at now.
 func (q *Query) Match(r engine.Row, now engine.Instant) Result {
-	p := probe{row: &r, now: now}
-	return q.match(&p)
+	return q.Judge().Match(&r, now)
 }
 
 // MatchBody tells whether a message matches at now. body is its whole body, or
 // the first MostBody bytes of it at least; it is not kept.
 func (q *Query) MatchBody(r engine.Row, now engine.Instant, body []byte) bool {
-	p := probe{row: &r, now: now, has: true, body: body[:min(len(body), MostBody)]}
-	return q.match(&p) == Yes
+	return q.Judge().MatchBody(&r, now, body)
+}
+
+// A Judge asks a Query of one message after another, and takes next to no memory for
+// each. One goroutine at a time uses it.
+type Judge struct {
+	q *Query
+	p probe
+}
+
+// Judge is one of its own. A nil Query's says Yes.
+func (q *Query) Judge() *Judge { return &Judge{q: q} }
+
+// Match is Query.Match.
+func (j *Judge) Match(r *engine.Row, now engine.Instant) Result {
+	j.p = probe{row: r, now: now, lower: j.p.lower}
+	return j.q.match(&j.p)
+}
+
+// MatchBody is Query.MatchBody.
+func (j *Judge) MatchBody(r *engine.Row, now engine.Instant, body []byte) bool {
+	j.p = probe{row: r, now: now, has: true, body: body[:min(len(body), MostBody)], lower: j.p.lower}
+	return j.q.match(&j.p) == Yes
 }
 
 func (q *Query) match(p *probe) Result {
@@ -66,7 +87,7 @@ type probe struct {
 
 	content  engine.Content
 	unpacked bool
-	lower    []byte // body in lower case
+	lower    []byte // body in lower case, if lowered; else room for it
 	lowered  bool
 	doc      []byte // body where it is JSON
 	parsed   bool
@@ -84,23 +105,30 @@ func (p *probe) fields() *engine.Content {
 
 func (p *probe) lowerBody() []byte {
 	if !p.lowered {
-		p.lower, p.lowered = bytes.ToLower(p.body), true
+		p.lower, p.lowered = appendLower(p.lower[:0], p.body), true
 	}
 	return p.lower
 }
 
-// json is the body as a valid document; nil if it is none. Of an AMQP value that
-// is a text or bytes, it is what these say.
+// appendLower appends what bytes.ToLower makes of b.
+func appendLower(to, b []byte) []byte {
+	at := len(to)
+	to = append(to, b...)
+	for i, c := range to[at:] {
+		if c >= utf8.RuneSelf {
+			return append(to[:at], bytes.ToLower(b)...)
+		}
+		if 'A' <= c && c <= 'Z' {
+			to[at+i] = c + 'a' - 'A'
+		}
+	}
+	return to
+}
+
+// json is the body as Document has it.
 func (p *probe) json() []byte {
 	if !p.parsed {
-		p.parsed = true
-		b := p.body
-		if p.fields().BodyKind == engine.ValueBody {
-			b = unwrapped(b)
-		}
-		if p.fields().BodyKind != engine.SequenceBody && json.Valid(b) {
-			p.doc = b
-		}
+		p.parsed, p.doc = true, Document(p.fields().BodyKind, p.body)
 	}
 	return p.doc
 }
@@ -160,9 +188,9 @@ func (k key) fits(v *operand, p *probe) Result {
 	case keyBody:
 		return v.inBody(p)
 	case keyState:
-		return sure(inState(p.row, v.state, p.now))
+		return sure(inState(p.row, v.choice, p.now))
 	case keyAge:
-		return sure(v.op.holds(compare(p.now.Sub(m.EnqueuedAt), *v.span)))
+		return sure(v.op.holds(cmp.Compare(p.now.Sub(m.EnqueuedAt), *v.span)))
 	case keyTTL:
 		return sure(v.left(p.row.Expires, p.now))
 	case keyDue:
@@ -170,24 +198,16 @@ func (k key) fits(v *operand, p *probe) Result {
 	case keyEnqueued:
 		return sure(v.op.holds(v.compareTo(m.EnqueuedAt)))
 	case keyDelivery:
-		return sure(v.op.holds(compare(int64(m.DeliveryCount), v.integer)))
+		return sure(v.op.holds(cmp.Compare(int64(m.DeliveryCount), v.integer)))
 	case keySeq:
-		return sure(v.op.holds(compare(int64(m.Seq), v.integer)))
+		return sure(v.op.holds(cmp.Compare(int64(m.Seq), v.integer)))
 	case keySize:
-		return sure(v.op.holds(compare(p.row.Content.Size(), v.integer)))
+		return sure(v.op.holds(cmp.Compare(p.row.Content.Size(), v.integer)))
+	case keyError:
+		text := k.text(p)
+		return sure(v.fitsText(text) || v.fitsText(Folded(text)))
 	default:
 		return sure(v.fitsText(k.text(p)))
-	}
-}
-
-func compare[N int64 | time.Duration](a, b N) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return +1
-	default:
-		return 0
 	}
 }
 
@@ -209,13 +229,15 @@ func (k key) text(p *probe) string {
 		return p.fields().ReplyTo
 	case keyType:
 		return p.fields().ContentType
-	case keyReason, keySource:
+	case keyReason, keyError, keySource:
 		x := p.row.Message.Extra
 		switch {
 		case x == nil:
 			return ""
 		case k == keyReason:
 			return x.Reason
+		case k == keyError:
+			return x.Description
 		case x.Source == "" && p.row.Path.IsDeadLetter():
 			return string(p.row.Path.Entity())
 		default:
@@ -256,7 +278,7 @@ func (v *operand) left(until, now engine.Instant) bool {
 	if v.never || until == 0 {
 		return v.never && until == 0
 	}
-	return v.op.holds(compare(until.Sub(now), *v.span))
+	return v.op.holds(cmp.Compare(until.Sub(now), *v.span))
 }
 
 // inState tells whether a message is in a state as people see it at now: a dead
@@ -325,7 +347,7 @@ func (v *operand) fitsValue(have value.Value) bool {
 		return v.op.holds(v.compareTo(engine.At(at)))
 	}
 	if ticks, ok := have.Ticks(); ok && have.Kind() == value.Timespan && v.span != nil {
-		return v.op.holds(compare(ticks, int64(*v.span/100)))
+		return v.op.holds(cmp.Compare(ticks, int64(*v.span/100)))
 	}
 	if v.op == is && (v.fitsText(have.Text()) || have.Kind() == value.Null && v.glob.whole("null")) {
 		return true

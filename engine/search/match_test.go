@@ -91,7 +91,7 @@ func TestTexts(t *testing.T) {
 		`subject:"new order"`, "subject:new*", "subject:*order", "subject:n*w*r", "subject:*", "subject:x,new*",
 		"id:message-17", "session:abc", "correlation:c-1", "to:BILLING", "reply-to:answers", "type:*json", "in:orders", "in:ord*",
 	}, []string{
-		"orders", `"ne*order"`, "order*new*order", "body:order", `body:""`, "subject:order", "subject:new", `subject:""`, "subject:*x", "subject:new*new*order",
+		"orders", `"ne*order"`, "order*new*order", "body:order", `body:""`, "subject:order", "subject:new", `subject:""`, "subject:*x", "subject:new*new*order", "subject:new*order*order",
 		"id:message", "session:ab", "in:order", "in:rders", "reason:*", "source:*", "type:json",
 	})
 	check(t, with("", func(_ *engine.Row, c *engine.Content) { c.Subject, c.ContentType = "", "" }),
@@ -254,5 +254,35 @@ func TestCovers(t *testing.T) {
 		if got := parsed(t, text).Class(); got != want {
 			t.Errorf("%s: class %d", text, got)
 		}
+	}
+}
+
+// One Judge of many messages says of each what one of its own says, also where
+// letters are not ASCII and a longer body came before.
+func TestJudgeOfMany(t *testing.T) {
+	all := []message{
+		made(), with("LONG " + strings.Repeat("AbÇd ", 100)), with("ab"), with(""), with("\xff\xfeAB"), with("İSTANBUL ﬀ Σς"),
+		with(`{"customer":{"id":43}}`), made(prop("region", value.OfString("EU"))), made(func(_ *engine.Row, c *engine.Content) { c.Subject = "ab" }),
+	}
+	for _, text := range []string{"ab", "body:ab", "body:abçd", "-body:ab", "body:istanbul", "body:σς", "json.customer.id:42", "-json.customer.id:42", "prop.region:eu", "subject:ab", "body:" + strings.Repeat("x", 50), ""} {
+		q := parsed(t, text)
+		j := q.Judge()
+		for i, m := range slices.Concat(all, all) {
+			if got, want := j.Match(&m.row, now), q.Match(m.row, now); got != want {
+				t.Errorf("%s: Match of %d is %d, by itself %d", text, i, got, want)
+			}
+		}
+		for i, m := range slices.Concat(all, all) {
+			if got, want := j.MatchBody(&m.row, now, []byte(m.body)), q.MatchBody(m.row, now, []byte(m.body)); got != want {
+				t.Errorf("%s: MatchBody of %d is %t, by itself %t", text, i, got, want)
+			}
+		}
+	}
+}
+
+// Bodies are found whatever the case of their letters.
+func TestBodiesInAnyCase(t *testing.T) {
+	for body, yes := range map[string]string{"ABC": "abc", "xÇAY": "çay", "ΣΑΣ": "ΣΑΣ", "aÄb": "äB"} {
+		check(t, with(body), []string{"body:" + yes}, []string{"body:zzz"})
 	}
 }

@@ -57,8 +57,8 @@ type operand struct {
 	never   bool           // of ttl
 	from    engine.Instant // a moment, up to but not including until; zero: it is none
 	until   engine.Instant
-	state   int   // of state
-	integer int64 // of delivery, seq and size
+	choice  int   // of state, kind, status and has
+	integer int64 // of whole numbers and sizes
 }
 
 // newOperand reads a value of a key, or says what is wrong with it.
@@ -69,11 +69,11 @@ func newOperand(k key, o op, text string, quoted bool) (v operand, why string) {
 		return v, fmt.Sprintf("The value of %s is written without quotes, as in %s.", k, names[k].example)
 	}
 	switch s {
-	case stateSort:
-		if v.state = slices.Index(states[:], strings.ToLower(text)); v.state < 0 {
-			return v, fmt.Sprintf("There is no state %q; there are %s.", shorten(text), strings.Join(states[:], ", "))
+	case choiceSort:
+		if v.choice = slices.Index(k.choices(), strings.ToLower(text)); v.choice < 0 {
+			return v, fmt.Sprintf("There is no %s %q; there are %s.", k, shorten(text), strings.Join(k.choices(), ", "))
 		}
-	case durationSort, expirySort:
+	case durationSort, expirySort, endSort:
 		return v.ofTime(k)
 	case momentSort:
 		if !v.moment() {
@@ -98,7 +98,7 @@ func newOperand(k key, o op, text string, quoted bool) (v operand, why string) {
 	return v, ""
 }
 
-// ofTime reads the duration of age, ttl and due.
+// ofTime reads a duration.
 func (v *operand) ofTime(k key) (operand, string) {
 	d, never, err := engine.ParseDuration(v.text)
 	switch {
@@ -106,10 +106,12 @@ func (v *operand) ofTime(k key) (operand, string) {
 		return *v, fmt.Sprintf("%q is not a duration: write it as 90s, 1h30m, 7d or PT1M30S.", shorten(v.text))
 	case never && k == keyTTL && v.op == is:
 		v.never = true
+	case never && k >= keyName:
+		return *v, fmt.Sprintf("Nothing is more or less than never, as it could be of %s.", names[k].example)
 	case never:
 		return *v, "Nothing is more or less than never; write ttl:never for what does not run out."
 	case v.op == is:
-		return *v, fmt.Sprintf("No message is exactly that old: write more or less, as in %s.", names[k].example)
+		return *v, fmt.Sprintf("No time is exactly that: write more or less, as in %s.", names[k].example)
 	}
 	v.span = &d
 	return *v, ""

@@ -16,24 +16,32 @@ const (
 // Parse reads a query. A text of nothing but spaces is one that every message
 // matches. Errors are *Error.
 func Parse(text string) (*Query, error) {
-	if len(text) > mostText {
-		return nil, &Error{Pos: utf8.RuneCountInString(text[:mostText]), Text: "A search has at most 2,000 bytes."}
+	all, err := ofMessages.parse(text)
+	if err != nil {
+		return nil, err
 	}
-	p := parser{in: text}
-	q := &Query{}
+	return &Query{all}, nil
+}
+
+// parse reads terms. With an error come those before the place it is about.
+func (g grammar) parse(text string) (all terms, err error) {
+	if len(text) > mostText {
+		return nil, &Error{Pos: utf8.RuneCountInString(text[:mostText]), Text: g.called() + " has at most 2,000 bytes."}
+	}
+	p := parser{g: g, in: text}
 	for {
 		p.spaces()
 		if p.at == len(p.in) {
-			return q, nil
+			return all, nil
 		}
-		if len(q.terms) == mostTerms {
-			return nil, wrong(p.in, p.at, "A search has at most %d terms.", mostTerms)
+		if len(all) == mostTerms {
+			return all, wrong(p.in, p.at, "%s has at most %d terms.", g.called(), mostTerms)
 		}
 		t, err := p.term()
 		if err != nil {
-			return nil, err
+			return all, err
 		}
-		q.terms = append(q.terms, t)
+		all = append(all, t)
 	}
 }
 
@@ -49,6 +57,7 @@ type term struct {
 
 // A parser stands at a byte of a text.
 type parser struct {
+	g  grammar
 	in string
 	at int
 }
@@ -96,9 +105,9 @@ func (p *parser) term() (t term, err error) {
 		return t, nil
 	}
 	head := p.in[from : p.at-1]
-	k, rest, ok := keyNamed(head)
+	k, rest, ok := p.g.keyNamed(head)
 	if !ok {
-		return t, wrong(p.in, from, "There is no key %q; there are %s. To find the text as it stands, put it in quotes.", shorten(head), known())
+		return t, wrong(p.in, from, "There is no key %q; there are %s. To find the text as it stands, put it in quotes.", shorten(head), p.g.known())
 	}
 	t.key = k
 	at := from + len(head) - len(rest)
@@ -182,7 +191,7 @@ func (p *parser) value(k key, head string) (operand, error) {
 	begin := p.at
 	o := is
 	for _, sign := range [...]op{atMost, atLeast, below, above} { // the longer ones first
-		if names[k].sort != textSort && names[k].sort != stateSort && p.next(signs[sign]) {
+		if names[k].sort != textSort && names[k].sort != choiceSort && p.next(signs[sign]) {
 			o = sign
 			break
 		}
@@ -197,6 +206,8 @@ func (p *parser) value(k key, head string) (operand, error) {
 	}
 	text := p.in[from:p.at]
 	switch {
+	case text == "" && o == is && names[k].sort == endSort:
+		return operand{}, nil
 	case text == "" && o == is && names[k].sort == textSort:
 		return operand{}, wrong(p.in, begin, `After "%s:" a value is missing; write %s:"" for none.`, shorten(head), shorten(head))
 	case text == "":

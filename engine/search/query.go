@@ -11,7 +11,7 @@ import (
 // A Query is terms that all must be true of a message. It is immutable, and may
 // be used by many goroutines at once; the zero Query, and a nil one, has no
 // terms and every message matches it.
-type Query struct{ terms []term }
+type Query struct{ terms terms }
 
 // Empty tells whether every message matches because nothing was asked for.
 func (q *Query) Empty() bool { return q == nil || len(q.terms) == 0 }
@@ -25,17 +25,24 @@ func (q *Query) Terms() []string {
 	if q == nil {
 		return nil
 	}
-	out := make([]string, len(q.terms))
-	for i, t := range q.terms {
+	return q.terms.texts()
+}
+
+// Without is q without its i-th term.
+func (q *Query) Without(i int) *Query { return &Query{q.terms.without(i)} }
+
+// terms are conditions that all must be true.
+type terms []term
+
+func (all terms) texts() []string {
+	out := make([]string, len(all))
+	for i, t := range all {
 		out[i] = t.String()
 	}
 	return out
 }
 
-// Without is q without its i-th term.
-func (q *Query) Without(i int) *Query {
-	return &Query{slices.Delete(slices.Clone(q.terms), i, i+1)}
-}
+func (all terms) without(i int) terms { return slices.Delete(slices.Clone(all), i, i+1) }
 
 // In is q for one entity, topic or pattern of paths alone, as in: is.
 func (q *Query) In(path string) *Query {
@@ -111,7 +118,7 @@ func (q *Query) Class() engine.Class {
 // only tells whether t asks for no states but these.
 func (t *term) only(states ...int) bool {
 	for i := range t.vals {
-		if !slices.Contains(states, t.vals[i].state) {
+		if !slices.Contains(states, t.vals[i].choice) {
 			return false
 		}
 	}

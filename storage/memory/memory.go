@@ -323,18 +323,30 @@ func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 
 // SmallBodies reads bodies as Body does, but for those that were staged, which it
 // does not tell from the others.
-func (s *Store) SmallBodies(ctx context.Context, keys []engine.Key, found func(engine.Key, []byte)) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+func (s *Store) SmallBodies(ctx context.Context, keys []engine.Key, found func(int, []byte)) error {
+	have, err := s.smallBodies(ctx, keys)
+	if err != nil {
 		return fmt.Errorf("%d bodies: %w", len(keys), err)
 	}
-	for _, k := range keys {
-		if b, ok := s.held.bodies[k]; ok {
-			found(k, b)
+	for i, b := range have { // nobody writes into a body: found holds up no commit
+		if b != nil {
+			found(i, b)
 		}
 	}
 	return nil
+}
+
+func (s *Store) smallBodies(ctx context.Context, keys []engine.Key) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	have := make([][]byte, len(keys))
+	for i, k := range keys {
+		have[i] = s.held.bodies[k]
+	}
+	return have, nil
 }
 
 type reader struct{ *bytes.Reader }

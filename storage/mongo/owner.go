@@ -23,13 +23,14 @@ type ownerDoc struct {
 	Admin     string    `bson:"admin,omitempty"`
 	AMQP      string    `bson:"amqp,omitempty"`
 	Host      string    `bson:"host,omitempty"`
+	Peer      string    `bson:"peer,omitempty"`    // where it takes what others pass on
 	Beat      time.Time `bson:"beat"`              // by its own clock: for people
 	Readers   []string  `bson:"readers,omitempty"` // who looks at the namespace and is heeded
 	Released  bool      `bson:"released,omitempty"`
 }
 
 func (d *ownerDoc) owner(epoch uint64) engine.Owner {
-	return engine.Owner{Dashboard: d.Dashboard, Admin: d.Admin, AMQP: d.AMQP, Host: d.Host, Epoch: epoch}
+	return engine.Owner{Dashboard: d.Dashboard, Admin: d.Admin, AMQP: d.AMQP, Host: d.Host, Peer: d.Peer, Epoch: epoch}
 }
 
 // A lease is the time for which an owner may act without asking. Its clock
@@ -60,29 +61,36 @@ type watch struct {
 // (step 1). Without Standby it does not wait for an owner that is alive.
 func (s *Store) acquire(ctx context.Context) error {
 	var seen watch
+	var free time.Duration // since when nobody owns it, if that is known
+	known := false
 	for {
 		asked := s.lease.clock()
 		last, err := s.highest(ctx)
 		if err != nil {
 			return err
 		}
-		if last == nil {
-			if ok, err := s.claim(ctx, 1); ok || err != nil {
+		epoch := uint64(0)
+		if last != nil {
+			if epoch, err = numberIn(last.ID, 0); err != nil {
 				return err
 			}
-			continue
 		}
-		epoch, err := numberIn(last.ID, 0)
-		if err != nil {
-			return err
-		}
+		silent := last != nil && !last.Released && seen.silent(last, asked, s.lease)
 		switch {
-		case last.Released || last.Process == s.o.Process || seen.silent(last, asked, s.lease):
+		case last == nil, last.Released, silent, last.Process == s.o.Process:
+			if !known {
+				known, free = true, asked
+			}
+			if !s.may(last, asked-free, silent) {
+				break
+			}
+			known = false
 			if ok, err := s.claim(ctx, epoch+1); ok || err != nil {
 				return err
 			}
 			continue
 		case seen.id != last.ID:
+			known = false
 			s.log.Info("Another server owns the namespace.", "namespace", s.names, "epoch", epoch, "dashboard", last.Dashboard)
 			if s.o.Standby != nil {
 				s.o.Standby(last.owner(epoch))
@@ -92,12 +100,26 @@ func (s *Store) acquire(ctx context.Context) error {
 			if s.o.Standby == nil {
 				return &engine.OwnedError{Owner: last.owner(epoch)}
 			}
+			known = false
 			seen.beat, seen.since = last.V, s.lease.clock()
 		}
 		if err := pause(ctx, min(s.lease.beatEvery(), 500*time.Millisecond)); err != nil {
 			return err
 		}
 	}
+}
+
+// may tells whether the namespace, which has no owner that may be alive, is this server's
+// to take. What it had itself, and could not release, is.
+func (s *Store) may(last *ownerDoc, free time.Duration, silent bool) bool {
+	if s.o.Claim == nil || last != nil && last.Process == s.o.Process && !last.Released {
+		return true
+	}
+	gone := ""
+	if silent {
+		gone = last.Process
+	}
+	return s.o.Claim(free, gone)
 }
 
 // silent tells whether the owner has been so for its lease and a margin, by the
@@ -138,7 +160,7 @@ func (s *Store) claim(ctx context.Context, epoch uint64) (bool, error) {
 	s.own = ownerDoc{
 		ID: s.names.owner(epoch), V: 1, Namespace: string(s.names), Token: s.token, Process: s.o.Process,
 		Lease:     s.lease.length.Milliseconds(),
-		Dashboard: s.o.Owner.Dashboard, Admin: s.o.Owner.Admin, AMQP: s.o.Owner.AMQP, Host: s.o.Owner.Host, Beat: wall(),
+		Dashboard: s.o.Owner.Dashboard, Admin: s.o.Owner.Admin, AMQP: s.o.Owner.AMQP, Host: s.o.Owner.Host, Peer: s.o.Owner.Peer, Beat: wall(),
 	}
 	doc, err := bson.Marshal(s.own)
 	if err != nil {

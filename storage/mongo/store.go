@@ -48,6 +48,12 @@ type Options struct {
 	// owner; Open then waits as long as it takes. Nil: Open does not wait for an
 	// owner that is alive, and fails with an *engine.OwnedError.
 	Standby func(engine.Owner)
+	// Claim, if there is one, is asked before the namespace is taken, which nobody has
+	// owned for so long as far as this server has seen; while it says no, that is left to
+	// others. gone is the Process of a former owner that has been silent for too long;
+	// empty: it let go. It must return quickly. What the process owned itself and could
+	// not release it is not asked for.
+	Claim func(free time.Duration, gone string) bool
 	// HistoryFor is the age at which the owner forgets events. The server may
 	// delete by itself those that are a day older, a backstop; zero: none.
 	HistoryFor time.Duration

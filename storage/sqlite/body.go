@@ -132,14 +132,14 @@ func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 }
 
 // SmallBodies reads bodies of a single row in one transaction.
-func (s *Store) SmallBodies(ctx context.Context, keys []engine.Key, found func(engine.Key, []byte)) error {
+func (s *Store) SmallBodies(ctx context.Context, keys []engine.Key, found func(int, []byte)) error {
 	if err := s.smallBodies(ctx, keys, found); err != nil {
 		return fmt.Errorf("%d bodies: %w", len(keys), err)
 	}
 	return nil
 }
 
-func (s *Store) smallBodies(ctx context.Context, keys []engine.Key, found func(engine.Key, []byte)) (err error) {
+func (s *Store) smallBodies(ctx context.Context, keys []engine.Key, found func(int, []byte)) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func (s *Store) smallBodies(ctx context.Context, keys []engine.Key, found func(e
 	defer s.readers.put(r)
 	tx := r.c.Begin() // otherwise each of them takes and gives back the locks of a reader
 	defer tx.End(&err)
-	for _, k := range keys {
-		if _, err := one(r.body, func(st *sqlite3.Stmt) { found(k, bytes.Clone(st.ColumnRawBlob(0))) }, int64(k)); err != nil {
+	for i, k := range keys {
+		if _, err := one(r.body, func(st *sqlite3.Stmt) { found(i, st.ColumnRawBlob(0)) }, int64(k)); err != nil {
 			return err
 		}
 	}

@@ -141,7 +141,7 @@ func readTogether(t *testing.T, s engine.SmallBodies, want map[engine.Key][]byte
 	t.Helper()
 	keys := append(slices.Collect(maps.Keys(want)), 999)
 	got := map[engine.Key][]byte{}
-	if err := s.SmallBodies(t.Context(), keys, func(k engine.Key, b []byte) { got[k] = b }); err != nil {
+	if err := s.SmallBodies(t.Context(), keys, func(i int, b []byte) { got[keys[i]] = bytes.Clone(b) }); err != nil {
 		t.Fatal(err)
 	}
 	for k, body := range want {

@@ -50,6 +50,39 @@ func testDropHolders(t *testing.T, o Open, messages int) {
 	check(t, reopen(t, o, s), want)
 }
 
+// testMessageBack drops messages that come again under their keys with contents of
+// their own, as what was edited does when that is taken back.
+func testMessageBack(t *testing.T, o Open) {
+	s, want := open(t, o), newState()
+	do := func(b *engine.Batch) {
+		t.Helper()
+		b.Hard, b.Now = true, want.Clock+1
+		want.apply(b)
+		commit(t, s, b)
+		check(t, s, want)
+	}
+	put := func(k, content engine.Key, h engine.HolderID, seq engine.Seq) *engine.Batch {
+		return &engine.Batch{
+			Messages: []engine.Message{{Key: k, Content: content, Holder: h, Seq: seq, Extra: &engine.Extra{DeadLettered: true, Reason: fmt.Sprint(content)}}},
+			Contents: []engine.StoredContent{{Key: content, Content: engine.Packed(fmt.Sprint(content))}},
+		}
+	}
+	drop := func(b *engine.Batch, k, content engine.Key) *engine.Batch {
+		b.DropMessages, b.DropContents = append(b.DropMessages, k), append(b.DropContents, engine.DroppedContent{Key: content})
+		return b
+	}
+	do(&engine.Batch{Entities: []engine.Entity{{ID: 10, DeadLetterID: 11, Kind: engine.Queue, Path: "a"}}, Meters: []engine.Meter{{Holder: 10, NextSeq: 9}}})
+	do(put(1000, 1000, 11, 1))
+	do(drop(put(1001, 1001, 10, 2), 1000, 1000)) // edited
+	do(drop(put(1000, 1002, 11, 1), 1001, 1001)) // and taken back
+	s = reopen(t, o, s)
+	check(t, s, want)
+	do(drop(put(1003, 1003, 10, 3), 1000, 1002))
+	s = reopen(t, o, s)
+	do(drop(put(1000, 1004, 11, 1), 1003, 1003))
+	check(t, reopen(t, o, s), want)
+}
+
 // testSessions sets states, clears them and sets them again.
 func testSessions(t *testing.T, o Open) {
 	s, want, d := open(t, o), newState(), enginetest.Draw(seed(t))

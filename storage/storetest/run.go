@@ -55,6 +55,7 @@ func Run(t *testing.T, place func(t *testing.T) Open, options ...Option) {
 		{"every field comes back", func(t *testing.T, o Open) { testFields(t, o, x.of(20, 4)) }},
 		{"batches against a model", func(t *testing.T, o Open) { testWalk(t, o, x.of(300, 60)) }},
 		{"dropped holders", func(t *testing.T, o Open) { testDropHolders(t, o, x.of(1000, 100)) }},
+		{"a message comes back", testMessageBack},
 		{"sessions", testSessions},
 		{"settings", testSettings},
 		{"what was seen", func(t *testing.T, o Open) { testSeen(t, o, x.of(2000, 150)) }},

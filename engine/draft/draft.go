@@ -1,0 +1,345 @@
+package draft
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/value"
+)
+
+// MostMessages is how often one draft is sent.
+const MostMessages = 100_000
+
+// A Draft is a message as somebody writes it down. Its texts may have
+// placeholders, if Placeholders is set or it is sent more than once; else all of
+// them are taken as they are.
+type Draft struct {
+	MessageID            string     `json:"messageId,omitempty"`
+	SessionID            *string    `json:"sessionId,omitempty"` // the empty text is an id too
+	PartitionKey         string     `json:"partitionKey,omitempty"`
+	CorrelationID        string     `json:"correlationId,omitempty"`
+	Subject              string     `json:"subject,omitempty"`
+	To                   string     `json:"to,omitempty"`
+	ReplyTo              string     `json:"replyTo,omitempty"`
+	ReplyToSessionID     string     `json:"replyToSessionId,omitempty"`
+	ContentType          string     `json:"contentType,omitempty"`
+	TimeToLive           string     `json:"timeToLive,omitempty"`           // a duration, or never
+	ScheduledEnqueueTime string     `json:"scheduledEnqueueTime,omitempty"` // RFC 3339
+	Delay                string     `json:"delay,omitempty"`                // instead of it: a duration from the sending
+	Properties           []Property `json:"properties,omitempty"`
+	Body                 string     `json:"body,omitempty"`
+	Binary               []byte     `json:"bodyBase64,omitempty"` // instead of Body; has no placeholders
+
+	Repeat       int64         `json:"repeat,omitempty"`       // how many messages; zero: one
+	Every        time.Duration `json:"every,omitempty"`        // by how much each becomes available later than the one before
+	Placeholders bool          `json:"placeholders,omitempty"` // in a single message
+}
+
+// A Property is an application property: the text of a value of some kind.
+type Property struct {
+	Name  string `json:"name"`
+	Kind  string `json:"type,omitempty"` // as value.Kind is written; empty: string
+	Value string `json:"value,omitempty"`
+}
+
+// A FieldError says what is wrong with a member of a draft.
+type FieldError struct {
+	Field string // as it is written in JSON; "properties" with Row
+	Row   int    // of a property
+	Text  string // a sentence
+}
+
+func (e *FieldError) Error() string {
+	if e.Field == FieldProperties {
+		return fmt.Sprintf("%s %d: %s", e.Field, e.Row+1, e.Text)
+	}
+	return fmt.Sprintf("%s: %s", e.Field, e.Text)
+}
+
+// Unwrap has it be an engine.ErrArgument.
+func (e *FieldError) Unwrap() error { return engine.ErrArgument }
+
+// The names of members that errors are about.
+const (
+	FieldBody       = "body"
+	FieldTTL        = "timeToLive"
+	FieldSchedule   = "scheduledEnqueueTime"
+	FieldDelay      = "delay"
+	FieldProperties = "properties"
+	FieldRepeat     = "repeat"
+	FieldEvery      = "every"
+	FieldMessageID  = "messageId"
+	FieldSession    = "sessionId"
+)
+
+// field is a text of a draft, and where it goes.
+type field struct {
+	name string
+	from *string
+	to   func(*engine.Content) *string
+}
+
+// fields are the texts of a draft that go into a message as they are.
+func (d *Draft) fields() []field {
+	return []field{
+		{FieldMessageID, &d.MessageID, func(c *engine.Content) *string { return &c.MessageID }},
+		{"partitionKey", &d.PartitionKey, func(c *engine.Content) *string { return &c.PartitionKey }},
+		{"correlationId", &d.CorrelationID, func(c *engine.Content) *string { return &c.CorrelationID }},
+		{"subject", &d.Subject, func(c *engine.Content) *string { return &c.Subject }},
+		{"to", &d.To, func(c *engine.Content) *string { return &c.To }},
+		{"replyTo", &d.ReplyTo, func(c *engine.Content) *string { return &c.ReplyTo }},
+		{"replyToSessionId", &d.ReplyToSessionID, func(c *engine.Content) *string { return &c.ReplyToSessionID }},
+		{"contentType", &d.ContentType, func(c *engine.Content) *string { return &c.ContentType }},
+	}
+}
+
+// Count is how many messages a draft makes.
+func (d Draft) Count() int64 { return max(d.Repeat, 1) }
+
+// A Mould is a draft that was understood. It is safe for concurrent use.
+type Mould struct {
+	draft    Draft
+	literal  bool
+	texts    []Text // of draft.fields
+	session  Text
+	body     Text
+	ttl      Text
+	schedule Text
+	delay    Text
+	names    []Text // of properties
+	values   []Text
+	kinds    []value.Kind
+}
+
+// Compile understands a draft. What is wrong with it is joined FieldErrors; see
+// Wrong.
+func (d Draft) Compile() (*Mould, error) {
+	m := &Mould{draft: d, literal: !d.Placeholders && d.Count() == 1}
+	var wrong []error
+	parse := func(e FieldError, text string) Text {
+		if m.literal {
+			return Plain(text)
+		}
+		t, err := Parse(text)
+		if err != nil {
+			e.Text = err.Error()
+			wrong = append(wrong, &e)
+		}
+		return t
+	}
+	for _, f := range d.fields() {
+		m.texts = append(m.texts, parse(FieldError{Field: f.name}, *f.from))
+	}
+	if d.SessionID != nil {
+		m.session = parse(FieldError{Field: FieldSession}, *d.SessionID)
+	}
+	m.body = parse(FieldError{Field: FieldBody}, d.Body)
+	m.ttl, m.schedule, m.delay = parse(FieldError{Field: FieldTTL}, d.TimeToLive), parse(FieldError{Field: FieldSchedule}, d.ScheduledEnqueueTime), parse(FieldError{Field: FieldDelay}, d.Delay)
+	for i, p := range d.Properties {
+		at := FieldError{Field: FieldProperties, Row: i}
+		kind, err := value.ParseKind(cmp.Or(p.Kind, value.String.String()))
+		if err != nil {
+			at.Text = err.Error()
+			wrong = append(wrong, &at)
+			continue
+		}
+		m.names, m.values, m.kinds = append(m.names, parse(at, p.Name)), append(m.values, parse(at, p.Value)), append(m.kinds, kind)
+	}
+	for _, e := range []struct {
+		is   bool
+		name string
+		text string
+	}{
+		{d.Repeat < 0 || d.Repeat > MostMessages, FieldRepeat, fmt.Sprintf("A message is sent from 1 to %d times.", MostMessages)},
+		{d.Every < 0, FieldEvery, "The time between messages cannot be negative."},
+		{d.Every > 0 && d.Every > time.Duration(1<<62)/MostMessages, FieldEvery, "The time between messages is too long."},
+		{d.Body != "" && len(d.Binary) > 0, FieldBody, "A message has a text or bytes as its body, not both."},
+		{d.ScheduledEnqueueTime != "" && d.Delay != "", FieldDelay, "A message has a time or a delay, not both."},
+	} {
+		if e.is {
+			wrong = append(wrong, &FieldError{Field: e.name, Text: e.text})
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
+	}
+	return m, nil
+}
+
+// Wrong are the FieldErrors that an error is made of; none if it is another.
+func Wrong(err error) (all []*FieldError) {
+	if e, ok := errors.AsType[*FieldError](err); ok {
+		all = []*FieldError{e}
+	}
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		all = nil
+		for _, err := range joined.Unwrap() {
+			all = append(all, Wrong(err)...)
+		}
+	}
+	return all
+}
+
+// Count is how many messages there are to make.
+func (m *Mould) Count() int64 { return m.draft.Count() }
+
+// Head is message n, from 1, without its body. now is when the sending began.
+// Errors are FieldErrors, about a text that is not what its member takes.
+func (m *Mould) Head(n int64, now engine.Instant, seed Seed) (engine.Content, error) {
+	c, _, err := m.make(n, now, seed)
+	return c, err
+}
+
+// Message is Head with the body.
+func (m *Mould) Message(n int64, now engine.Instant, seed Seed) (engine.Content, []byte, error) {
+	c, f, err := m.make(n, now, seed)
+	if err != nil {
+		return c, nil, err
+	}
+	if m.draft.Binary != nil {
+		return c, slices.Clone(m.draft.Binary), nil
+	}
+	return c, []byte(m.body.fill(f)), nil
+}
+
+// make makes the head: what is random in it is drawn before that of the body.
+func (m *Mould) make(n int64, now engine.Instant, seed Seed) (c engine.Content, f *filling, err error) {
+	f = &filling{n: n, count: m.Count(), now: now, seed: seed}
+	for i, to := range m.draft.fields() {
+		*to.to(&c) = m.texts[i].fill(f)
+	}
+	if c.MessageID == "" {
+		c.MessageID = f.uuid()
+	}
+	if m.draft.SessionID != nil {
+		c.SessionID = m.session.fill(f)
+		c.EmptySessionID = c.SessionID == ""
+	}
+	if c.TTL, err = lifetime(m.ttl.fill(f)); err != nil {
+		return c, f, err
+	}
+	if c.ScheduledFor, err = m.due(f); err != nil {
+		return c, f, err
+	}
+	for i, kind := range m.kinds {
+		name := m.names[i].fill(f)
+		v, err := value.Parse(kind, m.values[i].fill(f))
+		if name == "" {
+			err = errors.New("A property has a name.") //nolint:revive,staticcheck // a sentence for people
+		}
+		if err != nil {
+			return c, f, &FieldError{Field: FieldProperties, Row: i, Text: err.Error()}
+		}
+		c.Properties = append(c.Properties, value.Property{Name: name, Value: v})
+	}
+	return c, f, nil
+}
+
+// lifetime reads a time to live; none and never are zero.
+func lifetime(text string) (time.Duration, error) {
+	if text = strings.TrimSpace(text); text == "" {
+		return 0, nil
+	}
+	d, never, err := engine.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, &FieldError{Field: FieldTTL, Text: engine.WrongDuration(FieldTTL, text)}
+	case never:
+		return 0, nil
+	case d <= 0:
+		return 0, &FieldError{Field: FieldTTL, Text: "A time to live is longer than nothing."}
+	}
+	return d, nil
+}
+
+// due is when message n becomes available; zero: at once.
+func (m *Mould) due(f *filling) (at engine.Instant, err error) {
+	if text := strings.TrimSpace(m.schedule.fill(f)); text != "" {
+		t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
+		if err != nil {
+			return 0, &FieldError{Field: FieldSchedule, Text: fmt.Sprintf("It is a time such as 2026-07-14T10:04:12Z, not %q.", brief(text))}
+		}
+		at = engine.At(t)
+	}
+	if text := strings.TrimSpace(m.delay.fill(f)); text != "" {
+		d, never, err := engine.ParseDuration(text)
+		if err != nil || never {
+			return 0, &FieldError{Field: FieldDelay, Text: engine.WrongDuration(FieldDelay, text)}
+		}
+		if d > 0 {
+			at = f.now.Add(d)
+		}
+	}
+	if later := m.draft.Every * time.Duration(f.n-1); later > 0 {
+		at = cmp.Or(at, f.now).Add(later)
+	}
+	return at, nil
+}
+
+// checked is how many messages Check makes.
+const checked = 1000
+
+// Check makes the heads of the first messages, and holds them against the limits
+// on their parts: so that most of what can be wrong is known before anything is
+// sent. Errors are FieldErrors and engine.Refusals.
+func (m *Mould) Check(now engine.Instant, seed Seed, l engine.Limits) error {
+	for n := int64(1); n <= min(m.Count(), checked); n++ {
+		c, err := m.Head(n, now, seed)
+		if err != nil {
+			return err
+		}
+		if _, err := engine.Submit(c, nil, 0, 0, l); err != nil {
+			return err //nolint:wrapcheck // it says what it is about
+		}
+		if m.fixed() {
+			break
+		}
+	}
+	return nil
+}
+
+// fixed tells whether all heads are alike.
+func (m *Mould) fixed() bool {
+	varies := func(t Text) bool { return !t.Fixed() }
+	return !slices.ContainsFunc(m.texts, varies) && !slices.ContainsFunc(m.names, varies) && !slices.ContainsFunc(m.values, varies) &&
+		!varies(m.session) && !varies(m.ttl) && !varies(m.schedule) && !varies(m.delay)
+}
+
+// Over is d where it says something, and base where it does not: properties by their
+// names.
+func (d Draft) Over(base Draft) Draft {
+	for i, f := range base.fields() {
+		if text := *d.fields()[i].from; text != "" {
+			*f.from = text
+		}
+	}
+	if d.SessionID != nil {
+		base.SessionID = d.SessionID
+	}
+	if d.TimeToLive != "" {
+		base.TimeToLive = d.TimeToLive
+	}
+	if d.ScheduledEnqueueTime != "" || d.Delay != "" {
+		base.ScheduledEnqueueTime, base.Delay = d.ScheduledEnqueueTime, d.Delay
+	}
+	if d.Body != "" || d.Binary != nil {
+		base.Body, base.Binary = d.Body, d.Binary
+	}
+	base.Properties = slices.Clone(base.Properties)
+	for _, p := range d.Properties {
+		if i := slices.IndexFunc(base.Properties, func(q Property) bool { return q.Name == p.Name }); i >= 0 {
+			base.Properties[i] = p
+		} else {
+			base.Properties = append(base.Properties, p)
+		}
+	}
+	base.Repeat, base.Every = cmp.Or(d.Repeat, base.Repeat), cmp.Or(d.Every, base.Every)
+	base.Placeholders = d.Placeholders || base.Placeholders
+	return base
+}

@@ -1,0 +1,158 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/job"
+)
+
+// A feed has n messages of which some are wrong, and says how it was used.
+type feed struct {
+	n      int
+	bad    []int // lines that cannot be read
+	long   []int // lines whose messages are refused
+	over   []int // lines of which nothing is left
+	before func(ctx context.Context, line int64)
+	closed int
+	err    error // from the next call on
+}
+
+func (f *feed) Close() { f.closed++ }
+
+func (f *feed) Next(ctx context.Context, from job.Spot) (all []job.Parcel, done func(), err error) {
+	if f.err != nil {
+		return nil, nil, f.err
+	}
+	for i := int(from.Line) + 1; i <= f.n && len(all) < 10; i++ {
+		p := job.Parcel{Line: int64(i), Next: job.Spot{Offset: int64(i) * 100, Line: int64(i)}}
+		p.Message = broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprint(i), Subject: fmt.Sprint(i)}}
+		switch {
+		case slices.Contains(f.bad, i):
+			p = job.Parcel{Line: p.Line, Next: p.Next, Why: "It is wrong."}
+		case slices.Contains(f.over, i):
+			p.Over = true
+		case slices.Contains(f.long, i):
+			p.Message.Content.MessageID = strings.Repeat("x", 200)
+		}
+		all = append(all, p)
+	}
+	if f.before != nil && len(all) > 0 {
+		f.before(ctx, all[0].Line)
+	}
+	return all, func() {}, nil
+}
+
+func (w *world) importing(f *feed, once string) job.Job {
+	w.Helper()
+	is, err := w.jobs.Import(w.Context(), job.Plan{To: "q", Imports: &job.Imports{File: "x.jsonl", Word: "w"}, Once: once}, int64(f.n), f, "somebody")
+	w.must(err)
+	return is
+}
+
+// All are sent once, in order; what cannot be sent keeps nobody, and is told by its line.
+func TestImport(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	f := &feed{n: 95, bad: []int{1, 30}, long: []int{2, 33, 95}, over: []int{50}}
+	is := w.ends(w.importing(f, "").ID)
+	w.equal(is.State, job.Done)
+	w.equal(is.Counts, job.Counts{Total: 95, Seen: 95, Done: 89, Skipped: 1, Failed: 5})
+	var lines []int64
+	for _, f := range is.Failures {
+		lines = append(lines, f.Line)
+	}
+	w.equal(lines, []int64{1, 2, 30, 33, 95})
+	w.equal(f.closed, 1)
+	last := 0
+	for _, r := range w.rows("q") {
+		var n int
+		if _, err := fmt.Sscan(r.Content.Subject(), &n); err != nil || n <= last {
+			t.Fatalf("%d comes after %d, %v", n, last, err)
+		}
+		last = n
+	}
+	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
+	w.must(err)
+	w.equal(w.ends(undo.ID).Counts.Done, int64(89))
+	w.equal(w.counts("q"), engine.Counts{})
+}
+
+// The same file is imported once, however often it is asked for.
+func TestImportOnce(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	f := &feed{n: 15}
+	first, second := w.importing(f, "w"), w.importing(f, "w")
+	w.equal(first.ID, second.ID)
+	w.ends(first.ID)
+	w.equal(w.importing(f, "w").ID, first.ID)
+	w.equal(w.counts("q").Active, 15)
+}
+
+// A job that was cancelled goes on where it stopped, in the midst of what is sent one by
+// one too; no message comes twice.
+func TestImportIsCancelledAndResumed(t *testing.T) {
+	for _, long := range [][]int{nil, {5, 15, 25}} {
+		w := start(t)
+		w.queue("q", engine.Config{})
+		reached := make(chan struct{})
+		f := &feed{n: 40, long: long, before: func(ctx context.Context, line int64) {
+			if line == 11 {
+				close(reached)
+				<-ctx.Done()
+			}
+		}}
+		id := w.importing(f, "").ID
+		<-reached
+		is, err := w.jobs.Cancel(t.Context(), id, "somebody")
+		w.must(err)
+		w.equal([]any{is.State, is.Resumable(), f.closed}, []any{job.Cancelled, true, 0})
+		f.before = nil
+		_, err = w.jobs.Resume(t.Context(), id, "another")
+		w.must(err)
+		is = w.ends(id)
+		w.equal(is.Counts, job.Counts{Total: 40, Seen: 40, Done: int64(40 - len(long)), Failed: int64(len(long))})
+		w.equal(w.counts("q").Active, 40-len(long))
+	}
+}
+
+// A job that has failed, for want of room, goes on when there is some; after the server
+// has ended nobody has the file any more.
+func TestImportFailsAndIsResumed(t *testing.T) {
+	w := start(t)
+	w.limits.EntitySize = 300
+	w.close()
+	w.open()
+	w.queue("q", engine.Config{})
+	f := &feed{n: 40}
+	id := w.importing(f, "").ID
+	is := w.ends(id)
+	w.equal(is.State, job.Failed)
+	active := w.counts("q").Active
+	if active < 11 || active > 39 || active != is.Counts.Done || active%10 == 0 || is.Spot.Line != is.Counts.Done || !is.Undoable() {
+		t.Fatalf("%d are there, and it says %+v", active, is)
+	}
+	_, err := w.b.Purge(t.Context(), "q", []engine.Class{engine.ClassActive}, broker.Unasked, "somebody")
+	w.must(err)
+	f.n = int(is.Spot.Line) + 5
+	_, err = w.jobs.Resume(t.Context(), id, "somebody")
+	w.must(err)
+	is = w.ends(id)
+	w.equal([]any{is.State, w.counts("q").Active}, []any{job.Done, 5})
+
+	f = &feed{n: 40, err: errors.New("the file is gone")}
+	id = w.importing(f, "").ID
+	w.equal(w.ends(id).Why, "the file is gone")
+	w.close()
+	w.open()
+	if _, err := w.jobs.Resume(t.Context(), id, "somebody"); !errors.Is(err, engine.ErrNotAllowed) {
+		t.Errorf("it is resumed: %v", err)
+	}
+}

@@ -1,0 +1,132 @@
+package job_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/draft"
+	"mayfly/engine/job"
+)
+
+// sending starts a job that sends a draft to q.
+func (w *world) sending(to engine.Path, d draft.Draft) job.Job {
+	w.Helper()
+	is, err := w.jobs.Send(w.Context(), job.Plan{To: to, Sends: &job.Sends{Draft: d, Seed: draft.Seed{byte(len(w.jobs.List()))}}}, "somebody")
+	w.must(err)
+	return is
+}
+
+// All are sent once, in order, and taken back where nobody has touched them.
+func TestSend(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	is := w.ends(w.sending("q", draft.Draft{Subject: "s{{n}}", Body: "{{random 1 9}}", Repeat: 1000}).ID)
+	w.equal(is.Counts, job.Counts{Total: 1000, Seen: 1000, Done: 1000})
+	w.equal([]any{is.State, is.Plan.Sends == nil, is.Undoable()}, []any{job.Done, true, true})
+	rows := w.rows("q")
+	w.equal(len(rows), 1000)
+	for i, r := range rows {
+		if r.Content.Subject() != fmt.Sprint("s", i+1) {
+			t.Fatalf("message %d is %s", i+1, r.Content.Subject())
+		}
+	}
+	got, err := w.b.Receive(t.Context(), broker.Receive{Path: "q", Max: 1, Client: "c"})
+	w.must(err)
+	w.must(w.b.SettleAll(t.Context(), []engine.Settlement{{Token: got[0].Token(), Outcome: engine.Abandon, Path: "q"}}))
+	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
+	w.must(err)
+	w.equal(w.ends(undo.ID).Counts, job.Counts{Total: 1000, Seen: 1000, Done: 999, Skipped: 1})
+	w.equal(w.counts("q").Active, 1)
+}
+
+// What is scheduled is taken back too.
+func TestSendScheduled(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	is := w.ends(w.sending("q", draft.Draft{Delay: "1h", Every: time.Second, Repeat: 300}).ID)
+	w.equal(w.counts("q").Scheduled, 300)
+	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
+	w.must(err)
+	w.equal(w.ends(undo.ID).Counts.Done, 300)
+	w.equal(w.counts("q"), engine.Counts{})
+}
+
+// What the store has of a job that sends is what it has of the messages, whenever
+// the server ends: resumed, it sends the rest, and no message twice.
+func TestSendInterrupted(t *testing.T) {
+	const n = 40_000
+	w := start(t)
+	w.queue("q", engine.Config{})
+	is := w.sending("q", draft.Draft{Subject: "{{n}}", Body: "{{uuid}}", Repeat: n})
+	for is.Counts.Done < n/4 && !is.State.Over() {
+		changed := w.jobs.Changed()
+		var err error
+		is, err = w.jobs.Job(is.ID)
+		w.must(err)
+		if is.Counts.Done < n/4 {
+			<-changed
+		}
+	}
+	w.close()
+	w.open()
+	is = w.jobs.List()[0]
+	w.equal(is.State, job.Interrupted)
+	w.equal(w.counts("q").Active, is.Counts.Done)
+	if is.Counts.Done == n {
+		t.Fatal("it was done before the server ended")
+	}
+	_, err := w.jobs.Resume(t.Context(), is.ID, "resumer")
+	w.must(err)
+	w.equal(w.ends(is.ID).Counts, job.Counts{Total: n, Seen: n, Done: n})
+	by := map[string]bool{}
+	for _, e := range w.b.Events().Recent(1 << 20) {
+		if e.Kind == engine.EventSent {
+			by[e.Actor] = true
+		}
+	}
+	w.equal(by, map[string]bool{"resumer": true}) // since the server began: in the name of who had it go on
+	for i, r := range w.rows("q") {
+		if r.Content.Subject() != fmt.Sprint(i+1) {
+			t.Fatalf("message %d is %s", i+1, r.Content.Subject())
+		}
+	}
+}
+
+func TestSendOdd(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{RequiresDuplicateDetection: true})
+	_, err := w.b.Create(t.Context(), engine.Topic, "t", engine.Config{}, "test")
+	w.must(err)
+	_, err = w.b.Create(t.Context(), engine.Subscription, "t/Subscriptions/s", engine.Config{}, "test")
+	w.must(err)
+	is := w.ends(w.sending("q", draft.Draft{MessageID: "{{n%10}}", Repeat: 300}).ID)
+	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Done: 10, Skipped: 290}) // DUP-2
+	is = w.ends(w.sending("t", draft.Draft{Repeat: 300}).ID)
+	w.equal([]any{is.Counts.Done, is.Undoable(), w.counts("t/Subscriptions/s").Active}, []any{300, false, 300})
+	is = w.ends(w.sending("q", draft.Draft{Properties: []draft.Property{{Name: "p", Kind: "ubyte", Value: "{{n%256}}"}}, Repeat: 600}).ID)
+	w.equal(is.Counts.Done, 600)
+	is = w.ends(w.sending("q", draft.Draft{Properties: []draft.Property{{Name: "p", Kind: "short", Value: "{{n+31700}}"}}, Repeat: 1100}).ID)
+	w.equal([]any{is.State, is.Counts.Done, strings.HasPrefix(is.Why, "message 1068: properties 1: ")}, []any{job.Failed, 1067, true})
+
+	for name, tc := range map[string]struct {
+		to   engine.Path
+		d    draft.Draft
+		kind error
+	}{
+		"nowhere":   {"nowhere", draft.Draft{}, engine.ErrNotFound},
+		"too large": {"q", draft.Draft{Body: strings.Repeat("x", job.MostSends)}, engine.ErrTooLarge},
+		"an id":     {"q", draft.Draft{MessageID: strings.Repeat("x", 129)}, engine.ErrArgument},
+	} {
+		if _, err := w.jobs.Send(t.Context(), job.Plan{To: tc.to, Sends: &job.Sends{Draft: tc.d}}, "somebody"); !errors.Is(err, tc.kind) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := w.jobs.Send(t.Context(), job.Plan{To: "q", Sends: &job.Sends{Draft: draft.Draft{Body: "{{", Placeholders: true}}}, "somebody"); len(draft.Wrong(err)) != 1 {
+		t.Errorf("a wrong placeholder: %v", err)
+	}
+}

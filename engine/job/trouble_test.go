@@ -1,0 +1,367 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/job"
+)
+
+// Why a message died may be a stack trace of the length that is allowed: what a
+// slice may take back is more than one setting then, and so it is taken back.
+func TestLongDescriptions(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	w.send("q", 300)
+	long := strings.Repeat("at a.b.c(d.java)\n", 200)
+	for _, r := range w.rows("q") {
+		w.must(w.b.DeadLetterOne(t.Context(), r.Message.Key, "why", long, "test"))
+	}
+	is := w.run(job.Plan{Kind: job.Resubmit, Paths: []engine.Path{"q/$DeadLetterQueue"}})
+	w.equal(is.Why, "")
+	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Done: 300})
+	w.equal(is.Undoable(), true)
+	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
+	w.must(err)
+	w.equal(w.ends(undo.ID).Counts, job.Counts{Total: 300, Seen: 300, Done: 300})
+	w.equal(w.counts("q").DeadLetter, 300)
+	w.equal(w.rows("q/$DeadLetterQueue")[299].Message.Extra.Description == long, true)
+}
+
+// As many messages as may be chosen can be chosen where their path is not short.
+func TestAsManyChosenAsCanBe(t *testing.T) {
+	w := start(t)
+	const q = "a-queue-of-the-department-that-has-long-names"
+	w.queue(q, engine.Config{})
+	w.send(q, job.MostMessages)
+	w.run(job.Plan{Kind: job.DeadLetter, Paths: []engine.Path{q}})
+	is := w.run(job.Plan{Kind: job.Resubmit, Messages: keys(w.rows(q + "/$DeadLetterQueue"))})
+	w.equal(is.Counts, job.Counts{Total: job.MostMessages, Seen: job.MostMessages, Done: job.MostMessages})
+	w.close()
+	w.open()
+	w.equal(w.jobs.List()[0].Plan.Messages[4999].Path, q+"/$DeadLetterQueue")
+}
+
+// A message that is chosen twice is done to once.
+func TestChosenTwice(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	w.queue("other", engine.Config{})
+	w.send("q", 2)
+	all := keys(w.rows("q"))
+	is := w.run(job.Plan{Kind: job.Copy, To: "other", Messages: slices.Concat(all, all)})
+	w.equal(is.Counts, job.Counts{Total: 2, Seen: 2, Done: 2})
+	w.equal(w.counts("other").Active, 2)
+}
+
+// The oldest job that can be taken back still can be when the undo is one more.
+func TestUndoOfTheOldest(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	w.queue("r", engine.Config{})
+	w.send("q", 1)
+	is := w.run(job.Plan{Kind: job.Copy, To: "r", Paths: []engine.Path{"q"}})
+	for range 19 {
+		w.run(job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, Query: "subject:none"})
+	}
+	is, err := w.jobs.Job(is.ID)
+	w.must(err)
+	w.equal(is.Undoable(), true)
+	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
+	w.must(err)
+	w.equal(w.ends(undo.ID).Counts.Done, 1)
+	w.equal(w.counts("r").Active, 0)
+}
+
+// One that somebody has since extended, deferred, received or returned was touched.
+func TestUndoOfExtendSparesWhatWasTouchedSince(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	w.send("q", 5)
+	got, err := w.b.Receive(t.Context(), broker.Receive{Path: "q", Max: 1, Client: "c"})
+	w.must(err)
+	w.must(w.b.SettleAll(t.Context(), []engine.Settlement{{Token: got[0].Token(), Outcome: engine.Defer, Path: "q"}}))
+	is := w.run(job.Plan{Kind: job.Extend, By: time.Hour, Paths: []engine.Path{"q"}})
+	until := w.rows("q")[4].Expires.Add(time.Hour)
+	w.must(w.b.Extend(t.Context(), w.rows("q")[4].Message.Key, until, "somebody"))
+	deferred := got[0].Message.Key
+	got, err = w.b.Receive(t.Context(), broker.Receive{Path: "q", Max: 2, Client: "c"})
+	w.must(err)
+	w.must(w.b.SettleAll(t.Context(), []engine.Settlement{{Token: got[0].Token(), Outcome: engine.Defer, Path: "q"}}))
+	w.must(w.b.ReturnToActive(t.Context(), deferred, "somebody"))
+	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
+	w.must(err)
+	w.equal(w.ends(undo.ID).Counts, job.Counts{Total: 5, Seen: 5, Done: 1, Skipped: 4})
+	w.equal(w.rows("q")[4].Expires, until)
+}
+
+// A state is that of dead letters too: what is meant anywhere is what a search for
+// that state finds, and in a dead-letter queue that is named those in it.
+func TestStatesOfDeadLetters(t *testing.T) {
+	for name, tc := range map[string]struct {
+		state string
+		paths []engine.Path
+		gone  string // subjects: of ready, deferred and scheduled ones; dead letters are D and d
+	}{
+		"scheduled, anywhere":         {"scheduled", nil, "s"},
+		"deferred, anywhere":          {"deferred", nil, "a d"},
+		"active, anywhere":            {"active", nil, "b c"},
+		"active dead letters":         {"active", []engine.Path{"q/$DeadLetterQueue"}, "D"},
+		"deferred dead letters":       {"deferred", []engine.Path{"q/$DeadLetterQueue"}, "d"},
+		"no scheduled dead letters":   {"scheduled", []engine.Path{"q/$DeadLetterQueue"}, ""},
+		"all of both":                 {"", []engine.Path{"q", "q/$DeadLetterQueue"}, "D a b c d s"},
+		"deferred ones of both alone": {"deferred", []engine.Path{"q", "q/$DeadLetterQueue"}, "a d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t)
+			w.queue("q", engine.Config{})
+			put := func(subjects string, due engine.Instant) {
+				for s := range strings.FieldsSeq(subjects) {
+					_, err := w.b.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{Subject: s, ScheduledFor: due}}}, "test")
+					w.must(err)
+				}
+			}
+			take := func(p engine.Path, n int, o engine.Outcome) {
+				got, err := w.b.Receive(t.Context(), broker.Receive{Path: p, Max: n, Client: "c"})
+				w.must(err)
+				for _, d := range got {
+					w.must(w.b.SettleAll(t.Context(), []engine.Settlement{{Token: d.Token(), Outcome: o, Path: p}}))
+				}
+			}
+			put("d D", 0)
+			take("q", 2, engine.DeadLetter)
+			take("q/$DeadLetterQueue", 1, engine.Defer)
+			put("a", 0)
+			take("q", 1, engine.Defer)
+			put("b c", 0)
+			put("s", w.b.Clock().Add(time.Hour))
+			subjects := func() (all []string) {
+				for _, r := range append(w.rows("q"), w.rows("q/$DeadLetterQueue")...) {
+					all = append(all, r.Content.Subject())
+				}
+				slices.Sort(all)
+				return all
+			}
+			before := subjects()
+			p := job.Plan{Kind: job.Purge, State: tc.state, Paths: tc.paths, Query: "age:<1h"}
+			f, err := w.jobs.Foresee(t.Context(), p, 1000)
+			w.must(err)
+			is := w.run(p)
+			var gone []string
+			for _, s := range before {
+				if !slices.Contains(subjects(), s) {
+					gone = append(gone, s)
+				}
+			}
+			w.equal(strings.Join(gone, " "), tc.gone)
+			w.equal([]int64{is.Counts.Done, is.Counts.Total, f.Total}, []int64{int64(len(gone)), int64(len(gone)), int64(len(gone))})
+		})
+	}
+}
+
+// Ten thousand messages can be taken back, and one more cannot.
+func TestMostThatIsTakenBack(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	w.queue("other", engine.Config{})
+	w.send("q", 10_000)
+	is := w.run(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}})
+	w.equal([]any{is.Counts.Done, is.Undoable()}, []any{10_000, true})
+	w.send("other", 1)
+	is = w.run(job.Plan{Kind: job.Move, To: "q", Paths: []engine.Path{"other"}})
+	w.equal([]any{is.Counts.Done, is.Undoable(), is.TooMany}, []any{10_001, false, true})
+}
+
+// Where there is no room for what could be taken back, a job does what it was asked
+// for, and says that it cannot be taken back.
+func TestNoRoomForUndo(t *testing.T) {
+	w := start(t)
+	w.limits.SettingsSize = 100_000
+	w.close()
+	w.open()
+	w.queue("q", engine.Config{})
+	w.queue("other", engine.Config{})
+	w.send("q", 3000)
+	is := w.run(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}})
+	w.equal(is.Counts, job.Counts{Total: 3000, Seen: 3000, Done: 3000})
+	w.equal([]bool{is.TooMany, is.Undoable()}, []bool{true, false})
+}
+
+// What was left behind when a server ended while it let go of an old job goes when
+// the next one begins; what can be taken back stays.
+func TestTidy(t *testing.T) {
+	w := start(t)
+	w.queue("q", engine.Config{})
+	w.queue("other", engine.Config{})
+	w.send("q", 3)
+	is := w.run(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}})
+	for _, key := range []string{"job-undo/000000000001/000001", "job-undo/000000000007/000000", "job-undone"} {
+		_, err := w.b.SetSetting(t.Context(), key, "{}", nil)
+		w.must(err)
+	}
+	w.close()
+	w.open()
+	kept, err := w.b.Settings(t.Context(), "job-")
+	w.must(err)
+	w.equal([]string{kept[0].Key, kept[1].Key}, []string{"job-undo/000000000001/000000", "job-undone"})
+	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
+	w.must(err)
+	w.equal(w.ends(undo.ID).Counts.Done, 3)
+}
+
+// A plan that a record has no room for is refused in words, and failures do not let
+// a record grow beyond its room.
+func TestRoomOfARecord(t *testing.T) {
+	w := start(t)
+	long := engine.Path(strings.Repeat("x", 250))
+	w.queue("q", engine.Config{})
+	w.queue(long, engine.Config{})
+	w.queue(long+"/b", engine.Config{RequiresDuplicateDetection: true})
+	for _, to := range []engine.Path{long, long + "/b"} {
+		var out []broker.Outgoing
+		for i := range 300 {
+			out = append(out, broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprintf("%0128d", i)}})
+		}
+		_, err := w.b.Send(t.Context(), to, out, "test")
+		w.must(err)
+	}
+	is := w.run(job.Plan{Kind: job.Move, To: long + "/b", Paths: []engine.Path{long}})
+	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Failed: 300})
+	if n := len(is.Failures); n < 50 || n == job.MostFailures {
+		t.Errorf("%d long failures are kept", n)
+	}
+	w.limits.SettingSize = 140_000
+	w.close()
+	w.open()
+	var paths []engine.Path
+	for i := range 200 {
+		paths = append(paths, long+engine.Path(fmt.Sprint(i)))
+		w.queue(paths[i], engine.Config{})
+	}
+	_, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Purge, Paths: paths}, broker.Unasked, "somebody")
+	if !errors.Is(err, engine.ErrTooLarge) || !strings.Contains(err.Error(), "fewer messages or paths") {
+		t.Errorf("a plan that is too large: %v", err)
+	}
+}
+
+// unsure is a store that does what it is asked, and then fails to say so.
+type unsure struct {
+	engine.Store
+	fail *atomic.Int64 // how many commits of messages from now, zero: none
+}
+
+func (s unsure) Commit(ctx context.Context, b *engine.Batch) error {
+	err := s.Store.Commit(ctx, b)
+	if err == nil && len(b.Settings) > 0 && len(b.Messages) > 0 && s.fail.Add(-1) == 0 {
+		return errors.New("the line is dead")
+	}
+	return err //nolint:wrapcheck // as it is
+}
+
+// Where the store did what a slice asked for and nobody heard of it, the job goes
+// on behind that slice once the store is there again, and can be taken back.
+func TestCommitThatNobodyHeardOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		w.queue("q", engine.Config{})
+		w.queue("other", engine.Config{})
+		w.send("q", 1000)
+		w.close()
+		fail := new(atomic.Int64)
+		w.store = func(s engine.Store) engine.Store { return unsure{s, fail} }
+		w.open()
+		fail.Store(2)
+		is := w.run(job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}})
+		w.equal(is.State, job.Done)
+		w.equal(is.Counts, job.Counts{Total: 1000, Seen: 1000, Done: 1000})
+		w.equal(w.counts("other").Active, 1000)
+		undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
+		w.must(err)
+		w.equal(w.ends(undo.ID).Counts.Done, 1000)
+		w.equal(w.counts("other").Active, 0)
+		w.close()
+	})
+}
+
+// The same, where somebody cancels the job before the store is there again.
+func TestCancelledBeforeAnybodyHeardOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		w.queue("q", engine.Config{})
+		w.queue("other", engine.Config{})
+		w.send("q", 1000)
+		fail := new(atomic.Int64)
+		w.close()
+		w.store = func(s engine.Store) engine.Store { return unsure{s, fail} }
+		w.open()
+		fail.Store(2)
+		is, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}}, broker.Unasked, "somebody")
+		w.must(err)
+		time.Sleep(time.Millisecond)
+		is, err = w.jobs.Cancel(t.Context(), is.ID, "somebody")
+		w.must(err)
+		w.equal(is.State, job.Cancelled)
+		time.Sleep(time.Minute)
+		_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
+		w.must(err)
+		w.equal(w.ends(is.ID).Counts.Done, 1000)
+		w.equal(w.counts("other").Active, 1000)
+		w.close()
+	})
+}
+
+// A job that waits for the store is cancelled all the same.
+func TestCancelledWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		w.queue("q", engine.Config{})
+		w.queue("other", engine.Config{})
+		w.send("q", 1000)
+		w.close()
+		full, slices := new(atomic.Bool), new(atomic.Int64)
+		w.store = func(s engine.Store) engine.Store { return unwritable{s, full, slices} }
+		w.open()
+		slices.Store(2)
+		is, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}}, broker.Unasked, "somebody")
+		w.must(err)
+		time.Sleep(time.Minute)
+		is, err = w.jobs.Cancel(t.Context(), is.ID, "somebody")
+		w.must(err)
+		w.equal(is.State, job.Cancelled)
+		w.equal(is.Counts.Done, 512)
+		w.equal(w.counts("other").Active, 512)
+		full.Store(false)
+		time.Sleep(time.Minute)
+		_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
+		w.must(err)
+		w.equal(w.ends(is.ID).Counts.Done, 1000)
+		w.equal(w.counts("other").Active, 1000)
+		w.close()
+	})
+}
+
+// unwritable is a store that is full after so many slices.
+type unwritable struct {
+	engine.Store
+	full   *atomic.Bool
+	slices *atomic.Int64
+}
+
+func (s unwritable) Commit(ctx context.Context, b *engine.Batch) error {
+	if s.full.Load() {
+		return engine.ErrUnwritable
+	}
+	if len(b.Settings) > 0 && len(b.Messages) > 0 && s.slices.Add(-1) == 0 {
+		s.full.Store(true)
+	}
+	return s.Store.Commit(ctx, b) //nolint:wrapcheck // as it is
+}

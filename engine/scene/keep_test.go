@@ -1,0 +1,74 @@
+package scene_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/scene"
+)
+
+// home is the broker of the server's own namespace.
+func (w *world) home() *broker.Broker {
+	w.Helper()
+	b := w.fleet.List()[0].Broker
+	w.must(w.Recall(w.Context(), b))
+	return b
+}
+
+// What is added is kept in the server's own namespace, and is there again when that
+// is opened again; what cannot be understood changes nothing.
+func TestKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, scene.Options{})
+		if _, err := w.Keep(t.Context(), "lunch", []byte(three), "me"); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("before it is open: %v", err)
+		}
+		b := w.home()
+		_, err := w.Keep(t.Context(), "lunch", []byte(three), "me")
+		w.must(err)
+		if e := b.Events().Recent(1); len(e) != 1 || e[0].Actor != "me" || !strings.Contains(e[0].Reason, "lunch") {
+			t.Errorf("it is told as %+v", e)
+		}
+		other := strings.Replace(three, "Three", "3", 1)
+		_, err = w.Keep(t.Context(), "lunch", []byte(other), "me")
+		w.must(err)
+		for id, text := range map[string]string{"deadline": three, "Lunch": three, "dinner": "title: x"} {
+			if _, err := w.Keep(t.Context(), id, []byte(text), "me"); err == nil {
+				t.Errorf("%s was added", id)
+			}
+		}
+		n := len(w.library.List())
+
+		_, err = w.library.Add("forgotten", []byte(three))
+		w.must(err)
+		_, err = b.SetSetting(t.Context(), "scene/old", "title: of another version", nil)
+		w.must(err)
+		_, err = b.SetSetting(t.Context(), "scene/deadline", three, nil)
+		w.must(err)
+		w.must(w.Recall(t.Context(), b))
+		if s, err := w.library.Find("lunch"); err != nil || s.Text != other || !s.Added {
+			t.Errorf("it is %+v: %v", s, err)
+		}
+		if s, err := w.library.Find("deadline"); err != nil || !s.Own || len(w.library.List()) != n {
+			t.Errorf("the program's own is %+v: %v", s, err)
+		}
+
+		for id, want := range map[string]error{"deadline": engine.ErrNotAllowed, "none": scene.ErrNone} {
+			if err := w.Forget(t.Context(), id, "me"); !errors.Is(err, want) {
+				t.Errorf("forget %s: %v", id, err)
+			}
+		}
+		w.must(w.Forget(t.Context(), "lunch", "you"))
+		if e := b.Events().Recent(1); e[0].Actor != "you" {
+			t.Errorf("it is told as %+v", e)
+		}
+		w.must(w.Recall(t.Context(), b))
+		if _, err := w.library.Find("lunch"); !errors.Is(err, scene.ErrNone) {
+			t.Errorf("it was forgotten: %v", err)
+		}
+	})
+}

@@ -1,0 +1,304 @@
+package scene
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/fleet"
+)
+
+// A Play is a scene on its stage. It is safe for concurrent use.
+type Play struct {
+	s     *Stages
+	scene *Scene
+	name  string        // of its namespace
+	turn  chan struct{} // holds one: who plays, or sets the stage
+
+	mu       sync.Mutex
+	player   *player            // guarded by mu, as all below
+	done     int                // steps that were played
+	playing  bool               // one is
+	findings []Finding          // of the last one
+	trouble  error              // what kept it from being played to its end
+	cancel   context.CancelFunc // of what is being played
+	used     time.Time
+}
+
+// A State is where a play stands, at one moment.
+type State struct {
+	Namespace string
+	Scene     *Scene
+	Done      int  // steps that were played
+	Playing   bool // the last of them still is
+	Findings  []Finding
+	Trouble   error // what kept the last from being played to its end; nil: nothing
+	Pace      broker.Pace
+	Clock     engine.Instant
+	Keys      map[string]engine.Key // of messages, by their names in the scene
+}
+
+// Step is the one that was played last; nil: none was.
+func (s State) Step() *Step {
+	if s.Done == 0 {
+		return nil
+	}
+	return &s.Scene.Steps[s.Done-1]
+}
+
+// Over tells whether all steps were played, or no more can be.
+func (s State) Over() bool { return s.Done == len(s.Scene.Steps) || s.Trouble != nil }
+
+// Look is the page that the play is watched on, below that of the namespace; before
+// the first step, that of the first one.
+func (s State) Look() string {
+	if s.Done == 0 {
+		return s.Scene.Steps[0].Look
+	}
+	for i := s.Done - 1; i >= 0; i-- {
+		if at := s.Scene.Steps[i].Look; at != "" {
+			return at
+		}
+	}
+	return ""
+}
+
+// Name is that of its namespace.
+func (p *Play) Name() string { return p.name }
+
+// State is where it stands.
+func (p *Play) State() State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return State{
+		Namespace: p.name, Scene: p.scene, Done: p.done, Playing: p.playing, Findings: p.findings, Trouble: p.trouble,
+		Pace: p.player.b.Pace(), Clock: p.player.clock.Now(), Keys: p.player.names(),
+	}
+}
+
+func (p *Play) touch() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used = time.Now()
+}
+
+func (p *Play) lastUse() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}
+
+// halt has what is being played end.
+func (p *Play) halt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cancel != nil {
+		p.cancel()
+	}
+}
+
+func (p *Play) enter(ctx context.Context) error {
+	select {
+	case p.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (p *Play) leave() { <-p.turn }
+
+// set makes the namespace, and what is in it at the beginning, on behalf of somebody.
+// Called by who has the turn.
+func (p *Play) set(ctx context.Context, who string) error {
+	clock := broker.NewMachine()
+	n, err := p.s.o.Fleet.Create(ctx, fleet.Spec{Name: p.name, Temporary: true, Machine: clock}, who)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	if n.Broker == nil {
+		err = fmt.Errorf("the namespace %s is not served: %s", p.name, n.Why)
+	}
+	next := &player{b: n.Broker, clock: clock, known: map[string]known{}}
+	for i := range p.scene.Entities {
+		if err == nil {
+			err = next.make(ctx, &p.scene.Entities[i])
+		}
+	}
+	if err != nil {
+		_, gone := p.s.o.Fleet.Remove(context.WithoutCancel(ctx), p.name, who)
+		return errors.Join(err, gone)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.player, p.done, p.findings, p.trouble = next, 0, nil, nil
+	return nil
+}
+
+// errAgain says that a play stands elsewhere than whoever asked for the next step
+// saw it.
+func errAgain() error {
+	return &engine.Refusal{Kind: engine.ErrChanged, Text: "The scene was played on meanwhile. Nothing was done."}
+}
+
+// Next plays the step after so many, on behalf of somebody. At once, it returns when
+// that is played; gliding, when it has begun. Once it has begun it does not matter
+// whether ctx ends. It is engine.ErrChanged where another number was played, or one is
+// being played.
+func (p *Play) Next(ctx context.Context, done int, t Tempo, who string) error { //nolint:contextcheck // what is watched is not waited for; it ends with the stages, or with the play
+	select {
+	case p.turn <- struct{}{}:
+	default:
+		return errAgain()
+	}
+	p.touch()
+	is := p.State()
+	if is.Done != done || is.Over() {
+		p.leave()
+		return errAgain()
+	}
+	if t == AtOnce {
+		defer p.leave()
+		return p.step(ctx, t, who)
+	}
+	playing, cancel := context.WithCancel(p.s.ctx)
+	p.begin(cancel)
+	p.s.wg.Go(func() {
+		defer p.leave()
+		defer cancel()
+		if err := p.play(playing, t, who); err != nil && playing.Err() == nil {
+			p.s.log.Warn("a step of a scene was not played to its end", "namespace", p.name, "step", done+1, "err", err)
+		}
+	})
+	return nil
+}
+
+// step plays the next step, to its end even if whoever asked for it has left: half of
+// one would end the play. Called by who has the turn.
+func (p *Play) step(ctx context.Context, t Tempo, who string) error {
+	playing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	goOn := context.AfterFunc(p.s.ctx, cancel) //nolint:contextcheck // it ends with the stages, too
+	defer goOn()
+	p.begin(cancel)
+	return p.play(playing, t, who)
+}
+
+// begin counts the next step as played.
+func (p *Play) begin(cancel context.CancelFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	p.playing, p.findings, p.cancel = true, nil, cancel
+}
+
+// play does what the step that was begun says, and looks whether all is as it says
+// then.
+func (p *Play) play(ctx context.Context, t Tempo, who string) error {
+	p.mu.Lock()
+	n, next, step := p.done, p.player, &p.scene.Steps[p.done-1]
+	p.mu.Unlock()
+	findings, err := next.play(ctx, step, t)
+	p.mu.Lock()
+	p.playing, p.findings, p.cancel = false, findings, nil
+	if err != nil {
+		p.trouble = fmt.Errorf("step %d: %w", n, err)
+	}
+	p.mu.Unlock()
+	if left := next.b.Remember(context.WithoutCancel(ctx), engine.EventScenePlayed, fmt.Sprintf("step %d of %d, %s", n, len(p.scene.Steps), step.Say), who); err == nil {
+		err = left
+	}
+	return err
+}
+
+// play plays one step.
+func (p *player) play(ctx context.Context, s *Step, t Tempo) ([]Finding, error) {
+	for i := range s.Do {
+		if err := p.do(ctx, &s.Do[i], t); err != nil {
+			return nil, err
+		}
+	}
+	return p.look(ctx, s.Then)
+}
+
+// Back goes to where the play was before its last step of so many, on behalf of
+// somebody: all before it is played again, in a namespace of the same name.
+func (p *Play) Back(ctx context.Context, done int, who string) error {
+	return p.again(ctx, done, max(0, done-1), who)
+}
+
+// Reset goes to the beginning, on behalf of somebody.
+func (p *Play) Reset(ctx context.Context, who string) error { return p.again(ctx, -1, 0, who) }
+
+// again plays so many steps from the beginning. It is engine.ErrChanged if another
+// number than done was played, negative: whatever was.
+func (p *Play) again(ctx context.Context, done, steps int, who string) error {
+	ctx = context.WithoutCancel(ctx) // half of it would help nobody
+	p.touch()
+	if is := p.State(); done >= 0 && is.Done != done {
+		return errAgain()
+	}
+	p.halt()
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	defer p.leave()
+	if p.s.Peek(p.name) != p {
+		return &engine.Refusal{Kind: ErrNoPlay, Text: "The scene is over."}
+	}
+	if _, err := p.s.o.Fleet.Remove(ctx, p.name, who); err != nil && !errors.Is(err, fleet.ErrNone) {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	if err := p.set(ctx, who); err != nil {
+		return err
+	}
+	for range steps {
+		if err := p.step(ctx, AtOnce, who); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Turn has the clock run at a rate.
+func (p *Play) Turn(ctx context.Context, rate int, who string) error {
+	p.touch()
+	at := p.at()
+	if err := at.clock.Turn(rate); err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	what := "stands"
+	if rate > 0 {
+		what = fmt.Sprintf("%d×", rate)
+	}
+	return at.b.Remember(ctx, engine.EventClockTurned, what, who) //nolint:wrapcheck // it says what it is about
+}
+
+// Leap has the clock be where something of a kind happens next, and tells when
+// that is; zero: nothing of the kind is to come. It is engine.ErrChanged while a
+// step is played.
+func (p *Play) Leap(ctx context.Context, m Moment, who string) (engine.Instant, error) {
+	p.touch()
+	select {
+	case p.turn <- struct{}{}:
+		defer p.leave()
+	default:
+		return 0, errAgain()
+	}
+	at := p.at()
+	to, err := at.leapTo(ctx, m, AtOnce)
+	if err != nil || to == 0 {
+		return to, err
+	}
+	return to, at.b.Remember(ctx, engine.EventClockTurned, "next "+string(m), who) //nolint:wrapcheck // it says what it is about
+}
+
+func (p *Play) at() *player {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.player
+}

@@ -1,0 +1,166 @@
+package search
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Piece is the part of a query that somebody is writing: a word or the
+// beginning of a key, or a value of a key.
+type Piece struct {
+	From, To int      // characters of the text, from 0, that what is proposed takes the place of
+	Key      string   // whose value it is, as Key has its name; empty: a word, or a key
+	Name     string   // of the property or the path, where Key is "prop." or "json."
+	Typed    string   // what there is of it up to the cursor, without quotes
+	Values   []string // that the grammar knows for Key
+}
+
+// At is the piece of a query for messages in which the cursor stands, after so
+// many characters. The text need not be a query yet. It is not ok where nothing
+// can be proposed: within a phrase, or after a key that there is not.
+func At(text string, cursor int) (p Piece, ok bool) { return ofMessages.piece(text, cursor) }
+
+// EntitiesAt is At for a query for entities.
+func EntitiesAt(text string, cursor int) (p Piece, ok bool) { return ofEntities.piece(text, cursor) }
+
+func (g grammar) piece(text string, cursor int) (p Piece, ok bool) {
+	if len(text) > mostText || !utf8.ValidString(text) {
+		return p, false
+	}
+	end := byteAt(text, cursor)
+	term, from, colon, quoted := around(text[:end])
+	if colon < 0 {
+		if strings.HasPrefix(text[from:end], "-") {
+			from++
+		}
+		p.Typed = text[from:end]
+		p.From, p.To = from, pieceEnd(text, end, ":", quoted)
+		if strings.HasPrefix(text[p.To:], ":") {
+			p.To++
+		}
+		return p.inCharacters(text), !strings.HasPrefix(p.Typed, `"`)
+	}
+	k, rest, ok := g.keyNamed(strings.TrimPrefix(text[term:colon], "-"))
+	if !ok {
+		return p, false
+	}
+	p.Key, p.Name = k.String(), rest
+	if k == keyProp && strings.HasPrefix(rest, `"`) {
+		p.Name, _, _ = unquote(rest)
+	}
+	p.Values = k.proposals()
+	if s := names[k].sort; s != textSort && s != choiceSort {
+		p.Values, from = compared(p.Values, text[from:end], from)
+	}
+	p.Typed = text[from:end]
+	p.From, p.To = from, pieceEnd(text, end, ",", quoted)
+	if strings.HasPrefix(p.Typed, `"`) {
+		p.Typed = strings.TrimSuffix(strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(p.Typed[1:]), `"`)
+	}
+	return p.inCharacters(text), true
+}
+
+// compared takes a sign for comparison off what is written, and off what is
+// proposed. Where there is none, what is proposed has one.
+func compared(values []string, typed string, from int) ([]string, int) {
+	n := len(typed) - len(strings.TrimLeft(typed, "<>="))
+	if n == 0 {
+		return values, from
+	}
+	var bare []string
+	for _, v := range values {
+		if rest, ok := strings.CutPrefix(v, typed[:1]); ok {
+			bare = append(bare, rest)
+		}
+	}
+	return bare, from + n
+}
+
+// around is what stands before a cursor: where its term begins, where its piece
+// does, where the colon of its key is, or -1, and whether a quote is open.
+func around(s string) (term, from, colon int, quoted bool) {
+	colon = -1
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case quoted && r == '\\' && i+1 < len(s):
+			i++
+		case r == '"':
+			quoted = !quoted
+		case quoted:
+		case unicode.IsSpace(r):
+			term, colon = i+size, -1
+			from = term
+		case r == ':' && colon < 0:
+			colon, from = i, i+size
+		case r == ',' && colon >= 0:
+			from = i + size
+		}
+		i += size
+	}
+	return term, from, colon, quoted
+}
+
+// pieceEnd is where a piece ends in which a cursor stands: at a space, a mark or
+// the end, or where the quote does that is open.
+func pieceEnd(text string, cursor int, mark string, quoted bool) int {
+	n := strings.IndexFunc(text[cursor:], func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(mark, r) })
+	if quoted {
+		n = strings.IndexByte(text[cursor:], '"') + 1
+	}
+	if n < 0 || quoted && n == 0 {
+		return len(text)
+	}
+	return cursor + n
+}
+
+// byteAt is where the n-th character begins; the end of s if there are fewer.
+func byteAt(s string, n int) int {
+	for i := range s {
+		if n <= 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}
+
+func (p Piece) inCharacters(text string) Piece {
+	p.From, p.To = utf8.RuneCountInString(text[:p.From]), utf8.RuneCountInString(text[:p.To])
+	return p
+}
+
+// proposals are values of k that say how others are written.
+func (k key) proposals() []string {
+	switch names[k].sort {
+	case choiceSort:
+		return k.choices()
+	case durationSort, endSort:
+		return []string{"<1m", "<5m", "<1h", "<1d", ">5m", ">1h", ">1d"}
+	case expirySort:
+		return []string{"<1m", "<5m", "<1h", ">1h", "never"}
+	case wholeSort:
+		return []string{">0", ">10", ">100", ">1000", "0"}
+	case sizeSort:
+		return []string{">1KB", ">100KB", ">1MB", "<1KB"}
+	case textSort, momentSort, anySort:
+	}
+	return nil
+}
+
+// AnyElement is, among names of members, any element of a list.
+const AnyElement = "[*]"
+
+// JSONPath is the path to what stands below members of these names, as a term
+// has it.
+func JSONPath(members []string) string {
+	path := make([]member, len(members))
+	for i, m := range members {
+		path[i] = member{name: m}
+		if m == AnyElement {
+			path[i] = member{list: true, every: true}
+		}
+	}
+	return pathText(path)
+}

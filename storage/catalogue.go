@@ -1,0 +1,65 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"mayfly/engine"
+	"mayfly/engine/fleet"
+	"mayfly/storage/mongo"
+	"mayfly/storage/sqlite"
+)
+
+// OpenCatalogue is where it is remembered which namespaces there are beside the
+// one that a store's URL is for:
+//
+//	memory:      nowhere: they end with the process
+//	sqlite:PATH  in a folder beside the file, see sqlite.Catalogue
+//	mongodb://…  in the same database, see mongo.Catalogue
+//
+// It reaches for nothing yet. Close ends what it has come to use.
+func OpenCatalogue(url string, o Options) (fleet.Catalogue, func() error, error) {
+	scheme, rest, _ := strings.Cut(url, ":")
+	stay := func() error { return nil }
+	switch strings.ToLower(scheme) {
+	case "memory":
+		return forgetful{}, stay, nil
+	case "sqlite":
+		return sqlite.Catalogue{Path: rest, Logger: o.Logger}, stay, nil
+	case "mongodb", "mongodb+srv":
+		c := &mongo.Catalogue{URL: url, Logger: o.Logger}
+		return c, c.Close, nil
+	default:
+		return nil, nil, noStore(url)
+	}
+}
+
+// Beside is the URL of the store that another namespace is in, and what to open it
+// with as Options.Namespace.
+func Beside(url string, s fleet.Spec) (at, namespace string) {
+	if s.Temporary {
+		return "memory:", s.Name
+	}
+	scheme, rest, _ := strings.Cut(url, ":")
+	if strings.EqualFold(scheme, "sqlite") {
+		return fmt.Sprintf("%s:%s", scheme, sqlite.Catalogue{Path: rest}.Store(s.Name)), s.Name
+	}
+	if s.Kept != "" {
+		return url, s.Kept
+	}
+	return url, s.Name
+}
+
+// forgetful is the catalogue of stores that are in memory.
+type forgetful struct{}
+
+func (forgetful) List(context.Context) ([]fleet.Spec, error)              { return nil, nil }
+func (forgetful) Add(_ context.Context, s fleet.Spec) (fleet.Spec, error) { return s, nil }
+func (forgetful) Change(context.Context, fleet.Spec) error {
+	return &engine.Refusal{Kind: engine.ErrNotAllowed, Text: "A namespace that is in memory alone keeps the limits that it was made with."}
+}
+
+func (forgetful) Remove(_ context.Context, _ fleet.Spec, closed func() error) (string, error) {
+	return "", closed()
+}

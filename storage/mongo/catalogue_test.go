@@ -1,0 +1,73 @@
+package mongo_test
+
+import (
+	"errors"
+	"testing"
+
+	"mayfly/engine/fleet"
+	"mayfly/storage/mongo"
+	"mayfly/storage/mongo/mongotest"
+)
+
+// A namespace is in the catalogue of every server on the database, and one that is
+// made anew has nothing of the former.
+func TestCatalogue(t *testing.T) {
+	url := mongotest.URL(t)
+	one, other := &mongo.Catalogue{URL: url}, &mongo.Catalogue{URL: url}
+	for _, c := range []*mongo.Catalogue{one, other} {
+		t.Cleanup(func() {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	listed := func(want ...fleet.Spec) {
+		t.Helper()
+		got, err := other.List(t.Context())
+		if err != nil || len(got) != len(want) || len(want) > 0 && got[0] != want[0] {
+			t.Errorf("there is %+v, %v; want %+v", got, err, want)
+		}
+	}
+	shop, err := one.Add(t.Context(), fleet.Spec{Name: "shop", Profile: "premium"})
+	if err != nil || shop.Kept != "" {
+		t.Fatalf("%+v, %v", shop, err)
+	}
+	listed(shop)
+	if _, err := other.Add(t.Context(), fleet.Spec{Name: "shop"}); !errors.Is(err, fleet.ErrTaken) {
+		t.Errorf("it was made twice: %v", err)
+	}
+	s, err := mongo.Open(t.Context(), url, mongo.Options{Namespace: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if aside, err := one.Remove(t.Context(), shop, s.Close); err != nil || aside != "" {
+		t.Errorf("removed: %q, %v", aside, err)
+	}
+	listed()
+	again, err := other.Add(t.Context(), fleet.Spec{Name: "shop"})
+	if err != nil || again.Kept != "shop.2" {
+		t.Errorf("made anew it is %+v, %v", again, err)
+	}
+	listed(again)
+	again.Profile = "emulator"
+	if err := one.Change(t.Context(), again); err != nil {
+		t.Error(err)
+	}
+	listed(again)
+	if err := one.Change(t.Context(), shop); !errors.Is(err, fleet.ErrNone) {
+		t.Errorf("what was removed was changed: %v", err)
+	}
+	// Of servers that have not heard of each other, one removes no more than it knew.
+	if _, err := one.Remove(t.Context(), shop, func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+	listed(again)
+	own, err := mongo.Open(t.Context(), url, mongo.Options{Namespace: "own"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	if _, err := one.Add(t.Context(), fleet.Spec{Name: "own"}); !errors.Is(err, fleet.ErrTaken) {
+		t.Errorf("a server's own was taken: %v", err)
+	}
+}
