@@ -6,8 +6,8 @@
 // It reads this markup, and changes it by text, class and attribute only, so
 // that the strictest content security policy is content:
 //
-//   <body data-live="URL of the page" data-n data-now data-build data-base
-//       data-words='{"live":"Live",…}'>   the words below in another language
+//   <body data-live="URL of the page" data-n data-now [data-rate data-until] data-build data-base
+//       data-words='{"live":"Live",…}'>   what it says, in the language of the page
 //   data-slot="NAME"                 content that the server replaces; [data-news]: a
 //       change of it brings up .newer in its section, for what the page shows as it was
 //   data-list="NAME" [data-insert="hold"] [data-flash="off"], children data-key="KEY"
@@ -20,16 +20,29 @@
 //   input[name=time] rel|local|utc · input[name=keys] · data-act="theme"
 //   data-act="copy" data-text="…", data-copy="…" or data-copy-from="#id"
 //   data-dialog="id", data-close · places: data-newbar="LIST", data-reload, data-status
+//   [data-over="ID"] in a slot       has ended: said aloud when it comes
 //   <a data-drawer href>             opens beside the page where there is room: the
 //       answer to ?drawer=1 is an .drawer[data-live] with slots of its own and a
 //       heading; data-act="close" in it
 //   data-pin="URL" [data-who] [data-goes]   around a countdown: half a minute before
 //       its end a copy of template[data-toast] in [data-toasts] offers to pin it;
 //       data-act="dismiss" in it
+//   [data-told="NUMBER"]            a note that came from /alerts/toasts; [data-notices]
+//       around input[name=notices]: the browser's own notifications
 //   <input type="checkbox" data-all>   checks every row of its table
+//   <form data-arranged>     [data-arrange="DEED"] in it sends it with do=DEED, and of the
+//       answer every data-tried="NAME" takes the place of ours
+//   <input type="checkbox" data-every>   means all that match, and with it every row
+//   .notice[data-undo="SECONDS"]   is there for so long, offering to take back what was
+//       done; its progress is what is left of that
+//   <time data-clocked="scene|wall">   the time there, and here
+//   #stage-form, [data-stage-act] that send it, [data-marks='["URL"]'] what it is about
 //   <form data-try="URL">    is sent there a moment after a change; of the answer every
 //       data-tried="NAME" takes the place of ours, [data-verdict] is said aloud, and
 //       <details data-fold="NAME"> stay as somebody left them
+// What presents pages, follows them and keeps them on a wall is in present.js; mode.js
+// has said on <html>, before there was a page, what this tab is for: data-mode, and
+// data-tied where it has a socket whatever page it shows.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -45,34 +58,35 @@
   };
   const count = window.mayfly = { frames: 0, put: 0, gone: 0, reconnects: 0, polls: 0, state: "" };
 
-  const words = {
-    live: "Live", paused: "Paused", pausedNew: "Paused ({n} new)", connecting: "Connecting…",
-    reconnecting: "Reconnecting {n} s", polling: "Polling {n} s", stale: "Stale since {n}",
-    lost: "The connection was lost", expiring: "expiring…", expired: "EXPIRED", ago: "{n} ago",
-    newRows: "{n} new while you are here", came: "{n} new", went: "{n} gone", copied: "Copied",
-    reload: "Mayfly was updated: reload the page", leaves: "{name} deletes itself in {n}",
-  };
-  const word = (key, n) => words[key].replace("{n}", n);
+  const words = {}; // in the language of the page, which has them
+  const word = (key, n) => (words[key] ?? key).replace("{n}", () => n);
 
   root.dataset.js = "";
-  if (kept.get("theme")) root.dataset.theme = kept.get("theme");
 
   // ── The server's clock ────────────────────────────────────────────────────
   // A sample is the server's time less ours when its message came. The way here
   // can only make it too small, so the largest of the latest is the best.
-  let samples = [], rate = 1, paused = false, frozen = 0;
+  let samples = [], rate = 1, until = Infinity, paused = false, frozen = 0;
   let mode = kept.get("time") ?? "rel";
   const sample = (iso, at = ticks()) => {
     const t = Date.parse(iso);
     if (!Number.isNaN(t)) samples = [...samples, { offset: t - at * rate }].slice(-8);
   };
-  const now = () => frozen || ticks() * rate + Math.max(...samples.map((s) => s.offset));
+  const clock = (m) => { // what a frame says of a clock that somebody may have turned
+    const stop = Date.parse(m.until) || Infinity, at = Number(m.rate ?? 1);
+    if (at !== rate || stop !== until) samples = [];
+    rate = at;
+    until = stop;
+    sample(m.now);
+  };
+  const now = () => frozen || Math.min(until, ticks() * rate + Math.max(...samples.map((s) => s.offset)));
 
   const two = (n) => String(n | 0).padStart(2, "0");
+  const unit = (name, a, b) => word(`span.${name}`).replace("{a}", a | 0).replace("{b}", b);
   const span = (s) =>
-    s < 60 ? `${s}s` :
-    s < 3600 ? `${s / 60 | 0}m ${two(s % 60)}s` :
-    s < 86400 ? `${s / 3600 | 0}h ${two(s % 3600 / 60)}m` : `${s / 86400 | 0}d ${s % 86400 / 3600 | 0}h`;
+    s < 60 ? unit("s", s) :
+    s < 3600 ? unit("ms", s / 60, two(s % 60)) :
+    s < 86400 ? unit("hm", s / 3600, two(s % 3600 / 60)) : unit("dh", s / 86400, s % 86400 / 3600 | 0);
   const units = ["day", "hour", "minute", "second"].map((unit) =>
     new Intl.NumberFormat(root.lang || "en", { style: "unit", unit, unitDisplay: "long" }));
   const longSpan = (s) => { // the two largest units that say something, in words
@@ -130,6 +144,7 @@
       say(el, mode === "rel" ? word("ago", span(Math.max(0, Math.floor((now() - at) / 1000)))) : deadline(at));
     }
     for (const el of all("time[data-at]", from)) say(el, moment(Date.parse(el.dateTime), el.dataset.at));
+    for (const el of all("time[data-clocked]", from)) say(el, moment(el.dataset.clocked === "wall" ? Date.now() : now()));
     for (const el of all("[data-until]", from)) {
       arc(el, Math.min(1, Math.max(0, (Date.parse(el.dataset.until) - now()) / 1000 / el.dataset.len)));
     }
@@ -207,13 +222,27 @@
   const foldOf = (el) => el.closest("details[data-fold]");
   const alike = ({ childNodes: a }, { childNodes: b }) => a.length === b.length && [...a].every((n, i) => n.isEqualNode(b[i]));
   const mergeSlot = (el, fresh) => {
-    const last = sent.get(el) ?? bare(el), next = bare(fresh);
+    const last = sent.get(el) ?? bare(el), next = bare(fresh), same = alike(last, next);
     sent.set(el, next);
-    if ("news" in el.dataset && !alike(last, next)) $(".newer", el.closest("section"))?.removeAttribute("hidden");
+    const over = $("[data-over]", fresh);
+    if (over && over.dataset.over !== $("[data-over]", el)?.dataset.over) news.note = over.textContent.trim();
+    if ("news" in el.dataset && !same) $(".newer", el.closest("section"))?.removeAttribute("hidden");
     keepingFocus(el, () => children(el, last, next));
     read(el);
+    if (!same) count.changed?.(el);
   };
-  const flash = (el) => { if (!el.closest("[data-flash=off]")) brief(el, "flash"); };
+  // flash shows what has changed. Where more than three things change a second for some
+  // time, all would flash at once and nothing be seen: they do so again after a rest.
+  const stirred = new WeakMap();
+  const flash = (el) => {
+    if (el.closest("[data-flash=off]")) return;
+    const box = el.closest("[data-list], [data-slot]") ?? el, { n = 0, at = 0, still = false } = stirred.get(box) ?? {};
+    const now = ticks(), left = Math.max(0, n - (now - at) / 1000 * 3);
+    const many = left >= 12 || still && left > 0;
+    stirred.set(box, { n: Math.min(left + 1, 15), at: now, still: many });
+    if (!many) brief(el, "flash");
+    count.changed?.(el);
+  };
   const mergeRow = (row, fresh) => {
     const last = sent.get(row) ?? bare(row), next = bare(fresh);
     sent.set(row, next);
@@ -240,10 +269,11 @@
     }
     return el && lists.get(name);
   };
-  const touched = (el) => {
-    const marked = getSelection();
-    return el.matches(":hover, :focus-within") || !marked.isCollapsed && marked.getRangeAt(0).intersectsNode(el);
-  };
+  // Asking for the selection has the browser work out the whole page's layout, so it
+  // is asked when it changes only.
+  let marked = null;
+  const mark = () => { const now = getSelection(); marked = now.isCollapsed ? null : now.getRangeAt(0); };
+  const touched = (el) => el.matches(":hover, :focus-within") || !!marked?.intersectsNode(el);
   const busy = ({ el }) => touched(el) || el.dataset.insert === "hold" &&
     (el.getBoundingClientRect().top < 0 || !!$("input:checked, [open], [aria-expanded=true], [aria-current]", el));
 
@@ -297,9 +327,10 @@
     list.leaving.set(row, ticks() + (quiet ? 0 : 2500));
     if (quiet) return;
     count.gone++;
-    news.went++;
+    news.went[reason] = (news.went[reason] ?? 0) + 1;
     row.classList.add("leaving");
     row.dataset.gone = reason;
+    count.changed?.(row);
     for (const b of all("button", row)) b.disabled = b !== document.activeElement;
     for (const el of all(".flaps", row)) {
       if (reason !== "expired" && reason !== "dead-lettered" || Date.parse(el.dateTime) > now() + 1000) continue;
@@ -310,7 +341,7 @@
       el.replaceChildren(flap);
       el.removeAttribute("data-of");
     }
-    setTimeout(sweep, 2550, list);
+    sweepSoon(list);
   };
   const stay = (list, row) => {
     list.leaving.delete(row);
@@ -320,15 +351,24 @@
     read(row);
   };
   // sweep takes away what has left, never under the pointer, the focus or a
-  // selection; a reader who rests there for long keeps two hundred at most.
+  // selection; a reader who rests there for long keeps two hundred at most. Where
+  // so much leaves that nobody could read it, fifty are struck through at a time.
   const sweep = (list) => {
     if (paused) return;
     const wait = touched(list.el);
     for (const [row, due] of list.leaving) {
-      if (due > ticks() || $("input:checked", row) || wait && list.leaving.size <= 200) continue;
+      if (due > ticks() && list.leaving.size <= 50 || $("input:checked", row) || wait && list.leaving.size <= 200) continue;
       list.leaving.delete(row);
       row.remove();
     }
+  };
+  // sweepSoon sweeps when the first row is due that waits for nobody, four times a second at most.
+  const sweepSoon = (list) => {
+    list.sweeping ??= setTimeout(() => {
+      list.sweeping = null;
+      sweep(list);
+      if ([...list.leaving.values()].some((due) => due > ticks())) sweepSoon(list);
+    }, Math.max(250, Math.min(...[...list.leaving.values()].filter((due) => due > ticks())) - ticks() + 50));
   };
   const newbar = (list, n) => {
     let bar = $(`[data-newbar="${CSS.escape(list.name)}"]`);
@@ -370,7 +410,7 @@
     if (changed && name === "live") region("alert").textContent = "";
   };
 
-  const news = { came: 0, went: 0, note: "", at: -5000 };
+  const news = { came: 0, went: {}, note: "", at: -5000 };
   const region = (role) => {
     let el = $(role === "status" ? "[data-status]" : "[data-alert]");
     if (el) return el;
@@ -382,14 +422,28 @@
     return el;
   };
   const announce = () => { // politely, every five seconds at most
-    if (ticks() - news.at < 5000 || !news.came && !news.went && !news.note) return;
-    const text = [news.note, news.came && word("came", news.came), news.went && word("went", news.went)];
-    region("status").textContent = text.filter(Boolean).join(", ");
-    Object.assign(news, { came: 0, went: 0, note: "", at: ticks() });
+    if (ticks() - news.at < 5000) return;
+    let others = 0;
+    const text = [news.note, news.came && word("came", news.came)];
+    for (const [why, n] of Object.entries(news.went)) {
+      if (words[`went.${why}`]) text.push(word(`went.${why}`, n));
+      else others += n;
+    }
+    const told = [...text, others && word("went", others)].filter(Boolean).join(", ");
+    if (told) answer(told);
   };
+  // answer says at once what somebody has just asked for.
+  const answer = (text) => {
+    region("status").textContent = text;
+    if (text) Object.assign(news, { came: 0, went: {}, note: "", at: ticks() });
+  };
+  count.say = answer;
 
   // ── The socket ────────────────────────────────────────────────────────────
+  const home = () => location.pathname.match(/^.*?\/n\/[^/]+/)?.[0]; // of the namespace, which has a socket of its own
   const topic = () => document.body.dataset.live;
+  // hidden says whether nobody looks. What is shown to others is looked at elsewhere.
+  const hidden = () => document.hidden && !["present", "kiosk"].includes(root.dataset.mode);
   const send = (command) => { if (link.ws?.readyState === WebSocket.OPEN) link.ws.send(JSON.stringify(command)); };
   const subscribe = () => {
     for (const { live, n } of panes.map(({ el }) => el.dataset)) if (live) send({ op: "sub", topic: live, n: Number(n) || 0 });
@@ -397,8 +451,8 @@
 
   const connect = () => {
     clearTimeout(link.timer);
-    if (link.ws || !topic()) return;
-    const ws = link.ws = new WebSocket(new URL(`${document.body.dataset.base ?? ""}/live`, location.href).href.replace(/^http/, "ws"));
+    if (link.ws || !topic() && !("tied" in root.dataset)) return;
+    const ws = link.ws = new WebSocket(new URL(`${home() ?? document.body.dataset.base ?? ""}/live?lang=${root.lang}`, location.href).href.replace(/^http/, "ws"));
     if (link.met) count.reconnects++;
     link.heard = ticks();
     ws.onmessage = (e) => { if (ws === link.ws) { link.heard = ticks(); hear(JSON.parse(e.data)); } };
@@ -411,32 +465,61 @@
     link.failures = [...link.failures, at].filter((t) => at - t < 15000);
     clearTimeout(link.timer);
     link.timer = setTimeout(connect, wait);
-    if (link.failures.length >= 3 && !polling) { polling = 1; poll(); }
+    count.lost?.();
+    if (link.failures.length >= 3 && !polling && topic()) { polling = 1; poll(); }
     show();
   };
   const drop = () => { const ws = link.ws; lost(); ws?.close(); };
   const hurry = () => { if (!link.ws) connect(); };
 
+  // What came is shown in one go when there is time: a browser that needs longer for
+  // a frame than there is between two of them falls behind no further.
+  const pending = new Map(); // by topic
+  let showing = 0;
+  const collect = (m) => {
+    const before = pending.get(m.topic) ?? {}, lists = { ...before.lists };
+    for (const [name, part] of Object.entries(m.lists ?? {})) {
+      const was = lists[name] ?? {};
+      lists[name] = { order: part.order, put: { ...was.put, ...part.put }, gone: { ...was.gone, ...part.gone } };
+    }
+    pending.set(m.topic, { ...m, full: m.full || before.full, slots: { ...before.slots, ...m.slots }, lists });
+    if (document.hidden) present(); // its timers are held back, and somebody may see it elsewhere
+    else showing ||= setTimeout(present, 0);
+  };
+  const present = () => {
+    clearTimeout(showing);
+    showing = 0;
+    for (const [topic, m] of pending) {
+      pending.delete(topic);
+      if (paneOf(topic)) frame(m, paneOf(topic));
+    }
+    show();
+  };
+
   const hear = (m) => {
+    if (m.t === "parts") { count.frames++; collect(m); return; }
+    present();
     switch (m.t) {
       case "hello":
         link.met = true;
         samples = [];
-        rate = m.rate || 1;
-        sample(m.now);
+        clock(m);
         updated(m.build);
-        if (document.hidden) send({ op: "pause" });
+        alerted(m.alert);
+        if (hidden()) send({ op: "pause" });
         subscribe();
         break;
       case "ping":
-        sample(m.now);
+      case "clock":
+        clock(m);
+        if (m.t === "clock" && !paused) beat();
         if (link.live) lastGood = now();
+        break;
+      case "alert":
+        alerted(m.alert);
         break;
       case "reset":
         subscribe();
-        break;
-      case "parts":
-        if (paneOf(m.topic)) frame(m, paneOf(m.topic));
         break;
       case "error":
         if (m.topic && m.topic !== topic()) break;
@@ -446,10 +529,10 @@
         setTimeout(subscribe, retry);
         retry = Math.min(60000, retry * 2);
     }
+    count.heard?.(m);
     show();
   };
   const frame = (m, pane) => {
-    count.frames++;
     if (m.full && pane === panes[0]) {
       Object.assign(link, { live: true, tries: 0 });
       retry = 5000;
@@ -457,6 +540,7 @@
     }
     if (pane === panes[0]) staleSince = 0;
     merge(m, pane);
+    spot();
     if (paused) return; // the page stays as it was at its number
     pane.el.dataset.n = m.n;
     lastGood = now();
@@ -495,7 +579,7 @@
   const poll = async () => {
     clearTimeout(pollTimer);
     pollTimer = setTimeout(poll, 5000);
-    if (paused || document.hidden) return;
+    if (paused || hidden()) return;
     try {
       for (const pane of [...panes]) {
         const fresh = await fetched(pane.url);
@@ -506,7 +590,7 @@
         if (pane !== panes[0]) continue;
         count.polls++;
         samples = [];
-        sample(fresh.dataset.now);
+        clock(fresh.dataset);
         updated(fresh.dataset.build);
         staleSince = 0;
         lastGood = now();
@@ -556,7 +640,7 @@
     const heading = $("h2", el);
     document.title = `${heading.textContent} · ${title}`;
     heading.focus({ preventScroll: true });
-    if (!paused) send({ op: "sub", topic: el.dataset.live, n: Number(el.dataset.n) || 0 });
+    if (!paused && el.dataset.live) send({ op: "sub", topic: el.dataset.live, n: Number(el.dataset.n) || 0 });
   };
   const takeOut = () => {
     const [{ el }] = panes.splice(1, 1);
@@ -594,6 +678,12 @@
     return true;
   };
   // drawn says whether a click is one that opens a drawer.
+  // What present.js needs of all this.
+  Object.assign(count, {
+    send, word, hurry,
+    places: () => [panes[0]?.url ?? location.href, panes[1] ? location.href : ""].map(bareURL),
+    lay: (href) => (href && roomy.matches && topic() ? open(href, null) : href ? location.assign(href) : shut()),
+  });
   const drawn = (e) => {
     const from = e.target.closest("a[data-drawer], .drawer :is(.seg, .newer) a");
     if (!from || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || !roomy.matches || !topic()) return false;
@@ -613,10 +703,10 @@
       const { pin } = el.dataset, clock = $("time[data-of]", el), left = clock ? Date.parse(clock.dateTime) - now() : 0;
       if (left > 0 && left <= 30000 && away.get(pin) !== clock.dateTime) due.set(`${pin} ${clock.dateTime}`, { el, pin, clock });
     }
-    for (const el of [...place.children]) if (!due.delete(el.dataset.of) && !touched(el)) el.remove();
+    for (const el of [...place.children]) if (!el.dataset.told && !due.delete(el.dataset.of) && !touched(el)) el.remove();
     for (const [of, { el, pin, clock }] of due) {
       const note = $("template[data-toast]").content.firstElementChild.cloneNode(true), time = clock.cloneNode(true);
-      const [before, after] = words.leaves.replace("{name}", el.dataset.who).split("{n}");
+      const [before, after] = (words.leaves ?? "").replace("{name}", () => el.dataset.who).split("{n}");
       Object.assign(note.dataset, { of, gone: pin, at: clock.dateTime });
       $("b", note).append(before, time, after);
       say($("small", note), el.dataset.goes ?? "");
@@ -626,7 +716,67 @@
       news.note = before + longSpan(30) + after;
     }
   };
-  const dismiss = (note) => { away.set(note.dataset.gone, note.dataset.at); note.remove(); };
+  // ── Alerts ────────────────────────────────────────────────────────────────
+  // The server says that there are some, up to a number; what they look like is
+  // fetched. Those sent away stay away, on other pages too. One page of a browser
+  // makes the system's notification.
+  let alertsUpTo = 0;
+  const alerted = async (n) => {
+    const place = $("[data-toasts]");
+    if (!n || n <= alertsUpTo || !place || !home()) return;
+    alertsUpTo = n;
+    let notes;
+    try {
+      const answer = await fetch(`${home()}/alerts/toasts?after=${Number(kept.get(`alerts${home()}`)) || 0}`, { cache: "no-store", signal: AbortSignal.timeout(4500) });
+      notes = all("[data-told]", new DOMParser().parseFromString(await answer.text(), "text/html").body);
+    } catch { return; /* the next one will bring it */ }
+    $(`[data-told="more"]`, place)?.remove();
+    const fresh = notes.filter((note) => !$(`[data-told="${note.dataset.told}"]`, place));
+    for (const note of all("[data-told]", place)) if (place.children.length + fresh.length > 5 && !touched(note)) note.remove();
+    for (const note of fresh.reverse()) {
+      for (const back of all("input[name=back]", note)) back.value = $("#act input[name=back]")?.value ?? back.value;
+      place.append(document.adoptNode(note));
+      setTimeout(() => { if (note.isConnected && !touched(note)) note.remove(); }, 60000);
+      if (note.dataset.told !== "more") news.note = $("b", note).textContent;
+    }
+    const more = $(`[data-told="more"]`, place);
+    if (more) place.append(more); // below all that it counts beside
+    announce();
+    const first = fresh.findLast((note) => note.dataset.told !== "more");
+    if (first) notify(n, $("b", first).textContent, $("small", first).textContent.trim());
+  };
+  const notify = (n, title, body) => {
+    if (kept.get("notices") !== "on" || !window.Notification || Notification.permission !== "granted") return;
+    const once = () => {
+      if ((Number(kept.get(`notified${home()}`)) || 0) >= n) return;
+      kept.set(`notified${home()}`, n);
+      new Notification(title, { body, tag: `mayfly ${n}` }).onclick = () => window.focus();
+      count.notified = (count.notified ?? 0) + 1;
+    };
+    if (navigator.locks) navigator.locks.request(`mayfly.notify${home()}`, once);
+    else once();
+  };
+  const notices = async (box) => { // asks only here, at a click
+    const may = box.checked && await Notification.requestPermission() === "granted";
+    box.checked = may;
+    kept.set("notices", may ? "on" : "off");
+  };
+  const readNotices = () => {
+    for (const el of all("[data-notices]")) {
+      el.hidden = !window.Notification;
+      $("input", el).checked = kept.get("notices") === "on" && window.Notification?.permission === "granted";
+    }
+  };
+
+  const dismiss = (note) => {
+    if (note.dataset.told) {
+      kept.set(`alerts${home()}`, Math.max(Number(kept.get(`alerts${home()}`)) || 0, Number(note.dataset.told) || 0));
+      note.remove();
+      return;
+    }
+    away.set(note.dataset.gone, note.dataset.at);
+    note.remove();
+  };
 
   // ── Trying while somebody types ───────────────────────────────────────────
   // The form is not kept by that, only what its answer says of it is shown.
@@ -654,6 +804,26 @@
       news.note = $("[data-verdict]")?.textContent ?? "";
     } catch { /* the button still tries it, and its page says what is wrong */ }
   };
+  // A form of columns does the same when one is moved or added, one after the other.
+  let arranging = Promise.resolve();
+  const arrange = (from) => { const { form, dataset: { arrange: deed } } = from; arranging = arranging.then(() => arranged(form, deed, from)); };
+  const arranged = async (form, deed, from) => {
+    const body = new URLSearchParams(new FormData(form));
+    body.append("do", deed);
+    try {
+      const answer = await fetch(form.action, { method: "POST", body });
+      if (!answer.ok) throw new Error(answer.statusText);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const el of all("[data-tried]", form)) {
+        const next = $(`[data-tried="${el.dataset.tried}"]`, page);
+        if (!next) continue;
+        for (const fold of all("[data-fold]", next)) fold.open = folds.get(fold.dataset.fold) ?? fold.open;
+        el.replaceChildren(...next.childNodes);
+      }
+      const again = $(`button[data-arrange="${CSS.escape(deed)}"]`, form);
+      (again?.disabled ? $("button:enabled", again.parentElement) : again)?.focus();
+    } catch { form.requestSubmit(from.type === "submit" ? from : null); }
+  };
   const typed = ({ target: el }) => {
     const form = el.form;
     if (!form?.dataset.try) return;
@@ -662,11 +832,63 @@
   };
 
   // ── Choosing ──────────────────────────────────────────────────────────────
-  const boxes = (head) => all("tbody tr:not(.leaving) input[type=checkbox]", head.closest("table"));
+  const boxes = (head) => all("[data-key]:not(.leaving) input.check", head.closest("table, form"));
+  const boxOf = (row) => $("input.check", row);
+  const rowsNow = () => all("[data-list=rows] > [data-key]:not(.leaving), [data-list=bays] > [data-key]:not(.leaving), [data-search] [data-key], [data-still] > [data-key]");
+  let last = ""; // key of the row that was chosen last: a range begins there
+  // range chooses or leaves all rows from the last one that was chosen up to this.
+  const range = (row) => {
+    const rows = rowsNow(), from = rows.findIndex((r) => r.dataset.key === last), to = rows.indexOf(row), { checked } = boxOf(row);
+    if (from < 0 || to < 0) return;
+    for (const r of rows.slice(Math.min(from, to), Math.max(from, to) + 1)) boxOf(r).checked = checked;
+  };
+  const pick = (row, ranged) => {
+    const box = row && boxOf(row);
+    if (!box) return;
+    box.checked = ranged || !box.checked;
+    if (ranged) range(row);
+    last = row.dataset.key;
+    picked(box);
+  };
+  // picked is what follows from a box that somebody has changed.
+  const picked = (box) => {
+    const every = box.form && $("[data-every]", box.form);
+    if (every && !box.checked) every.checked = false;
+    choose();
+  };
+  const step = (by) => { // to the next row, or the one before
+    const rows = rowsNow(), at = rows.indexOf(document.activeElement?.closest("[data-key]"));
+    const to = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by];
+    $("a[data-drawer], a", to ?? document.createElement("i"))?.focus();
+  };
   const choose = () => {
     for (const head of all("input[data-all]")) {
       const rows = boxes(head), n = rows.filter((box) => box.checked).length;
       Object.assign(head, { checked: n > 0 && n === rows.length, indeterminate: n > 0 && n < rows.length, disabled: !rows.length });
+    }
+  };
+
+  // uncover has what lies over the page give way to what has the focus.
+  const uncover = () => {
+    const el = document.activeElement, over = all(".toasts, .notice[data-undo]").filter((note) => note.childElementCount && !note.contains(el));
+    if (!over.length || !el?.matches(":focus-visible") || el === document.body) return;
+    const { left, right, top, bottom } = el.getBoundingClientRect();
+    for (const aside of [root.dataset.aside ?? "", "", "start", "top"]) {
+      root.dataset.aside = aside;
+      if (!over.some((note) => { const r = note.getBoundingClientRect(); return r.left < right && left < r.right && r.top < bottom && top < r.bottom; })) return;
+    }
+    el.scrollIntoView({ block: "center" });
+  };
+
+  // ── Taking back ───────────────────────────────────────────────────────────
+  // A notice that offers it stays for a few seconds that the reader does not spend
+  // on it, and not while the page is out of sight.
+  const undo = () => {
+    for (const el of all(".notice[data-undo]")) {
+      if (touched(el) || hidden()) continue;
+      const left = el.dataset.undo -= 1;
+      $("progress", el).value = left;
+      if (left < 0) el.remove();
     }
   };
 
@@ -704,6 +926,47 @@
     else location.assign(home() + "/search");
   };
 
+  // ── A stage ───────────────────────────────────────────────────────────────
+  // spot marks what the step of a scene is about, wherever the page leads to it.
+  const spot = () => {
+    const stage = $("[data-marks]"), lit = new Set();
+    if (!stage) return;
+    for (const href of JSON.parse(stage.dataset.marks)) {
+      for (const a of all(".main a[href]")) {
+        if (new URL(a.href).pathname === new URL(href, location.href).pathname) lit.add(a.closest("tr, li, article, .tile, [data-key]") ?? a);
+      }
+    }
+    for (const el of all(".spotlit")) if (!lit.has(el)) el.classList.remove("spotlit");
+    for (const el of lit) if (!el.classList.contains("spotlit")) el.classList.add("spotlit");
+  };
+  // play sends what a button of the stage does. The next step shows time pass, and
+  // where it is watched on this page, this page stays.
+  const play = async (e) => {
+    const by = e.submitter;
+    if (e.target.id !== "stage-form" || !by?.formAction) return;
+    e.preventDefault();
+    if (root.dataset.playing) return;
+    root.dataset.playing = "";
+    const body = new URLSearchParams(new FormData(e.target, by));
+    body.set("tempo", "glide");
+    try {
+      const answer = await fetch(by.formAction, { method: "POST", body });
+      const text = await answer.text(), act = by.dataset.stageAct;
+      const here = answer.ok && answer.url.replace(/#.*/, "") === location.href.replace(/#.*/, "");
+      const fresh = here && ["next", "clock", "leap"].includes(act) ? new DOMParser().parseFromString(text, "text/html").body : null;
+      if (fresh?.dataset.live !== topic()) location.assign(answer.url);
+      else {
+        clock(fresh.dataset);
+        merge(partsOf({ el: fresh }), panes[0]);
+        $("[data-notice]").replaceChildren(...$("[data-notice]", fresh).childNodes);
+        news.note = $("[data-notice] .notice:not([role=alert]) strong")?.textContent ?? news.note;
+        beat();
+      }
+    } catch { location.reload(); }
+    delete root.dataset.playing;
+  };
+  const act = (name) => $(`[data-stage-act="${name}"]:enabled`)?.click();
+
   // ── Hands ─────────────────────────────────────────────────────────────────
   // A pause stops every figure. The server goes on telling what comes, so that
   // the pill can count it; the end of the pause asks for a fresh snapshot.
@@ -716,9 +979,20 @@
   };
   const theme = () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    kept.set("theme", root.dataset.theme = dark ? "light" : "dark");
-    // The cookie lets the server render the next page in it from the start.
-    document.cookie = `mayfly_theme=${root.dataset.theme}; path=${document.body.dataset.base || "/"}; max-age=31536000; samesite=lax`;
+    look("theme", dark ? "light" : "dark");
+  };
+  // Looks are kept in cookies, so that the server renders the next page in them from
+  // the start; what else is kept tells other tabs. Empty is as the system has it.
+  const looks = ["theme", "contrast", "density"];
+  const look = (name, value) => {
+    document.cookie = `mayfly_${name}=${value}; path=${document.body.dataset.base || "/"}; max-age=${value ? 31536000 : 0}; samesite=lax`;
+    kept.set(name, value);
+    looked(name, value);
+  };
+  const looked = (name, value) => {
+    if (value) root.dataset[name] = value;
+    else delete root.dataset[name];
+    for (const el of all(`input[name=${name}]`)) el.checked = el.value === value;
   };
   const setMode = (value) => {
     mode = value;
@@ -740,20 +1014,22 @@
       el.focus();
     }
     brief(el, "copied");
-    news.note = word("copied");
-    announce();
+    answer(word("copied"));
   };
   // What was unfolded over the page folds when somebody turns to something else.
   const fold = (e) => {
-    const over = $(".more[open]");
-    if (!over || e.type === "click" && over.contains(e.target)) return false;
-    over.open = false;
-    if (e.type === "keydown") $("summary", over).focus();
-    return true;
+    if (e.target.closest?.("dialog")) return false; // it stays behind
+    const over = all(":is(.more, .views, .spaces, .acting)[open]").filter((el) => e.type === "keydown" || !el.contains(e.target));
+    for (const el of over) el.open = false;
+    if (e.type === "keydown" && over.length) $("summary", over[0]).focus();
+    return over.length > 0;
   };
   const click = (e) => {
     fold(e);
+    if (e.shiftKey && e.target.matches("[data-key] input.check")) range(e.target.closest("[data-key]"));
     if (drawn(e) || beyond(e)) return;
+    const mover = e.target.closest("button[data-arrange]");
+    if (mover) { e.preventDefault(); arrange(mover); return; }
     if (e.target.closest("[data-fold] > summary")) folds.set(foldOf(e.target).dataset.fold, !foldOf(e.target).open);
     const el = e.target.closest("[data-pill], [data-act], [data-newbar], [data-copy], [data-copy-from], [data-dialog], [data-close]");
     if (!el) return;
@@ -767,23 +1043,51 @@
     else if (d.dialog && document.getElementById(d.dialog)?.showModal) { e.preventDefault(); document.getElementById(d.dialog).showModal(); }
     else if ("close" in d && el.closest("dialog")) { e.preventDefault(); el.closest("dialog").close(); }
   };
-  let chord = 0;
-  const home = () => location.pathname.match(/^.*?\/n\/[^/]+/)?.[0];
+  // refresh brings what does not come by itself: where another order or filter holds
+  // it back, the page anew; else a snapshot, in which what is chosen stays chosen.
+  const refresh = () => {
+    const newer = $(".newer:not([hidden]) a");
+    if (newer) newer.click();
+    else if (!topic() || paused) location.reload();
+    else { hurry(); subscribe(); if (polling) poll(); answer(word("refreshed")); }
+  };
+  // unfold goes to what can be done with the row that has the focus, else with what
+  // is chosen.
+  const unfold = (e) => {
+    const menu = $(".menu :is(summary, a), details.acting summary", e.target.closest?.("[data-key]") ?? document.createElement("i")) ?? $(".bulk details summary, main details.more summary");
+    if (!menu) return;
+    e.preventDefault();
+    if (menu.matches("summary") && !menu.parentElement.open) menu.click();
+    (menu.matches("summary") && $("a, button", menu.nextElementSibling) || menu).focus();
+  };
+  let chord = -1e9; // when g was pressed; a page that has just come is after none
   const key = (e) => {
-    if (e.key === "Escape" && fold(e)) { e.preventDefault(); return; }
+    if (e.key === "Escape" && !$("dialog[open]") && fold(e)) { e.preventDefault(); return; }
     if (e.key === "Escape" && panes[1] && !$("dialog[open]")) { e.preventDefault(); close(); return; }
     if (kept.get("keys") === "off" || e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]") ||
       e.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]")) return;
-    const to = { o: "", e: "/expirations", q: "/queues", t: "/topics", d: "/deferred", l: "/lab" }[e.key];
-    if (ticks() - chord < 1500 && home() && to !== undefined) location.assign(home() + to);
-    else ({ t: theme, p: () => topic() && pause(), "/": () => home() && find(e), "?": () => $("dialog[data-keys]")?.showModal() })[e.key]?.();
+    const to = { o: "", e: "/expirations", q: "/queues", t: "/topics", d: "/deferred", a: "/activity", l: "/lab" }[e.key], chorded = ticks() - chord < 1500;
+    if (chorded && e.key === "s") $('.rail a[href$="/scenes"]')?.click();
+    else if (chorded && to !== undefined) { const at = home() ?? $(".rail .home")?.getAttribute("href"); if (at) location.assign(at + to); }
+    else ({
+      t: theme, p: () => topic() && pause(), "/": () => home() && find(e), "?": () => window.mayfly.keys?.(),
+      j: () => step(1), k: () => step(-1), x: () => pick(e.target.closest?.("[data-key]")), X: () => pick(e.target.closest?.("[data-key]"), true),
+      u: () => $(".notice[data-undo] button")?.click(), P: () => count.present?.(), r: refresh, s: () => $('main a.btn[href$="/send"]')?.click(), ".": () => unfold(e),
+      n: () => act("next"), b: () => act("back"), ArrowRight: () => act("next"), ArrowLeft: () => act("back"),
+    })[e.key]?.();
     chord = e.key === "g" ? ticks() : -1e9;
   };
   const change = ({ target: el }) => {
     if (el.name === "time") { kept.set("time", el.value); setMode(el.value); }
+    if (el.name === "notices") notices(el);
     if (el.name === "keys") kept.set("keys", el.checked ? "on" : "off");
+    if (looks.includes(el.name) && el.type === "radio") look(el.name, el.value);
+    if (el.type === "checkbox" && el.dataset.arrange) arrange(el);
     if ("all" in el.dataset) for (const box of boxes(el)) box.checked = el.checked;
-    choose();
+    if ("every" in el.dataset && el.checked) for (const row of rowsNow()) boxOf(row).checked = true;
+    if (el.closest("[data-key]") && el.matches(".check")) { last = el.closest("[data-key]").dataset.key; picked(el); }
+    else if ("all" in el.dataset && el.form) picked(el);
+    else choose();
   };
 
   // beat is the second hand of everything above.
@@ -793,12 +1097,15 @@
     if (paused) return;
     for (const list of lists.values()) settle(list);
     choose();
+    spot();
     toast();
+    undo();
+    uncover();
     announce();
-    if (!document.hidden) read(document);
+    if (!hidden()) read(document);
   };
   const visible = () => {
-    if (document.hidden) return send({ op: "pause" });
+    if (hidden()) return send({ op: "pause" });
     if (link.ws && ticks() - link.heard > 45000) drop();
     if (link.ws) send({ op: "resume" });
     else connect();
@@ -806,27 +1113,36 @@
   };
   const start = () => {
     panes.push({ el: document.body, url: location.href });
+    rate = Number(document.body.dataset.rate ?? 1);
+    until = Date.parse(document.body.dataset.until) || Infinity;
     sample(document.body.dataset.now ?? new Date().toISOString(),
       document.body.dataset.now ? performance.getEntriesByType("navigation")[0]?.responseStart : ticks());
     for (const el of all("[data-slot], [data-list] > [data-key]")) sent.set(el, bare(el));
     for (const el of all("[data-list]")) listOf(el.dataset.list);
     for (const el of all("input[name=keys]")) el.checked = kept.get("keys") !== "off";
     Object.assign(words, JSON.parse(document.body.dataset.words || "{}"));
-    words.connecting = $("[data-pill] b")?.textContent ?? words.connecting;
+    readNotices();
+    news.note = $("[data-notice] .notice:not([role=alert]) strong")?.textContent ?? "";
+    words.connecting = $("[data-pill] b")?.textContent ?? "";
     lastGood = now();
     setMode(mode);
     $(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     connect();
     addEventListener("click", click);
     addEventListener("keydown", key);
+    addEventListener("focusin", fold);
+    addEventListener("focusin", () => setTimeout(uncover)); // when it has come into sight
     addEventListener("change", change);
+    addEventListener("submit", play);
     addEventListener("input", typed);
     addEventListener("popstate", popped);
     addEventListener("online", hurry);
     addEventListener("pageshow", (e) => { if (e.persisted) hurry(); });
-    addEventListener("storage", (e) => { if (e.key === "mayfly.theme" && e.newValue) root.dataset.theme = e.newValue; });
+    addEventListener("storage", (e) => { const name = e.key?.replace("mayfly.", ""); if (looks.includes(name)) looked(name, e.newValue ?? ""); });
     document.addEventListener("visibilitychange", visible);
+    document.addEventListener("selectionchange", mark);
     setInterval(beat, 1000);
+    setInterval(() => { if (rate > 1 && !paused && !hidden()) read(document); }, 200);
     seek();
   };
   if (document.readyState === "loading") addEventListener("DOMContentLoaded", start); else start();

@@ -3,6 +3,11 @@
 //
 //   data-plots="URL of the numbers" data-script="uPlot" data-style="its stylesheet"
 //   data-plot="MEMBER:COLOUR:NAME,…" [data-rate]   a chart; the colour is a token
+//   data-now, data-ago="{n} ago"   words of times that are relative
+//
+// Times are as the switch of the page says, input[name=time]: how long ago, or by the
+// clock here or of UTC, of 24 hours as everywhere on these pages, its days by the
+// language of the page.
 "use strict";
 (() => {
   const root = document.querySelector("[data-plots]");
@@ -29,6 +34,38 @@
     probe.remove();
     return c;
   };
+  const mode = () => document.querySelector("input[name=time]:checked")?.value ?? "rel";
+  const two = (n) => String(n).padStart(2, "0");
+  const words = JSON.parse(document.body.dataset.words);
+  const unit = (name, a, b) => words[`span.${name}`].replace("{a}", a | 0).replace("{b}", b);
+  const span = (s) =>
+    s < 60 ? unit("s", s) :
+    s < 3600 ? s % 60 ? unit("ms", s / 60, two(s % 60)) : unit("m", s / 60) :
+    s % 3600 ? unit("hm", s / 3600, two(s % 3600 / 60 | 0)) : unit("h", s / 3600);
+  const lang = document.documentElement.lang || "en";
+  const clock = (options) => new Intl.DateTimeFormat(lang, { hourCycle: "h23", timeZone: mode() === "utc" ? "UTC" : undefined, ...options });
+  // label is what stands at a place of the axis, and stamp what the cursor is at; both
+  // are of seconds since 1970, and end is where the chart does.
+  const label = (end, at) => {
+    if (mode() === "rel") return at >= end ? root.dataset.now : `−${span(Math.round(end - at))}`;
+    return clock({ hour: "2-digit", minute: "2-digit" }).format(at * 1000);
+  };
+  const stamp = (end, at, step) => {
+    if (at === null || at === undefined) return "";
+    if (mode() === "rel") return at >= end ? root.dataset.now : root.dataset.ago.replace("{n}", span(Math.round(end - at)));
+    const far = Math.abs(Date.now() / 1000 - at) > 64000 ? { weekday: "short" } : {}; // else the day goes without saying
+    return clock({ hour: "2-digit", minute: "2-digit", ...(step < 60 ? { second: "2-digit" } : {}), ...far }).format(at * 1000) + (mode() === "utc" ? " UTC" : "");
+  };
+  // ticks are round ages, or round times of the clock that is shown.
+  const ticks = (from, end) => {
+    const wide = end - from, every = [60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600].find((s) => wide / s <= 7) ?? 43200;
+    const off = mode() === "local" ? new Date(end * 1000).getTimezoneOffset() * 60 : 0;
+    const first = mode() === "rel" ? end : Math.floor((end - off) / every) * every + off;
+    const out = [];
+    for (let at = first; at >= from; at -= every) out.unshift(at);
+    return out;
+  };
+
   const columns = (chart, got) => [got.at, ...chart.series.map((s) => got[s.member].map((n) => (n === null || !chart.rate ? n : n / got.step)))];
   const size = (el) => ({ width: Math.max(160, el.clientWidth - 16), height: 224 });
 
@@ -38,12 +75,12 @@
     chart.plot = new window.uPlot({
       ...size(chart.el), cursor: { drag: { x: false, y: false } }, legend: { live: true },
       scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most * 1.1, 1)] } },
-      axes: [line, { ...line, size: 56 }],
-      series: [{}, ...chart.series.map((s) => ({ label: s.name, stroke: colour(s.colour), width: 1.5, points: { show: false } }))],
+      axes: [{ ...line, space: 40, splits: (u, _, from, end) => ticks(from, end), values: (u, all) => all.map((at) => label(u.scales.x.max, at)) }, { ...line, size: 56 }],
+      series: [{ label: root.dataset.time, value: (u, at) => stamp(u.scales.x.max, at, got.step) }, ...chart.series.map((s) => ({ label: s.name, stroke: colour(s.colour), width: 1.5, points: { show: false } }))],
     }, columns(chart, got), chart.el);
     const legend = chart.el.querySelector(".u-legend"); // uPlot's own stylesheet is in no layer, and would win
     legend.style.fontSize = "12px";
-    legend.style.color = colour("ink-2");
+    legend.style.color = "var(--ink-2)";
   };
 
   let last = null;
@@ -67,6 +104,7 @@
     await look();
     setInterval(() => { if (!document.hidden) look().catch(() => { /* the next one may be better */ }); }, every);
     new ResizeObserver(() => { for (const c of charts) c.plot?.setSize(size(c.el)); }).observe(root);
+    for (const el of document.querySelectorAll("input[name=time]")) el.addEventListener("change", again);
     new MutationObserver(again).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
   })().catch((err) => console.error(err));

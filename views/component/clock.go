@@ -122,7 +122,7 @@ func (c Clock) reading(ctx context.Context) string {
 	case c.left() == 0:
 		return locale.T(ctx, "time.expiring")
 	default:
-		return Span(c.left())
+		return Span(ctx, c.left())
 	}
 }
 
@@ -147,6 +147,10 @@ func seconds(d time.Duration) string {
 type Hold struct {
 	Until time.Time
 	Of    time.Duration // the lock duration
+
+	Since     time.Time // when it was taken; zero: not known, it was before a restart
+	Renewals  int       // how often it was renewed since
+	RenewedAt time.Time // when last; zero: never
 }
 
 func (h Hold) held() bool { return !h.Until.IsZero() }

@@ -1235,7 +1235,7 @@ func ago(ctx context.Context, at, now time.Time) string {
 	if view.IsStill(ctx) {
 		return clockTime(at)
 	}
-	return locale.T(ctx, "time.ago", locale.Args{"Span": Span(max(0, now.Sub(at)))})
+	return locale.T(ctx, "time.ago", locale.Args{"Span": Span(ctx, max(0, now.Sub(at)))})
 }
 
 var _ = templruntime.GeneratedTemplate

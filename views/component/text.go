@@ -2,7 +2,6 @@ package component
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -12,24 +11,37 @@ import (
 
 const day = 24 * time.Hour
 
-// Span writes a running time: 48s, 4m 12s, 2h 05m, 3d 4h. Its width changes
-// only where a unit comes or goes. The script writes the same.
-func Span(d time.Duration) string {
+// Span writes a running time: 48s, 4m 12s, 2h 05m, 3d 4h, or as the language has
+// it. Its width changes only where a unit comes or goes. The script writes the same,
+// with SpanWords.
+func Span(ctx context.Context, d time.Duration) string {
 	s := int(d / time.Second)
 	switch {
 	case s < 60:
-		return strconv.Itoa(s) + "s"
+		return locale.T(ctx, "span.s", locale.Args{"A": s})
 	case s < 3600:
-		return strconv.Itoa(s/60) + "m " + two(s%60) + "s"
+		return locale.T(ctx, "span.ms", locale.Args{"A": s / 60, "B": two(s % 60)})
 	case s < 86400:
-		return strconv.Itoa(s/3600) + "h " + two(s%3600/60) + "m"
+		return locale.T(ctx, "span.hm", locale.Args{"A": s / 3600, "B": two(s % 3600 / 60)})
 	default:
-		return strconv.Itoa(s/86400) + "d " + strconv.Itoa(s%86400/3600) + "h"
+		return locale.T(ctx, "span.dh", locale.Args{"A": s / 86400, "B": s % 86400 / 3600})
 	}
 }
 
+// SpanWords are how scripts write a running time: by its units, with {a} and {b} in
+// the places of the numbers.
+func SpanWords(ctx context.Context) map[string]string {
+	words := map[string]string{}
+	for unit, id := range map[string]string{
+		"s": "span.s", "m": "span.m", "ms": "span.ms", "h": "span.h", "hm": "span.hm", "dh": "span.dh",
+	} {
+		words[unit] = locale.T(ctx, id, locale.Args{"A": "{a}", "B": "{b}"})
+	}
+	return words
+}
+
 // Length writes a time somebody chose, without its empty units: 30s, 5m,
-// 1h 30m, 7d, 1.5s.
+// 1h 30m, 7d, 1.5s. That is how it is typed, in every language.
 func Length(d time.Duration) string {
 	if d <= 0 {
 		return "0s"
@@ -78,7 +90,7 @@ func LongSpan(ctx context.Context, d time.Duration) string {
 }
 
 // Bytes writes a size: 640 B, 1.4 KB, 12 MB.
-func Bytes(n int64) string {
+func Bytes(ctx context.Context, n int64) string {
 	const unit = 1024
 	if n < unit {
 		return strconv.FormatInt(n, 10) + " B"
@@ -88,9 +100,9 @@ func Bytes(n int64) string {
 		f, names = f/unit, names[1:]
 	}
 	if f < 10 {
-		return fmt.Sprintf("%.1f %cB", f, names[0])
+		return locale.Decimal(ctx, f, 1) + " " + names[:1] + "B"
 	}
-	return fmt.Sprintf("%.0f %cB", f, names[0])
+	return locale.Decimal(ctx, f, 0) + " " + names[:1] + "B"
 }
 
 // Short writes a count in little room: 1,284 and 12,400 in full, then 184k
@@ -102,7 +114,10 @@ func Short(ctx context.Context, n int) string {
 	case n < 1_000_000:
 		return strconv.Itoa(n/1000) + "k"
 	default:
-		return strconv.FormatFloat(float64(n/100_000)/10, 'f', -1, 64) + "M"
+		if n/100_000%10 == 0 {
+			return locale.Number(ctx, n/1_000_000) + "M"
+		}
+		return locale.Decimal(ctx, float64(n/100_000)/10, 1) + "M"
 	}
 }
 

@@ -17,28 +17,46 @@ const (
 	Search      Section = "search"
 	Activity    Section = "activity"
 	Access      Section = "access"
+	Scenes      Section = "scenes" // of the server, and of no namespace
 )
 
 // inBar is how many sections a phone's screen has room for, beside More.
 const inBar = 4
 
-// sections are all there are, in the rail's order.
-func sections() []Section {
-	return []Section{Overview, Expirations, Queues, Topics, Deferred, Search, Temporary, Connected, Activity, Access}
+// Sections are all there are, in the rail's order.
+func Sections() []Section {
+	return []Section{Overview, Expirations, Queues, Topics, Deferred, Search, Temporary, Scenes, Connected, Activity, Access}
+}
+
+// sections are those that a page leads to.
+func (s Shell) sections() []Section {
+	if s.Scenes != "" {
+		return Sections()
+	}
+	return slices.DeleteFunc(Sections(), func(at Section) bool { return at == Scenes })
+}
+
+// at is the address of a section.
+func (s Shell) at(to Section) string {
+	if to == Scenes {
+		return s.Scenes
+	}
+	return s.Home + to.Below()
 }
 
 // inMore tells whether the page's section is one of those behind More.
-func (s Shell) inMore() bool { return slices.Contains(sections()[inBar:], s.Active) }
+func (s Shell) inMore() bool { return slices.Contains(s.sections()[inBar:], s.Active) }
 
-// below is what follows the namespace's address.
-func (s Section) below() string {
+// Below is what follows the namespace's address.
+func (s Section) Below() string {
 	if s == Overview {
 		return ""
 	}
 	return "/" + string(s)
 }
 
-func (s Section) icon() string {
+// Icon is the section's.
+func (s Section) Icon() string {
 	switch s {
 	case Temporary:
 		return "hourglass"
@@ -50,10 +68,10 @@ func (s Section) icon() string {
 	return string(s)
 }
 
-// words is the id of what the section is called.
-func (s Section) words() string {
+// Words is the id of what the section is called.
+func (s Section) Words() string {
 	return map[Section]string{
 		Overview: "rail.overview", Expirations: "rail.expirations", Queues: "rail.queues", Topics: "rail.topics", Deferred: "rail.deferred",
-		Search: "rail.search", Temporary: "rail.temporary", Connected: "rail.connections", Activity: "rail.activity", Access: "rail.access",
+		Search: "rail.search", Temporary: "rail.temporary", Connected: "rail.connections", Activity: "rail.activity", Access: "rail.access", Scenes: "rail.scenes",
 	}[s]
 }

@@ -14,10 +14,11 @@ import (
 	"text/template"
 )
 
-// catalogue returns the ids of en.json in order, each with its forms.
-func catalogue(t *testing.T) (ids []string, forms map[string]map[string]string) {
+// catalogue returns the ids of a language's catalogue in order, each with its
+// forms.
+func catalogue(t *testing.T, tag string) (ids []string, forms map[string]map[string]string) {
 	t.Helper()
-	b, err := catalogues.ReadFile("en.json")
+	b, err := catalogues.ReadFile(tag + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func catalogue(t *testing.T) (ids []string, forms map[string]map[string]string) 
 }
 
 func TestCatalogueIsSound(t *testing.T) {
-	ids, forms := catalogue(t)
+	ids, forms := catalogue(t, "en")
 	if len(ids) != len(forms) {
 		slices.Sort(ids)
 		for i := range ids[1:] {
@@ -111,7 +112,7 @@ func sources(t *testing.T, f func(name, text string)) {
 }
 
 func TestEveryIDAskedForIsThere(t *testing.T) {
-	_, forms := catalogue(t)
+	_, forms := catalogue(t, "en")
 	sources(t, func(name, text string) {
 		for _, m := range asked.FindAllStringSubmatch(text, -1) {
 			f, ok := forms[m[2]]
@@ -126,7 +127,7 @@ func TestEveryIDAskedForIsThere(t *testing.T) {
 }
 
 func TestEveryIDIsAskedFor(t *testing.T) {
-	ids, _ := catalogue(t)
+	ids, _ := catalogue(t, "en")
 	used := map[string]bool{}
 	sources(t, func(_, text string) {
 		for _, m := range literal.FindAllStringSubmatch(text, -1) {
@@ -136,6 +137,42 @@ func TestEveryIDIsAskedFor(t *testing.T) {
 	for _, id := range ids {
 		if !used[id] {
 			t.Errorf("nothing asks for %q", id)
+		}
+	}
+}
+
+// TestDescribedButtonsAreCalledWhatTheyShow is for those who speak to the machine:
+// what they read on a button is in its name (WCAG 2.5.3), in every language.
+func TestDescribedButtonsAreCalledWhatTheyShow(t *testing.T) {
+	shown := regexp.MustCompile(`Label: locale\.T\(ctx, "([a-z0-9.]+)"\), Describe: locale\.T\(ctx, "([a-z0-9.]+)"`)
+	pairs := map[string]string{}
+	for _, dir := range []string{"../page", "../component"} {
+		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(name, ".templ") {
+				return err
+			}
+			text, err := os.ReadFile(dir + "/" + name)
+			for _, m := range shown.FindAllSubmatch(text, -1) {
+				pairs[string(m[1])] = string(m[2])
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(pairs) < 20 {
+		t.Fatalf("only %d buttons are described", len(pairs))
+	}
+	plain := func(s string) string { return strings.ToLower(strings.TrimRight(s, "…")) }
+	for _, l := range Languages() {
+		_, forms := catalogue(t, l.Tag)
+		for label, name := range pairs {
+			for form, says := range forms[name] {
+				if word := plain(forms[label]["other"]); !strings.Contains(plain(says), word) {
+					t.Errorf("%s: %s is shown as %q and called %q (%s)", l.Tag, label, word, says, form)
+				}
+			}
 		}
 	}
 }

@@ -1,6 +1,9 @@
 // Package locale holds the words of the dashboard. They stand in one catalogue
 // per language, en.json being the one that is complete by definition; views
 // ask for them by id, in the language of their context.
+//
+// What programs read stays English: the JSON API, the commands and their logs, and
+// the sentences of the engine's errors, which a page shows as they are.
 package locale
 
 import (
@@ -22,14 +25,17 @@ var catalogues embed.FS
 //nolint:gochecknoglobals // what is embedded cannot differ from one caller to another
 var (
 	bundle  = load()
+	matcher = language.NewMatcher(tags())
 	english = speaker{i18n.NewLocalizer(bundle, "en"), message.NewPrinter(language.English), "en"}
 )
 
 func load() *i18n.Bundle {
 	b := i18n.NewBundle(language.English)
 	b.RegisterUnmarshalFunc("json", json.Unmarshal)
-	if _, err := b.LoadMessageFileFS(catalogues, "en.json"); err != nil {
-		panic(fmt.Sprintf("locale: %v", err)) // embedded: a failure of the build
+	for _, l := range Languages() {
+		if _, err := b.LoadMessageFileFS(catalogues, l.Tag+".json"); err != nil {
+			panic(fmt.Sprintf("locale: %v", err)) // embedded: a failure of the build
+		}
 	}
 	return b
 }
@@ -50,11 +56,10 @@ func With(ctx context.Context, accept string) context.Context {
 	if err != nil {
 		wanted = nil // what cannot be read asks for nothing
 	}
-	have := bundle.LanguageTags()
-	_, i, _ := language.NewMatcher(have).Match(wanted...)
-	tag := have[i]
+	_, i, _ := matcher.Match(wanted...)
+	l := Languages()[i]
 	return context.WithValue(ctx, speakerKey{}, speaker{
-		i18n.NewLocalizer(bundle, tag.String()), message.NewPrinter(tag), tag.String(),
+		i18n.NewLocalizer(bundle, l.Tag), message.NewPrinter(language.MustParse(l.Tag)), l.Tag,
 	})
 }
 
@@ -73,8 +78,8 @@ func Lang(ctx context.Context) string { return from(ctx).tag }
 type Args map[string]any
 
 // T returns the text with the given id. It takes at most one Args. An id that
-// the catalogue lacks comes back as itself, which a test of the catalogue
-// keeps from happening.
+// the catalogue lacks comes back in English, and one that nobody has as itself;
+// tests of the catalogues keep both from happening.
 func T(ctx context.Context, id string, args ...Args) string {
 	cfg := i18n.LocalizeConfig{MessageID: id}
 	if len(args) > 0 {
@@ -95,7 +100,7 @@ func N(ctx context.Context, id string, n int, args ...Args) string {
 
 func say(ctx context.Context, id string, cfg *i18n.LocalizeConfig) string {
 	s, err := from(ctx).words.Localize(cfg)
-	if err != nil {
+	if err != nil && s == "" {
 		return id
 	}
 	return s
@@ -104,6 +109,12 @@ func say(ctx context.Context, id string, cfg *i18n.LocalizeConfig) string {
 // Number writes n with the separators of the language: 1,284.
 func Number(ctx context.Context, n int) string {
 	return from(ctx).figures.Sprintf("%d", n)
+}
+
+// Decimal writes f with so many digits after the sign that the language has for
+// that: 1.5, or 1,5.
+func Decimal(ctx context.Context, f float64, digits int) string {
+	return from(ctx).figures.Sprintf("%.*f", digits, f)
 }
 
 // List joins words as the language does: "a, b and c".
@@ -115,5 +126,5 @@ func List(ctx context.Context, words ...string) string {
 		return words[0]
 	}
 	last := len(words) - 1
-	return T(ctx, "list.and", Args{"Before": strings.Join(words[:last], ", "), "Last": words[last]})
+	return T(ctx, "list.and", Args{"Before": strings.Join(words[:last], T(ctx, "list.comma")), "Last": words[last]})
 }

@@ -202,6 +202,9 @@ func (m AccessAsk) gone(ctx context.Context) string {
 // Full is the page.
 func (m AccessAsk) Full() templ.Component { return accessAsk(m) }
 
+// Asks is the form of the page.
+func (m AccessAsk) Asks() templ.Component { return accessAskForm(m) }
+
 // Watches is none.
 func (m AccessAsk) Watches() []string { return nil }
 

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"time"
+
 	"github.com/a-h/templ"
 
 	"mayfly/views/component"
@@ -24,13 +26,18 @@ type Confirm struct {
 	Subject string   // of the one message; empty: several, or an entity
 	Sample  []string // what some of several are called
 
-	States []StateLine   // how many in each state, exactly
-	Goes   []string      // what else goes with it: "3 subscriptions"
-	Status Status        // of SetStatus: what it is to be; In.Name is then the entity's name alone
-	Seen   string        // of Resubmit: where ids were seen, so that what has them would be dropped; empty: nowhere
-	Left   int           // messages that are locked and therefore left out
-	Filter PurgeFilter   // of Purge
-	Hidden []HiddenField // sent along: the keys of several messages, a lock token
+	States []StateLine  // how many in each state, exactly
+	Goes   []string     // what else goes with it: "3 subscriptions"
+	Status Status       // of SetStatus: what it is to be; In.Name is then the entity's name alone
+	Seen   string       // of Resubmit: where ids were seen, so that what has them would be dropped; empty: nowhere
+	Left   int          // messages that are locked and therefore left out
+	Filter PurgeFilter  // of Purge
+	First  []MessageRow // of Purge: a few of those that go
+	Now    time.Time    // when these were looked at
+	Export string       // the address of a file with all that would go; empty: none is offered
+	// Entities are proposed as the destination of MoveTo.
+	Entities []string
+	Hidden   []HiddenField // sent along: the keys of several messages, a lock token
 
 	Type      string // what must be typed to confirm; empty: nothing
 	TypeError string
@@ -54,6 +61,7 @@ const (
 	Extend         Verb = "extend"     // asks for AskBy
 	Resubmit       Verb = "resubmit"   // asks for AskHow
 	SetStatus      Verb = "status"     // sends AskTo along
+	MoveTo         Verb = "move"       // asks for AskTo and AskHow
 )
 
 // The names of the inputs of Confirm.
@@ -75,14 +83,16 @@ const (
 	AskKey         = "key"
 	AskSession     = "session"   // of receiving: the session to take; empty: the next
 	AskDuplicate   = "duplicate" // of Resubmit, "drop": where its id was seen it is dropped
-	AskTo          = "to"        // of SetStatus, a Status; also in its address
+	AskTo          = "to"        // of SetStatus, a Status; also in its address; of MoveTo, the path of an entity
+	AskAll         = "all"       // of a table: not what was chosen, but all that match
 )
 
 // A StateLine is how many messages of one state are concerned.
 type StateLine struct {
 	State  State
 	N      int
-	Picked bool // of Purge: whether it is chosen
+	Picked bool   // of Purge: whether it is chosen
+	Export string // the address of a file with these; empty: none is offered
 }
 
 // A PurgeFilter picks those that go among the messages of the chosen states. Its
@@ -104,6 +114,9 @@ type HiddenField struct{ Name, Value string }
 
 // Full is the page.
 func (m Confirm) Full() templ.Component { return confirm(m) }
+
+// Asks is the form of the page.
+func (m Confirm) Asks() templ.Component { return confirmForm(m) }
 
 // Watches is nil; the page stands still.
 func (m Confirm) Watches() []string { return nil }

@@ -7,6 +7,7 @@ import (
 
 	"mayfly/views/component"
 	"mayfly/views/locale"
+	"mayfly/views/view"
 )
 
 func plain(n int) string { return strconv.Itoa(n) }
@@ -36,6 +37,24 @@ func (m Confirm) nothing() bool {
 
 // atMost is how many messages a filter may match.
 func (f PurgeFilter) atMost() int { return f.Matching + f.Unseen }
+
+// refused tells whether Safe mode refuses it.
+func (m Confirm) refused(ctx context.Context) bool {
+	return view.Safe(ctx) && m.weight() == component.Final
+}
+
+// safeNotice says that Safe mode refuses what a form is for.
+func safeNotice(ctx context.Context) component.Notice {
+	return component.Notice{Tone: component.Low, Title: locale.T(ctx, "safe.refused"), Detail: safeHow(ctx)}
+}
+
+// safeHow says who can switch Safe mode off.
+func safeHow(ctx context.Context) string {
+	if view.SafetyOf(ctx) == view.SafeAll {
+		return locale.T(ctx, "safe.all")
+	}
+	return locale.T(ctx, "safe.here")
+}
 
 // weight is how the last button looks: red where nothing comes back.
 func (m Confirm) weight() component.Look {
@@ -74,12 +93,17 @@ func (m Confirm) title(ctx context.Context) string {
 		}
 		return locale.N(ctx, "confirm.cancelling", m.N, args)
 	case Reschedule:
+		if !one {
+			return locale.N(ctx, "confirm.reschedule.many", m.N, args)
+		}
 		return locale.T(ctx, "confirm.reschedule", args)
 	case Extend:
 		if one {
 			return locale.T(ctx, "confirm.extend.one", args)
 		}
 		return locale.N(ctx, "confirm.extend", m.N, args)
+	case MoveTo:
+		return locale.N(ctx, "confirm.move", m.N, args)
 	case Resubmit:
 		if one {
 			return locale.T(ctx, "confirm.resubmit.one", args)
@@ -109,6 +133,9 @@ func (m Confirm) note(ctx context.Context) string {
 		}
 		return locale.T(ctx, "confirm.purge.note")
 	case MoveToDead:
+		if m.In.All {
+			return locale.T(ctx, "confirm.dead.note.all")
+		}
 		return locale.T(ctx, "confirm.dead.note", locale.Args{"Name": m.In.Name})
 	case CancelSchedule:
 		return locale.T(ctx, "confirm.cancelling.note")
@@ -116,6 +143,8 @@ func (m Confirm) note(ctx context.Context) string {
 		return locale.T(ctx, "confirm.reschedule.note")
 	case Extend:
 		return locale.T(ctx, "confirm.extend.note")
+	case MoveTo:
+		return locale.T(ctx, "confirm.move.note")
 	case Resubmit:
 		return locale.T(ctx, "confirm.resubmit.note")
 	case SetStatus:
@@ -139,7 +168,9 @@ func (m Confirm) button(ctx context.Context) string {
 	case CancelSchedule:
 		return locale.N(ctx, "confirm.cancelling.do", m.N)
 	case Reschedule:
-		return locale.T(ctx, "confirm.reschedule.do")
+		return locale.N(ctx, "confirm.reschedule.do", m.N)
+	case MoveTo:
+		return locale.N(ctx, "confirm.move.do", m.N)
 	case Extend:
 		return locale.N(ctx, "confirm.extend.do", m.N)
 	case Resubmit:

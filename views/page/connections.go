@@ -106,6 +106,20 @@ type Connection struct {
 
 	Links []LinkRow
 	Left  int // links that are not shown
+
+	Held     []HeldRow // messages that it has locked
+	HeldMore bool      // there may be more
+}
+
+// HeldRow is a message that a client has locked.
+type HeldRow struct {
+	Key    string
+	Href   string
+	Number int64
+	What   string    // the message's subject or id; empty: it has none
+	Place  LinkPlace // where it is
+	Hold   component.Hold
+	Now    time.Time
 }
 
 // LinkRow is one end of a client at an entity.
@@ -116,9 +130,10 @@ type LinkRow struct {
 	Name       string // the client's own name for it
 	Identifier string // what its program calls the sender or receiver; empty: nothing
 
-	Waits       bool   // for a session
-	Holds       bool   // a session
-	Session     string // as it is written
+	Waits       bool           // for a session
+	Holds       bool           // a session
+	Hold        component.Hold // the lock on that; zero: not known
+	Session     string         // as it is written
 	SessionHref string
 
 	Credit, Ahead, Unsettled, Locks int
@@ -167,6 +182,8 @@ func (m Connection) Parts() []view.Part {
 		slot("facts", connectionFacts(m)),
 		list("links", m.Links, func(r LinkRow) view.Row { return view.Row{Key: r.Key, Content: linkRow(r)} }),
 		slot("empty", linksEmpty(m)),
+		list("held", m.Held, func(r HeldRow) view.Row { return view.Row{Key: r.Key, Content: heldRow(r)} }),
+		slot("held-more", heldMore(m)),
 	)
 }
 
@@ -183,6 +200,9 @@ type Disconnect struct {
 
 // Full is the page.
 func (m Disconnect) Full() templ.Component { return disconnect(m) }
+
+// Asks is the form of the page.
+func (m Disconnect) Asks() templ.Component { return disconnectForm(m) }
 
 // Watches is none.
 func (m Disconnect) Watches() []string { return nil }
@@ -215,6 +235,15 @@ func linkColumns() []heading {
 		{name: "connections.messages", class: "num"},
 		{name: "connections.rate", class: "num"},
 		{name: "connections.attached", class: "opt"},
+	}
+}
+
+func heldColumns() []heading {
+	return []heading{
+		{name: "connections.held.what", class: "name"},
+		{name: "connections.held.at", class: ""},
+		{name: "column.lock", class: ""},
+		{name: "connections.held.since", class: ""},
 	}
 }
 

@@ -56,9 +56,12 @@ type Entities struct {
 
 	Lab string // of topics, the filter lab; empty: there is none
 
-	Query string // part of a name that is asked for; empty: all
-	Sort  Column // the column it is sorted by; empty: by name
-	Down  bool   // sorted from the largest
+	Query string             // what is asked for, as it was typed; empty: all
+	Wrong string             // why it is not a filter, with what stands before that as one; empty: it is
+	Chips []SearchChip       // its terms
+	More  []component.Choice // terms to add, each an address with it
+	Sort  Column             // the column it is sorted by; empty: by name
+	Down  bool               // sorted from the largest
 	Pages component.Pages
 }
 
@@ -138,9 +141,16 @@ func (m Entities) sorted(by Column) string {
 	if by == m.sort() {
 		down = !m.Down
 	}
+	return m.address(m.Query, by, down)
+}
+
+// asked is the address of the table with another filter, sorted as it is.
+func (m Entities) asked(query string) string { return m.address(query, m.sort(), m.Down) }
+
+func (m Entities) address(query string, by Column, down bool) string {
 	q := url.Values{"sort": {string(by)}, "dir": {direction(down)}}
-	if m.Query != "" {
-		q.Set("q", m.Query)
+	if query != "" {
+		q.Set("q", query)
 	}
 	return m.base() + "?" + q.Encode()
 }

@@ -17,8 +17,9 @@ type Entity struct {
 	Name      string // as it was created; of a subscription its own
 	Topic     string // of a subscription, the topic it belongs to
 	TopicHref string
-	Href      string  // the entity's page; its actions lie below it
-	Path      string  // in lower case, with the topic: what Watches names
+	Href      string // the entity's page; its actions lie below it
+	Path      string // in lower case, with the topic: what Watches names
+	Watch     EntityWatch
 	Receivers []Guest // who is attached, to its dead letters too
 	Senders   []Guest
 	Dial      Dial   // while it is empty
@@ -45,6 +46,9 @@ type Entity struct {
 	Figures Figures          // of the tab Measured
 	Lede    []component.Text // one sentence about the tab; empty: none
 	Rows    []MessageRow     // of the tabs of messages
+	Columns MessageColumns   // of these
+	Find    ListFind         // by which they are narrowed
+	Every   Every            // of what Rows are the first
 	From    int64            // the number the page starts at; zero: the first
 	Pages   component.Pages
 	Reasons []Reason // of the dead letters, largest first
@@ -93,6 +97,9 @@ const (
 
 	// InSession is no tab: the rows of one session look like it.
 	InSession Tab = "session"
+
+	// Found is no tab either, but what a search found.
+	Found Tab = "search"
 )
 
 // A State is where a message stands.
@@ -134,7 +141,12 @@ type MessageRow struct {
 	Due      component.Clock // of a scheduled one
 	Holder   string          // who holds the lock; empty: not known
 	HolderAt string          // where that client is shown; empty: nowhere
-	By       string          // who deferred it; empty: not known
+	Edit     string          // the form in which it is written anew and sent again; empty: it cannot be
+
+	Entity, EntityAt string // where it is, and that list's address; empty in a list of one place
+	By               string // who deferred it; empty: not known
+
+	Cells []Cell // in the order of the columns that were chosen; empty: none were
 
 	Reason, Description string // of a dead letter
 	For                 string // of a transfer that failed: where it was to go
@@ -154,7 +166,11 @@ type Reason struct {
 	N           int
 	First, Last time.Time
 	Now         time.Time
-	Href        string // the tab with these only
+	Href        string // the list with these only
+	Sample      string // address of the latest; empty: none is known
+	In          string // where they lie; empty: the page is of one place
+
+	Resubmit, Delete, Export string // addresses of what is done to all of them; empty: it cannot be
 }
 
 // A Setting is a property of the entity, to be read.
@@ -224,11 +240,32 @@ func (m Entity) Parts() []view.Part {
 	case DeadLetters:
 		parts = append(parts, slot("reasons", reasons(m)))
 	}
+	if m.Find.Still {
+		return parts
+	}
 	return append(parts,
+		slot("head", messageHead(m.tab(), m.Columns)),
 		list("rows", m.Rows, func(r MessageRow) view.Row {
-			return view.Row{Key: r.Key, Content: messageRow(m.tab(), r)}
+			return view.Row{Key: r.Key, Content: messageRow(m.tab(), m.Columns.Own, r)}
 		}),
 		slot("empty", tabEmpty(m)),
 		slot("pages", pager(m.Pages)),
+		slot("every", everyBox(m.Every)),
 	)
+}
+
+// EntityWatch are the alert rules that are about an entity.
+type EntityWatch struct {
+	Rules int
+	Href  string // where they are; empty: this server has none
+	New   string // the form for one more
+}
+
+// living is an attribute of what follows the broker, where the list does: one that
+// stands still has data-still.
+func (m Entity) living(name, value string) templ.Attributes {
+	if m.Find.Still {
+		return templ.Attributes{"data-still": value}
+	}
+	return templ.Attributes{name: value}
 }

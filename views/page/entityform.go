@@ -1,6 +1,8 @@
 package page
 
 import (
+	"time"
+
 	"github.com/a-h/templ"
 
 	"mayfly/views/component"
@@ -26,7 +28,9 @@ type EntityForm struct {
 	Fields    []Setter         // in any order; the page groups them
 	Changes   int              // how many fields differ from what is stored; zero: not counted
 
+	Try    string // the address that says what a change would do and saves nothing; empty: nobody does
 	WhatIf WhatIf
+	IdleIf IdleIf
 
 	// First is the rule that a new subscription begins with, to be filled in; nil:
 	// it begins with one that takes everything. Its name is not asked for, and To
@@ -37,6 +41,10 @@ type EntityForm struct {
 	Rules   []Rule // of a subscription that is there
 	AddRule string // the address that adds a rule that takes everything; empty: it has one
 }
+
+// Try is the parameter of the address of a form that is not to be kept, only to
+// say what it would do.
+const Try = "try"
 
 // A Setter is a property of an entity as a form asks for it. Label and limits
 // stand in the catalogue by its name. A switch sends "true" or, when off,
@@ -79,6 +87,20 @@ type WhatIf struct {
 	Locked  int // messages a lock keeps for now
 	Dormant int // deferred ones, which die when asked for
 }
+
+// IdleIf says what another time to idle would do. Its zero value is that nothing
+// is said.
+type IdleIf struct {
+	Is            string    // the new time, as shown; empty for never
+	Never         bool      // it would not delete itself any more
+	Why           string    // why it would stay for now all the same; empty: it would go
+	At            time.Time // when it would go, if it is changed now and nobody uses it then
+	Messages      int       // that would go with it, dead letters and all
+	Subscriptions int       // likewise, of a topic
+}
+
+// said tells whether there is anything to say.
+func (i IdleIf) said() bool { return i.Is != "" || i.Never }
 
 // Full is the page.
 func (m EntityForm) Full() templ.Component { return entityForm(m) }

@@ -200,6 +200,15 @@ func (r MessageRow) small() string {
 	return r.ID
 }
 
+// brief is the beginning of a body, in a line.
+func (r MessageRow) brief() string {
+	var pills []string
+	for _, p := range r.Pills {
+		pills = append(pills, p.Key+": "+p.Value)
+	}
+	return cmp.Or(strings.Join(pills, ", "), r.First)
+}
+
 // A look is how a state looks and what it is called.
 type look struct {
 	icon, name string
@@ -220,29 +229,6 @@ func (s State) look() look {
 		return look{"dead", "entity.tab.transfer", component.Dead}
 	default:
 		return look{"active", "state.active", component.Plenty}
-	}
-}
-
-// A bulk is something that is done to the rows that are chosen.
-type bulk struct {
-	do, icon, name string // name is the id of the words, with the number as a place
-	by             string // sent along as AskBy; empty: nothing
-	look           component.Look
-}
-
-func (t Tab) bulks() []bulk {
-	del := bulk{"delete", "trash", "bulk.delete", "", component.Danger}
-	switch t {
-	case DeadLetters, Transfers:
-		return []bulk{{"resubmit", "resubmit", "bulk.resubmit", "", component.Outline}, del}
-	case Waiting:
-		return []bulk{del}
-	default:
-		return []bulk{
-			{"extend", "plus", "bulk.extend", "10m", component.Outline},
-			{"dead-letter", "dead", "bulk.dead", "", component.Outline},
-			del,
-		}
 	}
 }
 
@@ -331,7 +317,17 @@ const place = "\uFFFC"
 func counted(id string) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		text := templ.EscapeString(locale.T(ctx, id, locale.Args{"N": place}))
-		_, err := io.WriteString(w, strings.ReplaceAll(text, place, `<span class="picked"></span>`))
+		_, err := io.WriteString(w, strings.ReplaceAll(text, place, `<span class="picked" data-all="`+templ.EscapeString(locale.T(ctx, "bulk.all"))+`"></span>`))
 		return err
 	})
+}
+
+// args name the dead letters of a reason in a sentence.
+func (r Reason) args(ctx context.Context) locale.Args {
+	return locale.Args{"Reason": cmp.Or(component.Visible(r.Reason), locale.T(ctx, "reason.none")), "Count": locale.Number(ctx, r.N)}
+}
+
+// named tells whether an address that asks for a reason means r.
+func (r Reason) named(asked string) bool {
+	return asked != "" && strings.EqualFold(cmp.Or(r.Reason, "-"), asked)
 }

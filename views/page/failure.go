@@ -28,6 +28,9 @@ type Failure struct {
 // Full is the page.
 func (m Failure) Full() templ.Component { return failure(m) }
 
+// Asks is what the page says, for the dialog whose form was refused.
+func (m Failure) Asks() templ.Component { return failureInDialog(m) }
+
 // Watches is nil; the page stands still.
 func (m Failure) Watches() []string { return nil }
 

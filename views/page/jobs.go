@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -43,11 +44,26 @@ func (r JobRow) name(ctx context.Context) string {
 	switch {
 	case r.Kind == "move" && r.To != "":
 		return locale.T(ctx, "jobs.kind.move.to", to)
+	case r.Kind == "import":
+		return locale.T(ctx, "jobs.kind.import.to", to)
+	case r.Kind == "send":
+		return locale.T(ctx, "jobs.kind.send.to", to)
 	case r.Kind == "copy" && r.To != "":
 		return locale.T(ctx, "jobs.kind.copy.to", to)
 	default:
 		return locale.T(ctx, kindName(r.Kind))
 	}
+}
+
+// words is the id of a text that is about what a job does: there are others where it
+// does not look at messages, but sends them or takes back what was done.
+func (r JobRow) words(id string) string {
+	own := map[string]string{
+		"send jobs.seen": "jobs.seen.send", "send jobs.done": "jobs.done.send", "send jobs.skipped": "jobs.skipped.send",
+		"import jobs.seen": "jobs.seen.import", "import jobs.done": "jobs.done.send", "import jobs.skipped": "jobs.skipped.send",
+		"undo jobs.seen": "jobs.seen.undo", "undo jobs.done": "jobs.done.undo", "undo jobs.skipped": "jobs.skipped.undo",
+	}[r.Kind+" "+id]
+	return cmp.Or(own, id)
 }
 
 // kindName is the id of what a kind of job is called.
@@ -111,6 +127,7 @@ type JobFailure struct {
 	Key  string
 	Href string
 	Seq  int64
+	Line int // of a file; zero: it is a message that was there, and the others are its
 	At   string
 	Why  string
 }
@@ -134,16 +151,22 @@ func (m Job) Parts() []view.Part {
 
 // The fields of the form for a new job.
 const (
+	Once     = "once" // of this form and of that for messages: a word that no other copy of it has
 	AskKind  = "kind"
 	AskAt    = "path"
 	AskQuery = "q"
+	AskUntil = "until" // of reschedule: an instant in UTC; of extend there is AskBy
 )
+
+// AskedOfJob are all of them, but for what is typed to confirm.
+func AskedOfJob() []string { return []string{AskKind, AskAt, AskQuery, AskTo, AskBy, AskUntil} }
 
 // NewJob asks what is to be done to which messages, and says how many these are
 // before it is done.
 type NewJob struct {
 	Shell   layout.Shell
 	To      string // the address it posts to, and asks again at
+	Once    string // see the field of that name
 	Cancel  string
 	Kinds   []string
 	Values  map[string]string
@@ -156,10 +179,13 @@ type NewJob struct {
 type JobCount struct {
 	Known   bool
 	Meant   int
-	Locked  int // of these: they would be skipped
-	Unseen  int // too many to look at: up to so many more are meant
-	Sample  []string
-	Confirm string // what is to be typed; empty: nothing
+	Locked  int          // of these: they would be skipped
+	Unseen  int          // too many to look at: up to so many more are meant
+	First   []MessageRow // a few of them
+	Now     time.Time
+	States  []StateLine // of those that are meant, as far as they were looked at
+	Export  string      // the address of a file with them; empty: none is offered
+	Confirm string      // what is to be typed; empty: nothing
 }
 
 func (c JobCount) atMost() int { return c.Meant - c.Locked + c.Unseen }
@@ -180,6 +206,7 @@ func (m NewJob) do(ctx context.Context) string {
 	id := map[string]string{
 		"resubmit": "jobs.do.resubmit", "copy": "jobs.do.copy", "move": "jobs.do.move", "delete": "jobs.do.delete", "purge": "jobs.do.purge",
 		"dead-letter": "jobs.do.dead-letter", "send-now": "jobs.do.send-now", "return-to-active": "jobs.do.return-to-active",
+		"extend": "jobs.do.extend", "reschedule": "jobs.do.reschedule",
 	}[m.Values[AskKind]]
 	return locale.N(ctx, id, m.Count.atMost())
 }
@@ -192,3 +219,9 @@ func (m NewJob) Watches() []string { return nil }
 
 // Parts is what stands around the form.
 func (m NewJob) Parts() []view.Part { return m.Shell.Parts() }
+
+// short is a field for little, with an example of it.
+func (NewJob) short(f component.Field, example string) component.Field {
+	f.Short, f.Placeholder = len(example) < 8, example
+	return f
+}

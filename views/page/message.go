@@ -85,6 +85,7 @@ type Place struct {
 	Name string // as shown: "orders", "prices/eu"
 	Href string
 	Dead bool // in its dead-letter queue
+	All  bool // it is no place but the whole namespace; Name is that's
 }
 
 // A BodyView is a way to look at a body, as the address says it: ?view=hex.
@@ -216,6 +217,9 @@ func (m Message) crumbs(ctx context.Context) []component.Crumb {
 
 // crumbs is the way to the place, all of it links.
 func (p Place) crumbs(ctx context.Context, s layout.Shell) []component.Crumb {
+	if p.All {
+		return []component.Crumb{{Label: p.Name, Href: s.Home}}
+	}
 	crumbs := placeCrumbs(ctx, s, p.Kind, p.Name, p.Href, "", "")
 	if p.Dead {
 		crumbs = append(crumbs, component.Crumb{Label: locale.T(ctx, "entity.tab.dead"), Href: p.Href + "?tab=" + string(DeadLetters)})
@@ -234,7 +238,7 @@ func (m Message) do(ctx context.Context, action, icon, label string) component.D
 
 // ask is a button for something that asks first.
 func (m Message) ask(ctx context.Context, action, icon, label string, look component.Look) component.Link {
-	l := component.Link{Href: m.Href + "/" + action, Icon: icon, Label: locale.T(ctx, label), Look: look}
+	l := component.Link{Href: m.Href + "/" + action, Icon: icon, Label: locale.T(ctx, label), Look: look, Ruins: look == component.Danger, Asks: action != "edit"}
 	if m.Token != "" {
 		l.Href += "?" + AskToken + "=" + url.QueryEscape(m.Token)
 	}

@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/a-h/templ"
 
@@ -118,7 +117,7 @@ func (m Overview) tiles() []tile {
 		{"tile-in", "send", "overview.in", "overview.per.second", "", component.Plenty, m.In},
 		{"tile-out", "export", "overview.out", "overview.per.second", "", component.Plenty, m.Out},
 		{"tile-expired", "expired", "overview.expired", "overview.per.minute", m.Shell.Home + "/expirations", component.Critical, m.Expired},
-		{"tile-dead", "dead", "overview.dead", "", m.Shell.Home + "/queues", component.Dead, m.DeadLetters},
+		{"tile-dead", "dead", "overview.dead", "", m.Shell.Home + "/dead-letters", component.Dead, m.DeadLetters},
 		{"tile-locked", "locked", "overview.locked", "", "", component.Lock, m.Locked},
 		{"tile-scheduled", "scheduled", "overview.scheduled", "", "", component.Plenty, m.Scheduled},
 	}
@@ -141,5 +140,5 @@ func figure(ctx context.Context, f float64) string {
 	if f >= 100 || f == float64(int(f)) {
 		return component.Short(ctx, int(f+.5))
 	}
-	return strconv.FormatFloat(f, 'f', 1, 64)
+	return locale.Decimal(ctx, f, 1)
 }

@@ -67,10 +67,10 @@ func TestEveryColumnHasItsCell(t *testing.T) {
 	}
 	for _, tab := range []Tab{Messages, Waiting, Parked, Held, DeadLetters} {
 		var head, row strings.Builder
-		if err := messageHead(tab).Render(t.Context(), &head); err != nil {
+		if err := messageHead(tab, MessageColumns{}).Render(t.Context(), &head); err != nil {
 			t.Fatal(err)
 		}
-		if err := messageRow(tab, MessageRow{}).Render(t.Context(), &row); err != nil {
+		if err := messageRow(tab, nil, MessageRow{}).Render(t.Context(), &row); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := strings.Count(row.String(), "<td"), strings.Count(head.String(), "<th "); got != want {

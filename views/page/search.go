@@ -16,22 +16,19 @@ type Search struct {
 	Wrong string             // why it is not a query; empty: it is one
 	Chips []SearchChip       // its terms
 	More  []component.Choice // terms to add, each an address with it
-	Hits  []Hit              // of this portion
-	Said  string             // how far it came: "scanned 12,400 of 50,000 · 31 hits"
-	Cut   string             // what is said of bodies that were looked at in part; empty: none were
-	Next  string             // address of what follows; empty: everything was looked at
-	Going bool               // it is not the first portion
+	Hits  []MessageRow       // of this portion
+
+	Columns MessageColumns
+
+	Said  string // how far it came: "scanned 12,400 of 50,000 · 31 hits"
+	Cut   string // what is said of bodies that were looked at in part; empty: none were
+	Next  string // address of what follows; empty: everything was looked at
+	Going bool   // it is not the first portion
+	Every Every  // all that match
 }
 
 // A SearchChip is a term of a query and the address of the query without it.
 type SearchChip struct{ Term, Without string }
-
-// A Hit is a message that was found.
-type Hit struct {
-	MessageRow
-	Entity   string
-	EntityAt string
-}
 
 // The words of the address of a search.
 const (
@@ -47,6 +44,11 @@ func (m Search) Full() templ.Component { return search(m) }
 func (m Search) Watches() []string { return []string{} }
 
 // Parts is what is live in the page.
-func (m Search) Parts() []view.Part { return m.Shell.Parts() }
+func (m Search) Parts() []view.Part {
+	if m.Said == "" {
+		return m.Shell.Parts()
+	}
+	return append(m.Shell.Parts(), slot("every", everyBox(m.Every)))
+}
 
 func (m Search) base() string { return m.Shell.Home + "/search" }

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"time"
+
 	"github.com/a-h/templ"
 
 	"mayfly/views/component"
@@ -14,11 +16,13 @@ type Send struct {
 	Shell    layout.Shell
 	In       Place
 	To       string            // the address it posts to
+	Once     string            // see the field of that name
 	Values   map[string]string // what was typed, by the names of fields below
 	Errors   map[string]string // what was wrong with it, by the same names
 	Refused  component.Notice  // what was wrong with all of it; zero: nothing
 	Ceiling  string            // the longest time to live, as shown: "5m"; empty: none
 	Most     int               // the most messages of one send
+	AtOnce   int               // above so many, they are sent in the background
 	Sessions bool              // it takes only messages with a session
 
 	// Properties are the rows of application properties; the page adds empty
@@ -26,7 +30,37 @@ type Send struct {
 	// value of row i: "property-0-name", "property-0-type", "property-0-value".
 	Properties []SendProperty
 	Kinds      []string
+
+	Templates []string    // the names of those that it can be filled with
+	Template  string      // the one that it was filled with; empty: none
+	Manage    string      // address of all templates
+	Sights    []SendSight // what would be sent; empty: nobody has asked
+	Edit      SendEdit    // the message that it is written from; zero: a new one
 }
+
+// SendEdit is a stored message that is written anew.
+type SendEdit struct {
+	Name string // "#17"; empty: none is
+	Href string
+	Back string // the list that it was opened from; empty: it was opened from Href
+
+	Cancel string // where Cancel leads
+	Kept   string // why its body is not shown, and stays as it is; empty: it is shown
+	Odd    int    // properties that a line cannot hold, and stay as they are
+	Copy   bool   // it can only stay, and a copy goes
+}
+
+// A SendSight is one message as it would be sent.
+type SendSight struct {
+	N     int
+	Facts []SendFact
+	Due   time.Time // zero: at once
+	Body  string    // its beginning, where that is text
+	More  int       // bytes that are left out; not above zero: none
+}
+
+// A SendFact is one of what a message says beside its body.
+type SendFact struct{ Label, Value string }
 
 // A SendProperty is a row of application properties.
 type SendProperty struct {
@@ -51,6 +85,15 @@ const (
 	SendIn             = "in"       // a duration, for "in"
 	SendAt             = "at"       // an instant in UTC, for "at": 2026-07-14T10:05
 	SendRepeat         = "repeat"
+	SendEvery          = "every"         // a duration
+	SendPlaceholders   = "placeholders"  // "on": a single message is filled in, too
+	SendSeed           = "seed"          // of the preview that was seen
+	SendPreview        = "preview"       // a submit: the form again, with what it would send
+	SendSave           = "save"          // a submit: keep it as a template
+	SendTemplate       = "template"      // the name of one
+	SendTemplateName   = "template-name" // the name that it is to have
+	SendTarget         = "target"        // of an edit: the path of an entity
+	SendKeepBody       = "keep-body"     // of an edit, "on": the body stays as it is
 	SendAddProperty    = "add-property"  // a submit: the form again with more rows
 	SendPropertyRows   = "property-rows" // how many rows the form had
 	SendPropertyPrefix = "property-"     // and the row's number and one of these:

@@ -1,8 +1,8 @@
 package page
 
 import (
-	"cmp"
 	"context"
+	"strings"
 
 	"mayfly/views/component"
 	"mayfly/views/locale"
@@ -22,7 +22,7 @@ func (m Send) field(ctx context.Context, name, label, tip string) component.Fiel
 
 func (m Send) body(ctx context.Context) component.Field {
 	f := m.field(ctx, SendBody, "send.body", "send.body.tip")
-	f.Kind, f.Rows, f.Focus = component.Area, 8, true
+	f.Kind, f.Rows, f.Focus = component.Area, 8, len(m.Sights) == 0
 	return f
 }
 
@@ -45,6 +45,67 @@ func (m Send) ttl(ctx context.Context) component.Field {
 func (m Send) repeat(ctx context.Context) component.Field {
 	f := m.field(ctx, SendRepeat, "send.repeat", "")
 	f.Kind, f.Short, f.Placeholder = component.Numeric, true, "1"
-	f.Tip = []component.Text{{S: locale.T(ctx, "send.repeat.tip", locale.Args{"Most": locale.Number(ctx, cmp.Or(m.Most, 1000))})}}
+	f.Tip = []component.Text{{S: locale.T(ctx, "send.repeat.tip", locale.Args{"Most": locale.Number(ctx, m.Most), "AtOnce": locale.Number(ctx, m.AtOnce)})}}
+	return f
+}
+
+func (m Send) every(ctx context.Context) component.Field {
+	f := m.field(ctx, SendEvery, "send.every", "send.every.tip")
+	f.Short, f.Placeholder = true, "0s"
+	return f
+}
+
+func (m Send) placeholders(ctx context.Context) component.Field {
+	f := m.field(ctx, SendPlaceholders, "send.placeholders", "send.placeholders.tip")
+	f.Kind, f.Value, f.On = component.Switch, "on", m.Values[SendPlaceholders] != ""
+	return f
+}
+
+// placeholders are examples of what can stand in a text, and the ids of what is said of
+// them.
+func placeholders() [][2]string {
+	return [][2]string{
+		{"{{n}}", "send.ph.n"}, {"{{n+100}}", "send.ph.plus"}, {"{{n%10}}", "send.ph.rest"}, {"{{count}}", "send.ph.count"}, {"{{uuid}}", "send.ph.uuid"},
+		{"{{now}}", "send.ph.now"}, {"{{now+5m}}", "send.ph.later"}, {"{{unix}}", "send.ph.unix"}, {"{{random 1 100}}", "send.ph.random"},
+		{"{{pick a|b|c}}", "send.ph.pick"}, {"{{letters 20}}", "send.ph.letters"}, {`\{{n}}`, "send.ph.escape"},
+	}
+}
+
+// fillable are the texts of a form in which placeholders can stand, but for its
+// properties.
+func fillable() []string {
+	return []string{
+		SendBody, SendSubject, SendMessageID, SendContentType, SendTTL, SendIn, SendCorrelationID, SendSessionID, SendPartitionKey, SendTo, SendReplyTo, SendReplyToSession,
+	}
+}
+
+// explained tells whether somebody is about to use placeholders.
+func (m Send) explained() bool {
+	for _, name := range fillable() {
+		if strings.Contains(m.Values[name], "{{") {
+			return true
+		}
+	}
+	return m.Values[SendPlaceholders] != ""
+}
+
+// how asks whether the message that an edit is from stays.
+func (m Send) how(ctx context.Context) component.Field {
+	f := m.field(ctx, AskHow, "edit.how", "")
+	f.Kind = component.Radios
+	f.Options = []component.Option{
+		{Value: "move", Label: locale.T(ctx, "edit.how.move"), Note: locale.T(ctx, "edit.how.move.note")},
+		{Value: "copy", Label: locale.T(ctx, "edit.how.copy"), Note: locale.T(ctx, "edit.how.copy.note")},
+	}
+	if f.Value != "copy" {
+		f.Value = "move"
+	}
+	return f
+}
+
+// duplicate asks whether it may be dropped where its id was seen.
+func (m Send) duplicate(ctx context.Context) component.Field {
+	f := m.field(ctx, AskDuplicate, "edit.duplicate", "edit.duplicate.tip")
+	f.Kind, f.Value, f.On = component.Switch, "drop", m.Values[AskDuplicate] != ""
 	return f
 }

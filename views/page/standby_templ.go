@@ -48,7 +48,7 @@ func standby(m Standby) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"panel empty failed\" role=\"status\"><svg class=\"art\" viewBox=\"0 0 112 64\" aria-hidden=\"true\"><path d=\"M2 46h34M44 46h10M62 46h48M24 54h14M70 54h22\"></path> <use class=\"hot\" href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"panel empty failed\"><svg class=\"art\" viewBox=\"0 0 112 64\" aria-hidden=\"true\"><path d=\"M2 46h34M44 46h10M62 46h48M24 54h14M70 54h22\"></path> <use class=\"hot\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -97,9 +97,9 @@ func standby(m Standby) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var6 string
-				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "standby.will", locale.Args{"Span": component.Span(m.Within)}))
+				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "standby.will", locale.Args{"Span": component.Span(ctx, m.Within)}))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/standby.templ`, Line: 20, Col: 85}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/standby.templ`, Line: 20, Col: 90}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {

@@ -131,7 +131,7 @@ func statusSwitch(m Entity) templ.Component {
 					do := m.status().verb(ctx, s, m.Kind)
 					describe := locale.T(ctx, "switch.of", locale.Args{"Do": do, "Name": m.full(), "Status": s.label(ctx, m.Kind)})
 					if m.status().asks(s, m.Kind) {
-						templ_7745c5c3_Err = component.Go(component.Link{Href: m.StatusTo + "?" + AskTo + "=" + string(s), Label: do, Describe: describe}).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = component.Go(component.Link{Href: m.StatusTo + "?" + AskTo + "=" + string(s), Asks: true, Label: do, Describe: describe}).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

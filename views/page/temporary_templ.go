@@ -603,7 +603,7 @@ func sitterCard(s Sitter) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = component.Go(component.Link{Href: s.Href + "/delete", Look: component.Quiet, Label: locale.T(ctx, "temporary.delete"), Describe: locale.T(ctx, "temporary.delete.of", locale.Args{"Name": s.Name})}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = component.Go(component.Link{Href: s.Href + "/delete", Asks: true, Ruins: true, Look: component.Quiet, Label: locale.T(ctx, "temporary.delete"), Describe: locale.T(ctx, "temporary.delete.of", locale.Args{"Name": s.Name})}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

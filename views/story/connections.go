@@ -1,6 +1,7 @@
 package story
 
 import (
+	"strconv"
 	"time"
 
 	"mayfly/views/component"
@@ -66,8 +67,26 @@ func oneClient() page.Connection {
 	first.Credit, first.Ahead, first.Unsettled, first.Locks, first.Messages, first.Rate.N = 47, 3, 3, 6, 48_211, 12.5
 	m.Links[1].Holds, m.Links[1].Session, m.Links[1].SessionHref = true, "customer-4", sessionHref("customer-4")
 	m.Links[2].Waits = true
+	m.Links[1].Hold = lockedFor(26*time.Second, 1)
+	m.HeldMore = true
+	for i, what := range []string{"order.placed", "", hostileID} {
+		m.Held = append(m.Held, page.HeldRow{
+			Key: strconv.Itoa(i), Href: home + "/m/1", Number: int64(48_201 + i), What: what, Place: receives("orders"), Hold: lockedFor(time.Duration(9*i+8)*time.Second, 2-i), Now: now,
+		})
+	}
 	m.Links[0].Identifier, m.Links[3].Identifier = "picker-2", "invoices-5d7e1f0a-93cb-4b11-8d0c-2f6a7c9e4b10"
 	return m
+}
+
+// lockedFor is a lock of 30 s that was renewed so often, the last time when it
+// began to have as much left as it has.
+func lockedFor(left time.Duration, renewals int) component.Hold {
+	begun := now.Add(left - 30*time.Second)
+	h := component.Hold{Until: now.Add(left), Of: 30 * time.Second, Since: begun, Renewals: renewals}
+	if renewals > 0 {
+		h.Since, h.RenewedAt = begun.Add(time.Duration(-renewals)*25*time.Second), begun
+	}
+	return h
 }
 
 func goneClient() page.Connection {

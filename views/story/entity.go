@@ -46,8 +46,25 @@ func queues() page.Entities {
 }
 
 func queuesNone() page.Entities {
-	m := page.Entities{Shell: shell("Queues", layout.Queues, "/queues"), Kind: page.Queue, Total: 132, Query: "<ordres>"}
+	m := page.Entities{Shell: shell("Queues", layout.Queues, "/queues"), Kind: page.Queue, Total: 132, Query: "<ordres>", Chips: []page.SearchChip{{Term: "<ordres>", Without: home + "/queues?dir=up&sort=name"}}, More: moreOfEntities()}
 	m.Lede = []component.Text{strong("132 queues."), s(" None of them is called so.")}
+	return m
+}
+
+func moreOfEntities() (out []component.Choice) {
+	for _, t := range []string{"has:dlq", "expiring:<5m", "temp:<10m", "idle:>1h"} {
+		out = append(out, component.Choice{Label: t, Href: home + "/queues?q=" + t})
+	}
+	return out
+}
+
+// queuesWrong is a table with a filter that nobody understands.
+func queuesWrong() page.Entities {
+	m := queues()
+	m.Query, m.Rows, m.Pages = "has:dlq stat:disabled", m.Rows[:2], component.Pages{Note: "2 of 2 shown"}
+	m.Wrong = `There is no key "stat"; there are name, kind, status and others. To find the text as it stands, put it in quotes. See character 9.`
+	m.Chips = []page.SearchChip{{Term: "has:dlq", Without: home + "/queues?dir=down&sort=active"}}
+	m.More = moreOfEntities()
 	return m
 }
 
@@ -84,6 +101,8 @@ func queue(tab page.Tab) page.Entity {
 		Counts: page.Counts{Active: 1284, Locked: 16, Scheduled: 42, Deferred: 7, Dead: 38}, Total: 1387,
 		TTL: 5 * time.Minute, Fate: component.Fate{To: "orders/$DLQ"}, Lock: 30 * time.Second, Tries: 10,
 		Idle: sitter, Size: 1_900_000, Tab: tab,
+		Watch: page.EntityWatch{Rules: 2, Href: home + "/alerts?entity=orders", New: home + "/alerts/new?entity=orders"},
+		Every: page.Every{N: 1349, At: "orders", Shown: true},
 		Pages: component.Pages{Note: "12 of 1,349 shown", Next: home + "/q/orders?tab=" + string(tab) + "&from=48272"},
 	}
 }
@@ -114,7 +133,7 @@ func queueMessages() page.Entity {
 		message(9_007_199_254_740_993, "order.archived", "o-1", 262*time.Second),
 	}
 	lock := func(i int, left time.Duration, who string) {
-		m.Rows[i].State, m.Rows[i].Hold, m.Rows[i].Holder = page.Locked, component.Hold{Until: now.Add(left), Of: 30 * time.Second}, who
+		m.Rows[i].State, m.Rows[i].Hold, m.Rows[i].Holder = page.Locked, lockedFor(left, i), who
 		m.Rows[i].HolderAt = home + "/connections/7-" + strconv.Itoa(i+1)
 	}
 	lock(0, 26*time.Second, "worker-5")
@@ -153,6 +172,7 @@ func queueScheduled() page.Entity {
 		r.State, r.Clock, r.Due, r.At = page.Scheduled, component.Clock{Now: now}, within(due, 30*time.Hour), now.Add(-time.Hour)
 		m.Rows = append(m.Rows, r)
 	}
+	m.Every = page.Every{N: 42, At: "orders", Query: "state:scheduled", Shown: true}
 	m.Pages = component.Pages{Note: "3 of 42 shown"}
 	return m
 }
@@ -186,6 +206,7 @@ func queueDead() page.Entity {
 	}
 	for i, r := range queueMessages().Rows[:4] {
 		r.State, r.Reason, r.Description, r.Aside = page.DeadLetter, m.Reasons[i].Reason, m.Reasons[i].Description, m.Reasons[i].Last
+		r.Edit = r.Href + "/edit"
 		r.Hold, r.Clock = component.Hold{}, component.Clock{Now: now}
 		m.Rows = append(m.Rows, r)
 	}

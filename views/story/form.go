@@ -2,6 +2,7 @@ package story
 
 import (
 	"slices"
+	"time"
 
 	"mayfly/views/component"
 	"mayfly/views/layout"
@@ -53,6 +54,8 @@ func editQueue() page.EntityForm {
 		Href: home + "/q/orders", To: home + "/q/orders/edit", Fields: setters(), Changes: 2,
 		Refused: component.Notice{Tone: component.Critical, Title: "Nothing was saved", Detail: "One field breaks a rule; it says which."},
 		WhatIf:  page.WhatIf{TTL: "2m", Expire: 318, Of: 1204, Fate: component.Fate{To: "orders/$DLQ"}, Own: 80, Locked: 16, Dormant: 5},
+		Try:     home + "/q/orders/edit?try=1",
+		IdleIf:  page.IdleIf{Is: "1h", At: now.Add(time.Hour), Messages: 1300},
 	}
 	m.Fields[0].Value, m.Fields[0].Was = "2m", "5m"
 	m.Fields[4].Value, m.Fields[4].Was = "3m", "7d"
@@ -82,15 +85,77 @@ func kinds() []string {
 
 func sendMessage() page.Send {
 	return page.Send{
-		Shell: still("Send to orders", layout.Queues, "/q/orders/send"), In: ordersPlace(), To: home + "/q/orders/send",
-		Ceiling: "5m", Most: 1000, Kinds: kinds(),
+		Shell: still("Send to orders", layout.Queues, "/q/orders/send"), In: ordersPlace(), To: home + "/q/orders/send", Once: "ONCE",
+		Ceiling: "5m", Most: 100_000, AtOnce: 1000, Kinds: kinds(), Manage: home + "/templates",
 	}
+}
+
+// sendMany is filled in by a template, and shows what it would send.
+func sendMany() page.Send {
+	m := sendMessage()
+	m.Templates, m.Template = []string{"late orders", hostileID}, "late orders"
+	m.Values = map[string]string{
+		page.SendBody: "{\"order\": {{n}}}", page.SendSubject: "order {{n}}", page.SendTTL: "{{random 10 60}}s", page.SendRepeat: "5000", page.SendEvery: "1s",
+		page.SendTemplateName: "late orders", page.SendSeed: "00112233445566778899aabbccddeeff",
+	}
+	for i := range 3 {
+		s := page.SendSight{
+			N: i + 1, Body: "{\"order\": " + string(rune('1'+i)) + "}",
+			Facts: []page.SendFact{{Label: "Message id", Value: "a3f1c3a5-0d4e-4b7a-9c11-2f6e5d7a8b90"}, {Label: "Subject", Value: "order " + string(rune('1'+i))}, {Label: "Time to live", Value: "42s"}},
+		}
+		if i > 0 {
+			s.Due = now.Add(time.Duration(i) * time.Second)
+		}
+		m.Sights = append(m.Sights, s)
+	}
+	m.Sights[2].Body, m.Sights[2].More = hostileID, 5000
+	m.Sights[2].Facts = append(m.Sights[2].Facts, page.SendFact{Label: hostileID, Value: hostileID + " (string)"})
+	return m
+}
+
+// editDead is a dead letter that is written anew.
+func editDead() page.Send {
+	m := sendMessage()
+	m.Shell, m.To = still("Edit and resubmit #17", layout.Queues, "/m/17/edit"), home+"/m/17/edit"
+	m.Edit = page.SendEdit{Name: "#17", Href: home + "/m/17", Cancel: home + "/m/17", Odd: 1}
+	m.Values = map[string]string{page.SendBody: "{\"order\": 17}", page.SendSubject: "order.placed", page.SendMessageID: "m-17", page.SendTarget: "prices/Subscriptions/eu", page.AskHow: "move"}
+	m.Properties = []page.SendProperty{{Name: "region", Kind: "string", Value: "eu"}}
+	m.Errors = map[string]string{page.AskDuplicate: "'orders' has seen the MessageId 'm-17' within the last 10m and would drop the message as a duplicate."}
+	return m
+}
+
+// editBinary has a body that stays.
+func editBinary() page.Send {
+	m := editDead()
+	m.Errors, m.Edit.Odd, m.Edit.Kept, m.Values[page.SendBody] = nil, 0, "4.2 MB, which is too large to be edited here. It stays as it is.", ""
+	return m
+}
+
+func templates() page.Templates {
+	return page.Templates{
+		Shell: still("Templates", "", "/templates"), Rename: home + "/templates/rename", Remove: home + "/templates/remove", Queues: home + "/queues",
+		Asked: "late orders", Typed: "a/b", Error: "The name of a template has no slash.",
+		Rows: []page.TemplateRow{
+			{Name: "late orders", Subject: "order {{n}}", Repeat: 5000, Size: 1204, Changed: now.Add(-time.Hour), Now: now},
+			{Name: hostileID, Repeat: 1, Changed: now.Add(-48 * time.Hour), Now: now, Broken: "The template cannot be read."},
+		},
+	}
+}
+
+func noTemplates() page.Templates {
+	m := templates()
+	m.Rows, m.Error = nil, ""
+	return m
+}
+
+func templateAsk() page.TemplateAsk {
+	return page.TemplateAsk{Shell: still("Templates", "", "/templates"), Name: hostileID, To: home + "/templates/remove", All: home + "/templates"}
 }
 
 func sendRefused() page.Send {
 	m := sendMessage()
 	m.Values = map[string]string{
-		page.SendBody: "{\"order\": {n},\n \"note\": \"</textarea>\"}", page.SendSubject: "订单已创建", page.SendTTL: "soon",
+		page.SendBody: "{\"order\": {{n}},\n \"note\": \"</textarea>\"}", page.SendSubject: "订单已创建", page.SendTTL: "soon",
 		page.SendSchedule: "at", page.SendAt: "yesterday", page.SendRepeat: "5000", page.SendSessionID: "customer-77",
 	}
 	m.Errors = map[string]string{
@@ -131,7 +196,17 @@ func purgeMatching() page.Confirm {
 	m.Refused, m.Left, m.N = component.Notice{}, 2, 111_516
 	m.Filter = page.PurgeFilter{Text: "amount > 1000\nAND sys.Label = 'order.placed'", Most: 1024, Counted: true, Matching: 312, Unseen: 111_204, Failed: 3}
 	m.States[0].N = 120_404
+	m.First, m.Now = firstRows(), now
 	return m
+}
+
+// firstRows are a few messages, of which one is hostile.
+func firstRows() []page.MessageRow {
+	return []page.MessageRow{
+		{State: page.Active, Number: 12, Subject: "order.placed", First: "half a line of text", At: now.Add(-90 * time.Second)},
+		{State: page.Scheduled, Number: 1204, Subject: hostileID, Pills: []page.Pill{{Key: "amount", Value: "1200"}, {Key: "<i>", Value: hostileID}}, At: now.Add(-time.Hour)},
+		{State: page.DeadLetter, Number: 1205, At: now.Add(-50 * time.Hour)},
+	}
 }
 
 // purgeUnread has a filter that is none.
@@ -170,7 +245,17 @@ func confirmations() []Story {
 	many := one(page.Resubmit, "/q/orders/resubmit")
 	many.Subject, many.N, many.Type, many.In.Dead = "", 1_204_388, "orders", true
 	many.Sample = []string{"o-88377", "o-88376"}
+	moving := page.Confirm{
+		Shell: confirmShell(), Verb: page.MoveTo, To: home + "/bulk/move", Cancel: home, In: page.Place{Name: "default", All: true}, N: 3,
+		Sample: []string{"o-88377 #3", "o-88376 #4"}, Entities: []string{"billing", "orders"}, Values: map[string]string{page.AskTo: "biling"},
+		Errors: map[string]string{page.AskTo: "There is no queue or topic called 'biling'."},
+	}
+	large := deleteMessages()
+	large.N, large.Type, large.Export = 64, "orders", "/api/v1/export?keys=3048201%2C3048204"
+	large.States = []page.StateLine{{State: page.Active, N: 60}, {State: page.Parking, N: 4}}
 	return []Story{
+		{Name: "confirm-move", Page: moving},
+		{Name: "confirm-delete-many", Page: large},
 		{Name: "confirm-delete-queue", Page: deleteQueue()},
 		{Name: "confirm-purge", Page: purgeQueue()},
 		{Name: "confirm-purge-matching", Page: purgeMatching()},
@@ -203,6 +288,7 @@ func entityStories() []Story {
 	stories := []Story{
 		{Name: "queues", Page: queues()},
 		{Name: "queues-none", Page: queuesNone()},
+		{Name: "queues-wrong", Page: queuesWrong()},
 		{Name: "topics", Page: topics()},
 		{Name: "topics-empty", Page: topicsEmpty()},
 		{Name: "queue", Page: queueMessages()},

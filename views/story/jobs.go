@@ -21,7 +21,11 @@ func jobRows() []page.JobRow {
 		row("3", "delete", "", "interrupted", 4_000, 1_024),
 		row("2", "dead-letter", "", "failed", 12, 5),
 		row("1", "undo", "", "done", 25, 25),
+		row("0", "send", "", "running", 5000, 512),
+		row("6", "import", "", "done", 17, 17),
 	}
+	rows[6].To = "orders"
+	rows[5].To = "orders"
 	rows[1].To, rows[1].Query, rows[1].Skipped, rows[1].Failed = "orders-late", "subject:order.* age:>5m", 3, 2
 	rows[2].Query = hostileID
 	return rows
@@ -37,35 +41,41 @@ func noJobs() page.Jobs {
 	return m
 }
 
+func withJobs(s layout.Shell, j layout.Jobs) layout.Shell {
+	s.Jobs = j
+	return s
+}
+
 func jobThatRuns() page.Job {
 	return page.Job{
-		Shell: shell("Jobs", "", "/jobs/4"), All: home + "/jobs", Row: jobRows()[1], Actor: "dashboard", Cancel: home + "/jobs/4/cancel",
+		Shell: withJobs(shell("Jobs", "", "/jobs/4"), layout.Jobs{Running: 2, Percent: 43, Href: home + "/jobs"}), All: home + "/jobs", Row: jobRows()[1], Actor: "dashboard", Cancel: home + "/jobs/4/cancel",
 		Failures: []page.JobFailure{
 			{Key: "7", Href: home + "/m/7", Seq: 12, At: "orders", Why: "The messaging entity 'orders-late' has a smaller size."},
 			{Key: "8", Href: home + "/m/8", Seq: 13, At: "orders", Why: hostileID},
+			{Line: 1204, Why: "The JSON ends too early."},
 		},
 	}
 }
 
 func jobThatWasInterrupted() page.Job {
 	return page.Job{
-		Shell: shell("Jobs", "", "/jobs/3"), All: home + "/jobs", Row: jobRows()[2], Actor: "API 127.0.0.1", Ended: now,
+		Shell: withJobs(shell("Jobs", "", "/jobs/3"), layout.Jobs{Running: 1, Href: home + "/jobs", Ended: "2", How: "cancelled"}), All: home + "/jobs", Row: jobRows()[2], Actor: "API 127.0.0.1", Ended: now,
 		Resume: home + "/jobs/3/resume", Undo: home + "/jobs/3/undo",
 	}
 }
 
 func jobThatFailed() page.Job {
 	return page.Job{
-		Shell: shell("Jobs", "", "/jobs/2"), All: home + "/jobs", Row: jobRows()[3], Actor: "dashboard", Why: "The store takes no writes.", Ended: now,
+		Shell: withJobs(shell("Jobs", "", "/jobs/2"), layout.Jobs{Href: home + "/jobs/2", Ended: "2", How: "failed"}), All: home + "/jobs", Row: jobRows()[3], Actor: "dashboard", Why: "The store takes no writes.", Ended: now,
 		UndoneBy: home + "/jobs/1", Of: home + "/jobs/9",
 	}
 }
 
 func jobAsked() page.NewJob {
 	return page.NewJob{
-		Shell: shell("New job", layout.Section(""), "/jobs/new"), To: home + "/jobs/new", Cancel: home + "/jobs", Kinds: []string{"resubmit", "move", "delete"},
+		Shell: shell("New job", layout.Section(""), "/jobs/new"), To: home + "/jobs/new", Once: "ONCE", Cancel: home + "/jobs", Kinds: []string{"resubmit", "move", "delete"},
 		Values: map[string]string{page.AskKind: "delete", page.AskAt: "orders", page.AskQuery: "age:>5m"},
-		Count:  page.JobCount{Known: true, Meant: 1204, Locked: 3, Unseen: 200, Sample: []string{"order.placed #12", hostileID}, Confirm: "orders"},
+		Count:  page.JobCount{Known: true, Meant: 1204, Locked: 3, Unseen: 200, First: firstRows(), Now: now, Confirm: "orders"},
 	}
 }
 

@@ -30,7 +30,7 @@ func oneMessage() page.Message {
 		Shell: shell("order.placed", layout.Queues, "/m/3048201"), Key: "3048201", Href: home + "/m/3048201",
 		In: page.Place{Kind: page.Queue, Name: "orders", Href: home + "/q/orders"}, Path: "orders",
 		State: page.Locked, Number: 48_201, Subject: "order.placed", ID: "o-88412", Type: "application/json", Size: 1434, Tries: 2, Max: 10,
-		Clock: within(48*time.Second, 5*time.Minute), Hold: component.Hold{Until: now.Add(26 * time.Second), Of: 30 * time.Second}, Holder: "worker-5",
+		Clock: within(48*time.Second, 5*time.Minute), Hold: lockedFor(26*time.Second, 7), Holder: "worker-5",
 		Fate: component.Fate{To: "orders/$DLQ"},
 		Why: component.Why{
 			Terms: []component.Term{

@@ -87,7 +87,7 @@ func readOnly() page.Overview {
 		Title:  "Read-only: the disk is full",
 		Detail: "Nothing is accepted until there is room again; what is stored stays readable, and time goes on running. Mayfly tries again by itself.",
 	}
-	m.Shell.Notice = component.Notice{Tone: component.Plenty, Title: "Pinned reply-7f3a", Detail: "It no longer deletes itself."}
+	m.Shell.Notice = component.Notice{Tone: component.Plenty, Title: "Pinned reply-7f3a", Detail: "It no longer deletes itself.", Undo: home + "/undo/K5JQ2A"}
 	return m
 }
 

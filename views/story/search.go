@@ -37,14 +37,18 @@ func searched() page.Search {
 	m := page.Search{
 		Shell: searchShell(), Query: `-heartbeat json.customer.id:42`, More: moreTerms(), Going: true,
 		Chips: []page.SearchChip{{Term: "-heartbeat", Without: home + "/search?q=json.customer.id%3A42"}, {Term: "json.customer.id:42", Without: home + "/search?q=-heartbeat"}},
+		Every: page.Every{Query: "-heartbeat json.customer.id:42", Shown: true},
 		Said:  "scanned 12,400 of 50,000 · 31 hits", Cut: "Of 2 bodies only the first MB was looked at.", Next: home + "/search?after=12401%40orders&q=x&so=1.2.3",
 	}
 	for i, state := range []page.State{page.Active, page.Locked, page.DeadLetter, page.Scheduled, page.Parking} {
 		r := page.MessageRow{
 			Key: string(rune('1' + i)), Href: home + "/m/" + string(rune('1'+i)), State: state, Number: int64(1041 + i),
-			Subject: "order 17", ID: "o-17", At: at("10:00:00"), Clock: within(90e9, 300e9), Pills: []page.Pill{{Key: "customer.id", Value: "42"}},
+			Entity: "orders", EntityAt: home + "/q/orders", Subject: "order 17", ID: "o-17", At: at("10:00:00"), Clock: within(90e9, 300e9), Pills: []page.Pill{{Key: "customer.id", Value: "42"}},
 		}
-		m.Hits = append(m.Hits, page.Hit{MessageRow: r, Entity: "orders", EntityAt: home + "/q/orders"})
+		if state == page.DeadLetter {
+			r.Edit = r.Href + "/edit"
+		}
+		m.Hits = append(m.Hits, r)
 	}
 	return m
 }

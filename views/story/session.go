@@ -35,8 +35,8 @@ func sessionRows() []page.SessionRow {
 	for i := range 4 {
 		rows[i].Turn = i + 1
 	}
-	rows[4].Hold, rows[4].Holder = component.Hold{Until: now.Add(26 * time.Second), Of: 30 * time.Second}, "worker-5"
-	rows[5].Hold = component.Hold{Until: now.Add(4 * time.Second), Of: 30 * time.Second}
+	rows[4].Hold, rows[4].Holder = lockedFor(26*time.Second, 4), "worker-5"
+	rows[5].Hold = component.Hold{Until: now.Add(4 * time.Second), Of: 30 * time.Second} // since before a restart
 	rows[7].Oldest = time.Time{}
 	rows[0].HasState, rows[0].State = true, 2148
 	rows[4].HasState, rows[4].State = true, 64
@@ -66,7 +66,7 @@ func oneSession() page.Session {
 	m := page.Session{
 		Shell: shell("customer-4", layout.Queues, "/q/orders/session?id=customer-4"), In: ordersPlace(), Path: "orders", Name: "orders", ID: "customer-4",
 		Active: 40, Locked: 3, Oldest: now.Add(-19 * time.Minute), Now: now,
-		Hold: component.Hold{Until: now.Add(26 * time.Second), Of: 30 * time.Second}, Holder: "worker-5",
+		Hold: lockedFor(26*time.Second, 4), Holder: "worker-5",
 		Pages:    component.Pages{Note: "6 of 43 shown", Next: sessionHref("customer-4") + "&from=7"},
 		HasState: true, StateAt: now.Add(-72 * time.Second), State: page.Body{Content: []byte(state), Size: int64(len(state))}, Seen: "9f2c", Most: 256 << 10,
 	}

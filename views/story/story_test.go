@@ -187,7 +187,7 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"app.css", "icons.svg", "favicon.svg", "live.js"} {
+	for _, name := range []string{"app.css", "icons.svg", "favicon.svg", "live.js", "combobox.js", "palette.js", "suggest.js"} {
 		u := static.URL(name)
 		content, _, ok := static.Open(strings.TrimPrefix(u, static.Prefix))
 		if !ok {

@@ -153,7 +153,24 @@ func deferred() page.Deferred {
 		},
 	}
 	m.Bays[4].Gone = true
-	m.Bays[2].Hold = component.Hold{Until: now.Add(18 * time.Second), Of: 30 * time.Second}
+	m.Bays[2].Hold = lockedFor(18*time.Second, 0)
+	return m
+}
+
+func deferredColumns() page.Deferred {
+	m := deferred()
+	m.Bays, m.Rows, m.Columns = nil, ownColumns().Rows, ownColumns().Columns
+	for i := range m.Rows {
+		m.Rows[i].State = page.Parking
+	}
+	m.Pages = component.Pages{Note: "200 of 318 shown", Next: home + "/deferred?entity=orders&from=201"}
+	m.Every = page.Every{N: 318, Query: "state:deferred", Shown: true}
+	return m
+}
+
+func deferredColumnsEmpty() page.Deferred {
+	m := deferredEmpty()
+	m.Columns = ownColumns().Columns
 	return m
 }
 

@@ -32,3 +32,12 @@ type Row struct {
 	Key     string          // unique within its list; the element's data-key
 	Content templ.Component // the element itself
 }
+
+// An Asker is a page that asks before something is done, or says why it was not.
+// The script shows it over the page that leads to it; without one it is a page.
+type Asker interface {
+	Page
+	// Asks is what the page asks: an element of the class asking, with a way to
+	// leave it (data-close).
+	Asks() templ.Component
+}

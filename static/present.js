@@ -1,0 +1,270 @@
+// Showing it to a team. What a tab is for is mode.js's to say; this leads those who
+// follow, follows, and looks after a wall.
+//
+//   data-act="present", "present-leave"   into presenter mode, and out of it
+//   [data-share] with data-talk, data-talk-name   a talk has begun, and this tab leads it
+//   [data-share-over]                it was ended
+//   [data-followers]                 how many follow; an .audience around it is hidden while none do
+//   .following: [data-say] says whom, data-act="unfollow", "follow", "follow-leave"
+//
+// A presenter's tab tells its socket where it is; a follower's is told, and goes there:
+// to the page, and to what is open beside it. It is on its own from the moment it
+// follows a link of the page, or goes back, until somebody has it follow again.
+"use strict";
+(() => {
+  const root = document.documentElement, page = window.mayfly, tab = window.mayflyTab;
+  if (!page?.send || !tab) return;
+  const $ = (selector, from = document) => from.querySelector(selector);
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const { kept } = tab, { word } = page, base = () => document.body.dataset.base ?? "";
+  const mode = () => root.dataset.mode ?? "";
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const say = (el, text) => { if (el && el.textContent !== text) el.textContent = text; };
+  const aloud = (text) => say($("[data-status]"), text);
+
+  // ── Presenting ────────────────────────────────────────────────────────────
+  const below = (url) => { const { pathname, search } = new URL(url, location.href); return pathname.slice(base().length) + search; };
+  let told = "";
+  // lead tells where this tab is. Addresses that are too long for a frame are not told.
+  const lead = (again = false) => {
+    const talk = kept.get("talk");
+    if (!talk?.key || mode() !== "present") return;
+    const [at, beside] = page.places().map((url) => url && below(url));
+    const command = { op: "present", topic: talk.key, name: talk.name ?? "", page: at, beside };
+    const text = JSON.stringify(command);
+    if (text.length > 3900 || text === told && !again) return;
+    told = text;
+    page.send(command);
+  };
+  const followed = (n) => {
+    for (const el of all("[data-followers]")) {
+      say(el, `${n}`);
+      el.closest(".audience")?.toggleAttribute("hidden", !n);
+    }
+  };
+  const present = () => {
+    if (mode() === "audience" || mode() === "kiosk") return;
+    if (mode() === "present") { leave(); return; }
+    tab.be("present");
+    lead(true);
+    aloud(word("presenting"));
+  };
+  const leave = () => {
+    tab.be("");
+    told = "";
+    page.send({ op: "unfollow" }); // who follows is told, and stays where they are
+    followed(0);
+    dim();
+  };
+  // shared finds what the answer to sharing says: that a talk has begun, or is over.
+  const shared = () => {
+    const begun = $("[data-share][data-talk]"), over = $("[data-share-over]");
+    if (begun) {
+      const { talk: key, talkName: name } = begun.dataset;
+      begun.removeAttribute("data-talk");
+      kept.set("talk", { key, name });
+      tab.be("present");
+      page.hurry();
+      lead(true);
+    } else if (over && kept.get("talk")) {
+      kept.drop("talk");
+      tab.be(mode());
+      followed(0);
+    }
+  };
+
+  // ── The light ─────────────────────────────────────────────────────────────
+  // It goes to what has changed last, as far as that can be seen, and rests there for a
+  // while: one place at a time. An arrow points there too, so that it is not a colour.
+  let light = null, lit = null, next = null, since = 0;
+  const dwell = 1400, gone = 6000;
+  const seen = (el) => {
+    const r = el.getBoundingClientRect();
+    return el.isConnected && el.checkVisibility() && r.width > 0 && r.bottom > 0 && r.top < innerHeight;
+  };
+  const figures = new WeakMap(); // what they said last: a chart that moves on is no news
+  const news = (el) => {
+    const row = el.closest("[data-list]:not(.ticker) > [data-key]"), tile = el.closest(".tiles > *, .states > *");
+    if (row || !tile) return row;
+    const text = tile.textContent.trim(), was = figures.get(tile);
+    figures.set(tile, text);
+    return was === undefined || was === text || next?.matches("[data-key]") ? null : tile;
+  };
+  page.changed = (el) => {
+    if (mode() !== "present" || still.matches) return;
+    next = news(el) ?? next;
+    if (next && performance.now() - since > dwell) shine();
+  };
+  const shine = () => {
+    if (next && seen(next)) {
+      lit = next;
+      since = performance.now();
+    }
+    next = null;
+    place();
+  };
+  const dim = () => { lit = next = null; place(); };
+  const place = () => {
+    if (lit && !(seen(lit) && performance.now() - since < gone)) lit = null;
+    if (!lit) { light?.removeAttribute("data-on"); return; }
+    if (!light) {
+      light = document.createElement("div");
+      light.className = "light";
+      light.setAttribute("aria-hidden", "true");
+      document.body.append(light);
+    }
+    const r = lit.getBoundingClientRect();
+    Object.assign(light.style, { translate: `${r.left + scrollX}px ${r.top + scrollY}px`, inlineSize: `${r.width}px`, blockSize: `${r.height}px` });
+    if (light.dataset.on === undefined) light.getBoundingClientRect(); // it comes up there, and does not fly in
+    light.dataset.on = "";
+  };
+  setInterval(() => {
+    if (mode() !== "present") return;
+    if (next && performance.now() - since > dwell) shine();
+    else if (lit || light?.dataset.on === "") place();
+  }, 200);
+
+  // ── Following ─────────────────────────────────────────────────────────────
+  let state = null, mine = false; // mine: this tab is being led somewhere
+  const bar = () => $(".following");
+  const follow = () => kept.get("follow");
+  const keep = (change) => kept.set("follow", { ...follow(), ...change });
+  const show = () => {
+    const f = follow(), el = bar();
+    if (!el) return;
+    el.hidden = !f;
+    root.toggleAttribute("data-following", !!f);
+    if (!f) return;
+    const who = state?.name, named = (key) => who ? word(key, who) : word(`${key}Somebody`);
+    const text = f.off ? word("followOff") : !state ? word("followConnecting") : !state.begun ? word("followOver") : state.elsewhere ? word("followElsewhere") : named(state.here ? "following" : "followGone");
+    if ($("[data-say]", el).textContent !== text) say($("[data-say]", el), text); // the bar is a polite status itself
+    el.dataset.state = f.off ? "off" : !state?.begun ? "over" : state.here ? "on" : "gone";
+    $("[data-act=unfollow]", el).hidden = !!f.off || !state?.begun;
+    $("[data-act=follow]", el).hidden = !f.off;
+  };
+  // go leads this tab to where the presenter is, unless it is on its way.
+  const go = () => {
+    const f = follow();
+    if (!f || f.off || !state?.begun || !state.page) return;
+    if (f.at !== state.page) {
+      keep({ at: state.page });
+      mine = true;
+      location.assign(base() + state.page);
+    } else if ((f.beside ?? "") !== (state.beside ?? "")) {
+      keep({ beside: state.beside ?? "" });
+      page.lay(state.beside ? base() + state.beside : "");
+    }
+  };
+  const stray = () => {
+    if (!follow() || follow().off || mine) return;
+    keep({ off: true });
+    page.send({ op: "unfollow" });
+    show();
+  };
+  const again = () => {
+    keep({ off: false, at: "", beside: "" });
+    page.hurry();
+    page.send({ op: "follow", topic: follow().id });
+    show();
+  };
+  const quit = () => {
+    page.send({ op: "unfollow" });
+    tab.be("");
+    show();
+  };
+  page.heard = (m) => {
+    if (m.t === "hello") {
+      lead(true);
+      if (follow() && !follow().off) page.send({ op: "follow", topic: follow().id });
+    }
+    if (m.t !== "talk") return;
+    if (kept.get("talk")) {
+      if (m.talk?.begun) { followed(m.talk.followers ?? 0); return; }
+      kept.drop("talk"); // it is over, or this browser may not
+      tab.be(mode());
+      followed(0);
+      return;
+    }
+    if (m.talk?.id !== follow()?.id) return;
+    state = m.talk;
+    show();
+    go();
+  };
+
+  // Where a link was taken back, nobody answers any more.
+  page.lost = async () => {
+    if (!follow() || follow().off) return;
+    try {
+      const { status } = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(4500) });
+      if (status !== 401 && status !== 403) return;
+      state = { id: follow().id };
+      show();
+    } catch { /* it is the connection */ }
+  };
+
+  // ── On a wall ─────────────────────────────────────────────────────────────
+  // It goes from page to page if it is asked to, to one that answers only: where none
+  // does, what is there stays, and says since when.
+  const asked = new URLSearchParams(location.search);
+  const span = (text) => {
+    const [, n, unit] = /^(\d+(?:\.\d+)?)(s|m|h)?$/.exec(text ?? "") ?? [];
+    return n ? Math.min(3600, Math.max(5, n * { s: 1, m: 60, h: 3600 }[unit ?? "s"])) * 1000 : 0;
+  };
+  const round = () => {
+    const home = location.pathname.match(/^.*?\/n\/[^/]+/)?.[0];
+    if (!home) return [];
+    const pages = asked.get("pages")?.split(",") ?? ["overview", "expirations", "queues", "topics", "temporary"];
+    return pages.map((name) => name.trim()).filter((name) => /^[a-z-]+$/.test(name)).map((name) => home + (name === "overview" ? "" : `/${name}`));
+  };
+  const turn = async () => {
+    const pages = round(), at = pages.indexOf(location.pathname);
+    for (let i = 1; i <= pages.length; i++) {
+      const to = new URL(pages[(at + i) % pages.length], location.href);
+      to.search = asked;
+      try {
+        const answer = await fetch(to, { cache: "no-store", signal: AbortSignal.timeout(4500) });
+        if (!answer.ok) continue;
+        if (to.pathname !== location.pathname) location.assign(to);
+        return;
+      } catch { return; }
+    }
+  };
+  const wall = () => {
+    const every = span(asked.get("every"));
+    if (every) setInterval(turn, every);
+    const awake = () => { if (!document.hidden) navigator.wakeLock?.request("screen").catch(() => {}); };
+    awake();
+    document.addEventListener("visibilitychange", awake);
+    // A new build of the program, or a page that ended in an error, is loaded when it can be.
+    setInterval(async () => {
+      if (!($("[data-reload]:not([hidden])") || !document.body.dataset.live)) return;
+      try { if ((await fetch(location.href, { cache: "no-store" })).ok) location.reload(); } catch { /* later */ }
+    }, 10000);
+  };
+
+  // ── Hands ─────────────────────────────────────────────────────────────────
+  page.present = present;
+  addEventListener("click", (e) => {
+    const act = e.target.closest("[data-act]")?.dataset.act;
+    const deed = { present, "present-leave": leave, unfollow: stray, follow: again, "follow-leave": quit }[act];
+    if (deed) { deed(); return; }
+    const a = e.target.closest("a[href]");
+    if (!a || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || a.target || a.getAttribute("href").startsWith("#")) return;
+    stray();
+  });
+  addEventListener("submit", stray);
+  addEventListener("popstate", stray);
+  addEventListener("keydown", (e) => {
+    if (e.key !== "Escape" || e.defaultPrevented || $("dialog[open]")) return;
+    if (mode() === "present") leave();
+    else if (mode() === "kiosk") { tab.be(""); location.assign(location.pathname); }
+  });
+  const start = () => {
+    if (follow() && performance.getEntriesByType("navigation")[0]?.type === "back_forward") keep({ off: true });
+    show();
+    setInterval(() => { shared(); lead(); }, 250);
+    if (follow() || kept.get("talk")) page.hurry();
+    if (mode() === "kiosk") wall();
+  };
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start); else start();
+})();

@@ -1,0 +1,107 @@
+package locale
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"testing"
+	"text/template"
+)
+
+// cldr has the plural forms that each language needs for whole numbers and for
+// fractions, as CLDR has them.
+func cldr() map[string][]string {
+	return map[string][]string{
+		"en":    {"one", "other"},
+		"pt-PT": {"many", "one", "other"},
+		"pt-BR": {"many", "one", "other"},
+		"cs":    {"few", "many", "one", "other"},
+		"zh-CN": {"other"},
+	}
+}
+
+var place = regexp.MustCompile(`\{\{\.\w+\}\}|\{n\}`)
+
+// places are what a text leaves to be filled in.
+func places(texts ...string) []string {
+	seen := map[string]bool{}
+	for _, text := range texts {
+		for _, p := range place.FindAllString(text, -1) {
+			seen[p] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func TestEveryLanguageHasItsPluralForms(t *testing.T) {
+	for _, l := range Languages() {
+		if _, ok := cldr()[l.Tag]; !ok {
+			t.Errorf("which plural forms has %s?", l.Name)
+		}
+		if got := Lang(With(t.Context(), l.Tag)); got != l.Tag {
+			t.Errorf("%s is answered in %s", l.Tag, got)
+		}
+	}
+}
+
+func TestEveryLanguageIsComplete(t *testing.T) {
+	ids, english := catalogue(t, "en")
+	for _, l := range Languages() {
+		t.Run(l.Tag, func(t *testing.T) {
+			theirs, forms := catalogue(t, l.Tag)
+			if !slices.Equal(theirs, ids) {
+				for _, id := range ids {
+					if forms[id] == nil {
+						t.Errorf("%s lacks %q", l.Tag, id)
+					}
+				}
+				for _, id := range theirs {
+					if english[id] == nil {
+						t.Errorf("%s has %q, which en.json has not", l.Tag, id)
+					}
+				}
+				if !t.Failed() {
+					t.Error("its ids are not in the order of en.json")
+				}
+				return
+			}
+			for id, f := range forms {
+				sound(t, l.Tag, id, english[id], f)
+			}
+		})
+	}
+}
+
+// sound checks one text of a language against the English one.
+func sound(t *testing.T, tag, id string, english, f map[string]string) {
+	t.Helper()
+	_, counts := english["one"]
+	want := []string{"other"}
+	if counts {
+		want = cldr()[tag]
+	}
+	if got := slices.Sorted(maps.Keys(f)); !slices.Equal(got, want) {
+		t.Errorf("%s has the forms %v, want %v", id, got, want)
+	}
+	all := slices.Collect(maps.Values(english))
+	for form, text := range f {
+		if text == "" {
+			t.Errorf("%s (%s) is empty", id, form)
+		}
+		if _, err := template.New(id).Parse(text); err != nil {
+			t.Errorf("%s (%s): %v", id, form, err)
+		}
+		for _, p := range places(text) {
+			if !slices.Contains(places(all...), p) {
+				t.Errorf("%s (%s): nobody fills in %s", id, form, p)
+			}
+		}
+	}
+	// What is said of any number of things says all that English says of it. A
+	// language without a form for one may ask for the number itself.
+	for _, p := range places(english["other"]) {
+		if !slices.Contains(places(f["other"]), p) {
+			t.Errorf("%s does not fill in %s", id, p)
+		}
+	}
+}

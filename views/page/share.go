@@ -1,0 +1,66 @@
+package page
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/view"
+)
+
+// The names of the fields of Share.
+const (
+	ShareName = "name" // of who presents
+	ShareAt   = "at"   // the address that others use
+	ShareFor  = "for"  // how long the link is good
+)
+
+// Share is the page on which somebody begins to show pages to others, with a link
+// that lets them look and nothing else, and sees how they follow. It stands still:
+// Shell.Live is left empty.
+type Share struct {
+	Shell            layout.Shell
+	To, Stop, Cancel string // addresses
+	Name, At, For    string // as typed
+	Addresses        []string
+	Spans            []ShareSpan
+	Local            bool // only this machine reaches the address
+	Refused          component.Notice
+
+	URL       string // of the link; empty: there is none yet
+	QR        component.QR
+	Until     time.Time // when it ends; zero: nobody knows
+	Followers int
+	Key       string // of the talk, for the tab that has just begun it
+	TalkName  string
+	Over      bool // it was ended just now
+}
+
+// A ShareSpan is how long a link can be good.
+type ShareSpan struct {
+	Value string
+	Hours int
+}
+
+// Full is the page.
+func (m Share) Full() templ.Component { return share(m) }
+
+// Asks is what the script shows over a page.
+func (m Share) Asks() templ.Component { return shareAsks(m) }
+
+// Watches is nil; the page stands still.
+func (m Share) Watches() []string { return nil }
+
+// Parts are those of the shell.
+func (m Share) Parts() []view.Part { return m.Shell.Parts() }
+
+// chosen tells whether a span is the one that stands in the form.
+func (m Share) chosen(i int, s ShareSpan) bool {
+	return s.Value == m.For || m.For == "" && i == 1
+}
+
+func (m Share) at(i int, address string) bool {
+	return address == m.At || m.At == "" && i == 0
+}

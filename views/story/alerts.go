@@ -1,0 +1,116 @@
+package story
+
+import (
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func alertRows() []page.AlertRow {
+	row := func(key string, w page.AlertWords) page.AlertRow {
+		return page.AlertRow{Key: key, Href: home + "/alerts/" + key, Rule: w, Now: now}
+	}
+	rows := []page.AlertRow{
+		row("1", page.AlertWords{Name: "late orders", When: "running-out", In: "orders", Query: "prop.region:eu", Within: "1m", Then: "extend", By: "10m", Times: 3, Webhook: "hooks.example.org", Signed: true}),
+		row("2", page.AlertWords{Name: "dead letters", When: "dead-over", Over: 100, Then: "notify"}),
+		row("3", page.AlertWords{Name: hostileID, When: "dead-lettered", In: "pay*", Reason: "TTL*", Then: "notify"}),
+		row("4", page.AlertWords{Name: "replies", When: "deleting", In: "reply-*", Within: "30s", Then: "notify"}),
+		row("5", page.AlertWords{Name: "keep them", When: "running-out", Within: "5s", Then: "dead-letter"}),
+		row("6", page.AlertWords{Name: "lost", When: "expired", Then: "notify"}),
+		row("7", page.AlertWords{Name: "left", When: "deleted", Then: "notify"}),
+	}
+	rows[0].Fired, rows[0].Done, rows[0].Last = 318, 311, now.Add(-12*time.Second)
+	rows[1].Off = true
+	rows[4].Trouble = "The server is busy: the store takes no writes."
+	return rows
+}
+
+func alertsTold() []page.Told {
+	told := func(key, rule, says, where, goes string, tone component.Tone, icon string) page.Told {
+		return page.Told{Key: key, At: now.Add(-20 * time.Second), Now: now, Rule: rule, Href: home + "/alerts/1", Says: says, Where: where, Goes: goes, Tone: tone, Icon: icon}
+	}
+	all := []page.Told{
+		told("5", "late orders", "order.placed is about to expire", "orders", home+"/m/7", component.Critical, "clock"),
+		told("4", "replies", "reply-7 is about to delete itself", "", home+"/q/reply-7", component.Critical, "hourglass"),
+		told("3", "late orders", "1,204 messages were given more time", "orders", home+"/expirations", component.Plenty, "clock"),
+		told("2", "gone", hostileID+" became a dead letter", "orders/$DLQ", "", component.Dead, "dead"),
+	}
+	all[0].Extend, all[1].Pin, all[3].Href = home+"/m/7/extend", home+"/q/reply-7/pin", ""
+	return all
+}
+
+func alertsAll() page.Alerts {
+	return page.Alerts{Shell: shell("Rescue and alerts", "", "/alerts"), New: home + "/alerts/new", Rules: alertRows(), Told: alertsTold()}
+}
+
+func alertsNone() page.Alerts {
+	m := alertsAll()
+	m.Rules, m.Told = nil, nil
+	return m
+}
+
+func alertOne() page.AlertRule {
+	return page.AlertRule{
+		Shell: shell("late orders", "", "/alerts/1"), All: home + "/alerts", Row: alertRows()[0], Missed: 12,
+		Edit: home + "/alerts/1/edit", Test: home + "/alerts/1/test", Switch: home + "/alerts/1/off", Remove: home + "/alerts/1/remove",
+		Told: alertsOwn(),
+		Deliveries: []page.AlertDelivery{
+			{Key: "c", At: now.Add(-time.Second), Now: now, State: "sending", Count: 12, Attempts: 2, Error: "It answered 503 Service Unavailable."},
+			{Key: "b", At: now.Add(-time.Minute), Now: now, State: "delivered", Count: 1204, Attempts: 1},
+			{Key: "a", At: now.Add(-time.Hour), Now: now, State: "failed", Attempts: 8, Error: hostileID, Test: true},
+		},
+	}
+}
+
+// alertsOwn are those of one rule, on its page.
+func alertsOwn() (own []page.Told) {
+	for _, t := range alertsTold() {
+		if t.Rule == "late orders" {
+			t.Rule, t.Href = "", ""
+			own = append(own, t)
+		}
+	}
+	return own
+}
+
+func alertInTrouble() page.AlertRule {
+	m := alertOne()
+	m.Row, m.Missed, m.Deliveries, m.Told = alertRows()[4], 0, nil, nil
+	return m
+}
+
+func alertNew() page.AlertForm {
+	return page.AlertForm{
+		Shell: shell("Rescue and alerts", layout.Section(""), "/alerts/new"), New: true, To: home + "/alerts/new", Try: home + "/alerts/try", Cancel: home + "/alerts",
+		Whens: []string{"running-out", "expired", "dead-lettered", "dead-over", "deleting", "deleted"}, Thens: []string{"notify", "extend", "dead-letter"},
+		Entities: []string{"orders", "payments"},
+		Values: map[string]string{
+			page.AlertName: "late orders", page.AlertWhen: "running-out", page.AlertIn: "orders", page.AlertWithin: "1m", page.AlertThen: "extend", page.AlertBy: "10m", page.AlertTimes: "3",
+		},
+		Foreseen: page.AlertForesight{Asked: true, Known: true, Count: 14, Sample: []string{"order.placed #12", hostileID}},
+	}
+}
+
+func alertRefused() page.AlertForm {
+	m := alertNew()
+	m.New, m.Secret, m.Foreseen = false, true, page.AlertForesight{}
+	m.Errors = map[string]string{page.AlertWithin: "'within' is from 1s to 7d.", page.AlertURL: "'127.0.0.1' is on this machine."}
+	m.Refused = component.Notice{Tone: component.Critical, Title: "There are 50 rules for rescue and alerts, which is the most there may be."}
+	return m
+}
+
+func alertRemoved() page.RemoveAlert {
+	return page.RemoveAlert{Shell: shell("late orders", "", "/alerts/1/remove"), Rule: alertRows()[0].Rule, To: home + "/alerts/1/remove", Cancel: home + "/alerts/1"}
+}
+
+func alertToasts() page.AlertToasts {
+	return page.AlertToasts{CSRF: "token", All: home + "/alerts", Back: home + "/alerts", Told: alertsTold(), More: 2}
+}
+
+func alertsAbout() page.Alerts {
+	m := alertsAll()
+	m.About, m.All, m.Rules = hostileID, home+"/alerts", m.Rules[:1]
+	return m
+}

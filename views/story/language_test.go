@@ -1,0 +1,52 @@
+package story
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"mayfly/views/layout"
+	"mayfly/views/locale"
+	"mayfly/views/view"
+)
+
+var (
+	tagged = regexp.MustCompile(`<html lang="([^"]*)"`)
+	nobody = regexp.MustCompile(`&lt;no value&gt;|\{\{|%!`)
+)
+
+// Every page is rendered in every language, and nothing in it is left to fill in.
+func TestStoriesSpeakEveryLanguage(t *testing.T) {
+	for _, l := range locale.Languages() {
+		ctx := locale.With(t.Context(), l.Tag)
+		for _, s := range All() {
+			html := render(ctx, t, s.whole())
+			if s.Page != nil {
+				if m := tagged.FindStringSubmatch(html); m == nil || m[1] != l.Tag {
+					t.Errorf("%s in %s: its lang is %v", s.Name, l.Tag, m)
+				}
+			}
+			if said, english := nobody.FindAllString(html, -1), nobody.FindAllString(render(t.Context(), t, s.whole()), -1); !slices.Equal(said, english) {
+				t.Errorf("%s in %s: %q is left in it", s.Name, l.Tag, said)
+			}
+		}
+	}
+}
+
+// What stands still is in the language of the context too, and what the script says.
+func TestScriptsAreToldTheWordsOfThePage(t *testing.T) {
+	for tag, want := range map[string][]string{
+		"en":    {`{a}m {b}s`, `{n} ago`, `expiring…`},
+		"pt-PT": {`{a} min {b} s`, `há {n}`, `a expirar…`},
+		"cs":    {`{a} min {b} s`, `před {n}`},
+		"zh-CN": {`{a} 分 {b} 秒`, `{n}`},
+	} {
+		html := render(view.Still(locale.With(t.Context(), tag)), t, layout.Page(layout.Shell{Namespace: "shop"}))
+		for _, text := range want {
+			if !strings.Contains(html, text) {
+				t.Errorf("%s: the page does not say %q to its script", tag, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package story
+
+import (
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func namespaceShell(title string) layout.Shell {
+	s := shell(title, "", "")
+	s.Back, s.Live = "/namespaces", layout.Live{}
+	s.AllSpaces = "/namespaces"
+	s.Spaces = []layout.Space{{Name: "default", Href: "/n/default"}, {Name: "demo", Href: "/n/demo"}, {Name: "shop", Href: home, Here: true}, {Name: "till", Href: "/n/till", Down: true}}
+	return s
+}
+
+func connectionOf(host string) string {
+	return "Endpoint=sb://" + host + ";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
+}
+
+func namespaceRows() []page.NamespaceRow {
+	return []page.NamespaceRow{
+		{Name: "default", Href: "/n/default", Own: true, Connection: connectionOf("localhost"), State: "serving", Tier: "Standard", Kept: "/data/mayfly.db", Served: true, Counts: page.NamespaceCounts{Entities: 4, Messages: 1204, Dead: 12, Clients: 3}, Now: now},
+		{Name: "demo", Href: "/n/demo", Connection: connectionOf("demo.localhost"), State: "serving", Tier: "Standard", Served: true, Temporary: true, Until: now.Add(time.Hour), Remove: "/namespaces/demo/remove", Now: now},
+		{Name: "ledger", Href: "/n/ledger", State: "standby", Owner: "http://b.example:8080", Kept: "MongoDB at db.example, database mayfly", Remove: "/namespaces/ledger/remove", Limits: "/namespaces/ledger/limits", Now: now},
+		{Name: "shop", Href: home, Connection: connectionOf("shop.localhost"), State: "serving", Tier: "Premium", Kept: "/data/mayfly.db.namespaces/shop/store.db", Served: true, Counts: page.NamespaceCounts{Entities: 12, Messages: 40, Dead: 1, Clients: 1}, Remove: "/namespaces/shop/remove", Limits: "/namespaces/shop/limits", Now: now},
+		{Name: "till", Href: "/n/till", Connection: connectionOf("till.localhost"), State: "failing", Why: "The store /data/mayfly.db.namespaces/till/store.db is in use by process 4711.", Kept: "/data/mayfly.db.namespaces/till/store.db", Remove: "/namespaces/till/remove", Now: now},
+	}
+}
+
+func namespaces() page.Namespaces {
+	return page.Namespaces{Shell: namespaceShell("Namespaces"), Rows: namespaceRows(), Most: 50, New: page.NamespaceForm{To: "/namespaces", Profiles: []string{"standard", "premium"}}}
+}
+
+func namespacesRefused() page.Namespaces {
+	m := namespaces()
+	m.Trouble = "MongoDB at db.example does not answer."
+	m.New.Name, m.New.NameError, m.New.Stay = "a.b", "The name of a namespace has letters, digits and hyphens, and a letter or digit at either end, not 'a.b'.", "1h"
+	return m
+}
+
+func namespaceRemoval() page.NamespaceRemoval {
+	return page.NamespaceRemoval{
+		Shell: namespaceShell("Remove the namespace shop?"), Row: namespaceRows()[3], To: "/namespaces/shop/remove", All: "/namespaces",
+		Aside: "/data/mayfly.db.removed", Typed: "till", TypeError: "That is not its name.",
+	}
+}
+
+func namespaceLimits() page.NamespaceLimits {
+	return page.NamespaceLimits{
+		Shell: namespaceShell("Limits of shop"), Row: namespaceRows()[3], All: "/namespaces", Profile: "premium", Profiles: []string{"standard", "premium"},
+		Refused: component.Notice{Tone: component.Lost, Title: "A namespace that is in memory alone keeps the limits that it was made with."},
+	}
+}

@@ -1,0 +1,18 @@
+package story
+
+import (
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func settingsStories() []Story {
+	chosen := settings()
+	chosen.Shell.Looks = layout.Looks{Theme: "dark", Contrast: "more", Density: "compact"}
+	return []Story{{Name: "settings", Page: settings()}, {Name: "settings-chosen", Page: chosen}}
+}
+
+func settings() page.Settings {
+	s := namespaceShell("Settings")
+	s.Back = "/settings"
+	return page.Settings{Shell: s, At: "/settings", Go: home + layout.GoTo}
+}

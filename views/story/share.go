@@ -1,0 +1,48 @@
+package story
+
+import (
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func shareStories() []Story {
+	return []Story{
+		{Name: "share", Page: shareAsked()},
+		{Name: "share-refused", Page: shareRefused()},
+		{Name: "share-on", Page: shareOn()},
+		{Name: "share-over", Page: shareOver()},
+	}
+}
+
+func shareAsked() page.Share {
+	s := shell("Show it to others", layout.Section(""), "/share")
+	s.Live = layout.Live{}
+	return page.Share{
+		Shell: s, To: home + "/share", Stop: home + "/share/stop", Cancel: home, Name: "Ana",
+		Addresses: []string{"http://192.0.2.17:8080", "http://198.51.100.4:8080"},
+		Spans:     []page.ShareSpan{{Value: "1h0m0s", Hours: 1}, {Value: "4h0m0s", Hours: 4}},
+	}
+}
+
+func shareRefused() page.Share {
+	m := shareAsked()
+	m.Addresses, m.Local, m.For = []string{"http://127.0.0.1:8080"}, true, "1h0m0s"
+	m.Refused = component.Notice{Tone: component.Critical, Title: "There are as many presentations already as there may be."}
+	return m
+}
+
+func shareOn() page.Share {
+	m := shareAsked()
+	m.URL, m.Until, m.Followers, m.Key, m.TalkName = "http://192.0.2.17:8080/l/mfl_one", now.Add(4*time.Hour), 3, "key", "Ana"
+	m.QR = component.QR{Size: 9, Path: "M4 4h1v1h-1z"}
+	return m
+}
+
+func shareOver() page.Share {
+	m := shareAsked()
+	m.Over = true
+	return m
+}

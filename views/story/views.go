@@ -1,0 +1,158 @@
+package story
+
+import (
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/page"
+)
+
+func viewStories() []Story {
+	drop := page.DropView{Shell: stillShell("Views", "/views/delete"), To: home + "/views/delete?view=late+orders", Cancel: home + "/views", Row: viewRows()[0]}
+	refused := viewForm()
+	refused.Refused = component.Notice{Tone: component.Critical, Title: "There is a view called 'late orders' already."}
+	refused.Errors = map[string]string{page.AskOther: "There is no column 'colour'.", page.AskColumn: "Tick at least one column.", page.AskName: "A view needs a name to be saved."}
+	refused.Other = "colour"
+	fresh := viewForm()
+	fresh.Was, fresh.Name, fresh.Back = "", "", ""
+	return []Story{
+		{Name: "views", Page: page.Views{Shell: stillShell("Views", "/views"), New: home + "/views/edit", Rows: viewRows()}},
+		{Name: "views-empty", Page: page.Views{Shell: stillShell("Views", "/views"), New: home + "/views/edit"}},
+		{Name: "views-edit", Page: viewForm()},
+		{Name: "views-new", Page: fresh},
+		{Name: "views-refused", Page: refused},
+		{Name: "views-drawer", Piece: viewForm().Drawer()},
+		{Name: "views-delete", Page: drop},
+		{Name: "dead-letters", Page: deadGroups()},
+		{Name: "dead-letters-none", Page: page.DeadGroups{Shell: stillShell("Dead letters", "/dead-letters"), Lede: []component.Text{strong("0 dead letters"), s(" in all queues.")}}},
+		{Name: "queue-own-columns", Page: ownColumns()},
+		{Name: "queue-view-missing", Page: viewMissing()},
+		{Name: "queue-sorted", Page: sortedList()},
+		{Name: "queue-sorted-none", Page: sortedNone()},
+		{Name: "search-own-columns", Page: searchedOwn()},
+	}
+}
+
+func stillShell(title, path string) layout.Shell {
+	s := shell(title, "", path)
+	s.Live = layout.Live{}
+	return s
+}
+
+func viewColumns() []page.MessageColumn {
+	return []page.MessageColumn{
+		{Name: "state"}, {Name: "ttl"}, {Name: "due"}, {Name: "lock"}, {Name: "seq"}, {Name: "holder"}, {Name: "size"}, {Name: "delivery"},
+		{Name: "prop.region", Label: "region"}, {Name: "prop.price", Label: "price", Num: true}, {Name: "json.customer.name", Label: "customer.name"},
+		{Name: "enqueued"}, {Name: "entity"},
+	}
+}
+
+func viewRows() []page.ViewRow {
+	return []page.ViewRow{
+		{Name: "late orders", Columns: viewColumns(), Lists: []string{"messages", "search"}, Default: true, Edit: home + "/views/edit?view=late+orders", Delete: home + "/views/delete?view=late+orders"},
+		{Name: "<b>prices</b>", Columns: viewColumns()[8:10], Edit: home + "/views/edit?view=x", Delete: home + "/views/delete?view=x"},
+	}
+}
+
+func viewForm() page.ViewForm {
+	m := page.ViewForm{
+		Shell: stillShell("Columns", "/views/edit"), To: home + "/views/edit", Back: home + "/q/orders", Cancel: home + "/q/orders?view=late+orders",
+		Name: "late orders", Was: "late orders", Seen: "1752487452000", Default: true,
+		Lists: []page.Tick{
+			{Value: "messages", On: true}, {Value: "scheduled"}, {Value: "deferred"}, {Value: "locked"}, {Value: "dead-letter"}, {Value: "transfer"}, {Value: "search", On: true},
+		},
+		More: []page.TickGroup{
+			{Label: "views.more.props", Ticks: []page.Tick{{Value: "prop.<i>", Label: "<i>"}, {Value: "prop.tenant", Label: "tenant"}}},
+			{Label: "views.more.members", Ticks: []page.Tick{{Value: "json.customer.id", Label: "customer.id"}}},
+			{Label: "views.more.fields", Ticks: []page.Tick{{Value: "subject"}, {Value: "reply-to-session"}, {Value: "key"}}},
+		},
+	}
+	for i, c := range viewColumns() {
+		m.Columns = append(m.Columns, page.Tick{Value: c.Name, Label: c.Label, On: i != 2})
+	}
+	return m
+}
+
+func viewMenu() page.MessageColumns {
+	return page.MessageColumns{
+		Views: []component.Choice{
+			{Label: "Standard", Href: home + "/q/orders?view=standard"}, {Label: "late orders", Href: home + "/q/orders?view=late+orders", Current: true},
+			{Label: "<b>prices</b>", Href: home + "/q/orders?view=x"},
+		},
+		Choose: home + "/views/edit?back=%2Fn%2Fshop%2Fq%2Forders&view=late+orders", All: home + "/views",
+	}
+}
+
+// ownCells is what a message has in the columns of the view.
+func ownCells(region, price, name string, at time.Time) []page.Cell {
+	return []page.Cell{
+		{}, {}, {}, {}, {}, {}, {}, {}, {Text: region}, {Text: price, Num: price != ""}, {Text: name}, {At: at}, {Text: "orders", Href: home + "/q/orders"},
+	}
+}
+
+func ownColumns() page.Entity {
+	m := queueMessages()
+	m.Columns = viewMenu()
+	m.Columns.Name, m.Columns.Own = "late orders", viewColumns()
+	names := []string{"Ada", "<script>alert(1)</script>", "⟨U+202E⟩evil", "", "a-name-that-goes-on-and-on-and-on-and-on-and-on-without-a-break"}
+	for i := range m.Rows {
+		price := ""
+		if i%3 > 0 {
+			price = "12.50"
+		}
+		m.Rows[i].Cells = ownCells([]string{"eu", "us"}[i%2], price, names[i%len(names)], m.Rows[i].At)
+	}
+	return m
+}
+
+// sortedList is sorted by a property, and narrowed.
+func sortedList() page.Entity {
+	m := ownColumns()
+	m.Columns.Sort = page.ListSort{By: "prop.region", Down: true, Href: map[string]string{"seq": m.Href, "ttl": m.Href + "?sort=ttl", "prop.region": m.Href + "?sort=prop.region"}}
+	m.Find = page.ListFind{
+		Query: `prop.region:eu <b>`, Kept: []page.HiddenField{{Name: "dir", Value: "desc"}, {Name: "sort", Value: "prop.region"}}, Still: true,
+		Cut: "Only the first 50,000 of 1,204,000 were looked at.", Again: m.Href + "?q=x", Plain: m.Href,
+	}
+	m.Every = page.Every{N: 318, At: "orders", Query: "prop.region:eu", Shown: true, Still: true}
+	return m
+}
+
+func sortedNone() page.Entity {
+	m := sortedList()
+	m.Rows, m.Find.Cut, m.Find.Wrong = nil, "", "There is no key \"color\"."
+	return m
+}
+
+func viewMissing() page.Entity {
+	m := queueMessages()
+	m.Columns = viewMenu()
+	m.Columns.Views[1].Current, m.Columns.Views[0].Current = false, true
+	m.Columns.Missing = "There is no view called early orders here"
+	return m
+}
+
+func searchedOwn() page.Search {
+	m := searched()
+	m.Columns = viewMenu()
+	m.Columns.Own = viewColumns() // nobody has saved them
+	m.Columns.Views[1].Current = false
+	for i := range m.Hits {
+		m.Hits[i].Cells = ownCells("eu", "18", "Ada", m.Hits[i].At)
+	}
+	return m
+}
+
+func deadGroups() page.DeadGroups {
+	m := page.DeadGroups{Shell: stillShell("Dead letters", "/dead-letters"), N: 1242, Left: 31, Lede: []component.Text{strong("1,242 dead letters"), s(" in all queues and subscriptions.")}}
+	for i, text := range []string{"timeout after # ms", "<b>card</b> # declined", ""} {
+		r := page.Reason{
+			Reason: []string{"PaymentDeclined", "<i>Poison</i>", ""}[i], N: []int{1200, 40, 2}[i], First: at("09:12:00"), Last: at("10:02:00"), Now: now, Href: home + "/search?q=x",
+			Sample: home + "/m/17", In: []string{"orders, prices/eu, payments and 4 more", "orders", "orders"}[i],
+			Resubmit: home + "/jobs/new?kind=resubmit", Delete: home + "/jobs/new?kind=delete", Export: "/api/v1/export?q=x",
+		}
+		m.Groups = append(m.Groups, page.Group{Reason: r, Error: text})
+	}
+	m.Groups[2].Resubmit, m.Groups[2].Delete, m.Groups[2].Export = "", "", ""
+	return m
+}
