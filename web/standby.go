@@ -5,20 +5,24 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/engine/fleet"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/web/api"
+	"mayfly/web/identity"
+	"mayfly/web/relay"
 	"mayfly/web/rest"
 )
 
 // A Standby is what a server without a namespace says of itself. Whoever asks
-// for anything is told 503 and who to ask instead, by a page, by a problem
+// for anything, and cannot be passed on to the owner, is told 503 and who to ask instead, by a page, by a problem
 // document or by Service Bus' XML; that the process is alive is all that it
 // affirms. Its zero value says that the server starts.
 type Standby struct {
@@ -28,10 +32,18 @@ type Standby struct {
 	Since     time.Time     // since when it waits
 	Within    time.Duration // of the owner's death it takes over
 	Kept      string        // where the namespace is kept, for people
+	Fleet     *fleet.Fleet  // the server's namespaces; nil: there is this one alone
+	Safe      bool          // as Doors has it
+	// Line leads to the owner: what is asked is passed on, and what is said above only
+	// where that fails. Nil: nothing is passed on.
+	Line *relay.Line
 }
 
 // standbyRefresh is how often pages look again, in seconds.
 const standbyRefresh = 2
+
+// standbySpaces is how many namespaces the menu has.
+const standbySpaces = 12
 
 // owned tells whether a server is known to own the namespace.
 func (w Standby) owned() bool { return w.Owner != (engine.Owner{}) }
@@ -77,24 +89,37 @@ func (e *standbyError) Unwrap() []error {
 
 func (s *Server) standbyAdmin(w Standby) http.Handler {
 	e := s.base(adminPolicy)
-	rest.Refuse(e, w.namespace(), &standbyError{w}, s.o.Logger)
+	e.Pre(s.tunnelled, passOn(w.Line, relay.Admin))
+	rest.Refuse(e, w.namespace(), func(*http.Request) error { return &standbyError{w} }, s.o.Logger)
 	return e
 }
 
 func (s *Server) standbyDashboard(w Standby) http.Handler {
-	e := s.base(pagePolicy)
-	s.plainRoutes(e)
+	e := s.pages(ofNobody)
+	e.Use(passOn(w.Line, relay.Dashboard))
 	plain := func(c echo.Context) error {
 		again(c)
 		return c.String(http.StatusServiceUnavailable, w.Reason()+"\n")
 	}
-	e.GET("/readyz", plain)
+	e.GET("/readyz", func(c echo.Context) error {
+		if w.Line == nil {
+			again(c)
+		}
+		return s.ready(c, w.Fleet, s.beyond(c, w))
+	})
 	// The script looks at its page instead, and finds it here.
 	e.GET("/live", plain)
-	presentAPI := api.Refuse(e.Group("/api"), &standbyError{w}, s.o.Logger)
+	presentAPI := api.Refuse(e.Group("/api/v1"), &standbyError{w}, api.Options{Fleet: w.Fleet, Safe: w.Safe, Logger: s.o.Logger})
+	e.Any("/api/*", func(echo.Context) error { return &standbyError{w} })
 	e.Any("/*", func(c echo.Context) error { return w.page(c) })
 	e.HTTPErrorHandler = s.present(presentAPI, s.plainError)
 	return e
+}
+
+// ofNobody is what the addresses of a server that stands by take: they tell how it is,
+// and do nothing.
+func ofNobody(_, pattern string) (identity.Role, bool) {
+	return identity.Viewer, strings.HasSuffix(pattern, "/*") || pattern == "/live"
 }
 
 // again tells clients when to come again.
@@ -105,13 +130,20 @@ func again(c echo.Context) {
 // page answers every request for a page, and every form.
 func (w Standby) page(c echo.Context) error {
 	r := c.Request()
-	ctx := locale.With(r.Context(), r.Header.Get("Accept-Language"))
+	ctx := locale.With(r.Context(), locale.Asked(r))
 	shell := layout.Shell{
 		Namespace: w.namespace(), Home: "/n/" + w.namespace(), Title: locale.T(ctx, "standby.title"), Refresh: standbyRefresh,
 	}
-	if theme, err := c.Cookie("mayfly_theme"); err == nil && (theme.Value == "light" || theme.Value == "dark") {
-		shell.Theme = theme.Value
+	if w.Fleet != nil {
+		shell.AllSpaces = ofAll
+		for _, n := range w.Fleet.List() {
+			here := strings.EqualFold(n.Name, shell.Namespace)
+			if here || len(shell.Spaces) < standbySpaces {
+				shell.Spaces = append(shell.Spaces, layout.Space{Name: n.Name, Href: belowPages + n.Name, Here: here, Down: n.State != fleet.Serving})
+			}
+		}
 	}
+	shell.Looks = layout.LooksAsked(r)
 	m := page.Standby{
 		Shell: shell, Why: w.Why, Within: w.Within, Since: w.Since, Now: time.Now(), Kept: w.Kept, Owned: w.owned(),
 		Owner: page.Owner{URL: w.Owner.Dashboard, Host: w.Owner.Host, Epoch: w.Owner.Epoch},
@@ -121,6 +153,7 @@ func (w Standby) page(c echo.Context) error {
 		return fmt.Errorf("the page of a server that stands by: %w", err)
 	}
 	again(c)
+	locale.Mark(c.Response().Header(), locale.Lang(ctx))
 	c.Response().Header().Set(StandbyHeader, "1")
 	return c.HTMLBlob(http.StatusServiceUnavailable, b.Bytes())
 }

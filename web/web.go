@@ -13,10 +13,12 @@
 //  5. patience: a body must keep arriving, an answer must keep being taken
 //  6. the Host check, against DNS rebinding
 //  7. the cross-site check, for whatever may change something
-//  8. the WebSocket that carries AMQP, at the same address on every port
-//  9. its door, which limits the body to what it needs before reading it
+//  8. the WebSocket that carries AMQP, at the same address on every port; on the
+//     dashboard's not where people are asked who they are and clients are not
+//  9. on the dashboard's port, who it is of and whether that one may: see permitted
+//  10. its door, which limits the body to what it needs before reading it
 //
-// Errors of 4 to 9 are presented by the door of the address: as a problem
+// Errors of 4 to 10 are presented by the door of the address: as a problem
 // document, as Service Bus' XML, or as a page.
 package web
 
@@ -37,6 +39,7 @@ import (
 	"mayfly/engine"
 	"mayfly/web/access"
 	"mayfly/web/amqp/socket"
+	"mayfly/web/identity"
 	"mayfly/web/sas"
 )
 
@@ -56,6 +59,18 @@ type Options struct {
 	// AMQP serves a connection that came inside a WebSocket, and returns when it
 	// is over. Zero: none is let in.
 	AMQP func(net.Conn)
+	// Unsure is set where there may be namespaces that the server does not know of
+	// yet: requests on the admin port that name one which it does not know are to
+	// come again, until Known is called.
+	Unsure bool
+	// Metrics answers /metrics, of all namespaces, whatever becomes of them. Zero:
+	// there are none.
+	Metrics http.Handler
+	// Who are the ways to become known on the dashboard's port. Zero: whoever reaches it
+	// may do everything.
+	Who identity.Sources
+	// Gates have addresses of their own there.
+	Gates []Gate
 	// AMQPAt is where AMQP is spoken, which a client is told that speaks it to a port
 	// of HTTP: "127.0.0.1:5672". Empty: nowhere.
 	AMQPAt string
@@ -66,21 +81,23 @@ const (
 	idlePatience   = 2 * time.Minute  // for the next request of a connection
 )
 
-// A Server is both ports. What it answers with may change while it serves:
+// A Server is both ports, of its own namespace, which it is the Space of, and of
+// those that are added. What it answers with may change while it serves:
 // connections stay, and each request is answered by what was there when it
 // came. AMQP in a WebSocket is not its own: who serves that ends it. Its methods are safe for concurrent use; Serve is called once.
 type Server struct {
+	*Space
+
 	o         Options
 	dashboard *http.Server
 	admin     *http.Server
-	behind    atomic.Pointer[handlers]
+	others    others
+	unsure    atomic.Bool             // as in Options
+	nobody    func() http.Handler     // of hosts that name no namespace
 	socket    http.Handler            // AMQP in a WebSocket; nil: there is none
 	room      *access.Room            // for the bodies of both ports
 	stop      context.CancelCauseFunc // ends what waits, for instance for a message
 }
-
-// handlers are what requests of the two ports are answered by.
-type handlers struct{ dashboard, admin http.Handler }
 
 // New makes a server that stands by, and does not start it.
 func New(o Options) *Server {
@@ -92,28 +109,20 @@ func New(o Options) *Server {
 	if o.AMQP != nil {
 		s.socket = socket.NewHandler(o.AMQP)
 	}
+	s.unsure.Store(o.Unsure)
+	s.nobody = sync.OnceValue(s.newNobody)
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.stop = stop
-	s.dashboard = s.server(ctx, func(h *handlers) http.Handler { return h.dashboard })
-	s.admin = s.server(ctx, func(h *handlers) http.Handler { return h.admin })
+	s.dashboard = s.server(ctx, s.onDashboard)
+	s.admin = s.server(ctx, s.onAdmin)
+	s.Space = &Space{s: s}
 	s.StandBy(Standby{})
 	return s
 }
 
-// Open has requests answered by a broker from now on.
-func (s *Server) Open(d Doors) {
-	s.behind.Store(&handlers{dashboard: s.newDashboard(d), admin: s.newAdmin(d)})
-}
-
-// StandBy has requests answered by what w says from now on. Those under way are
-// still the former broker's to answer.
-func (s *Server) StandBy(w Standby) {
-	s.behind.Store(&handlers{dashboard: s.standbyDashboard(w), admin: s.standbyAdmin(w)})
-}
-
-func (s *Server) server(ctx context.Context, port func(*handlers) http.Handler) *http.Server {
+func (s *Server) server(ctx context.Context, port http.HandlerFunc) *http.Server {
 	return &http.Server{
-		Handler:           headless(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { port(s.behind.Load()).ServeHTTP(w, r) })),
+		Handler:           headless(port),
 		ReadHeaderTimeout: headerPatience,
 		IdleTimeout:       idlePatience,
 		// A message's properties may travel in headers, escaped.
@@ -128,6 +137,9 @@ func (s *Server) server(ctx context.Context, port func(*handlers) http.Handler) 
 		},
 	}
 }
+
+// HeaderSize is how many bytes the headers of a request may have.
+func (s *Server) HeaderSize() int { return s.dashboard.MaxHeaderBytes }
 
 // Dashboard is the handler of the dashboard's port.
 func (s *Server) Dashboard() http.Handler { return s.dashboard.Handler }
@@ -193,10 +205,30 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(errs[:]...)
 }
 
+// pages is base for the dashboard's port, with the addresses that ask for no namespace.
+func (s *Server) pages(ofUI func(method, pattern string) (identity.Role, bool)) *echo.Echo {
+	e := s.base(pagePolicy)
+	if s.open() || s.o.SAS == sas.Enforce {
+		e.Pre(s.tunnelled)
+	}
+	e.Use(s.permitted(ofUI, sync.OnceValue(func() map[string]bool { // when the first request comes, all are registered
+		all := map[string]bool{}
+		for _, r := range e.Routes() {
+			all[r.Method+" "+r.Path] = true
+		}
+		return all
+	})))
+	s.plainRoutes(e)
+	for _, g := range s.o.Gates {
+		g.Mount(e.Group(""))
+	}
+	return e
+}
+
 // base is an Echo without manners of its own.
 func (s *Server) base(policy func(*http.Request) string) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	e.Pre(identify, s.logged, secured(policy), recovered, patient, checkHost(s.o.Hosts), checkSite, s.tunnelled)
+	e.Pre(identify, s.logged, secured(policy), recovered, patient, checkHost(s.o.Hosts), checkSite)
 	return e
 }

@@ -26,6 +26,8 @@ func TestHosts(t *testing.T) {
 	}{
 		"localhost":                     {loopback, nil, "localhost:8080", 0},
 		"localhost in capitals, dotted": {loopback, nil, "LocalHost.", 0},
+		"below localhost":               {loopback, nil, "Shop.LocalHost:8080", 0},
+		"that ends as localhost does":   {loopback, nil, "evillocalhost", 421},
 		"loopback":                      {loopback, nil, "127.0.0.1:8080", 0},
 		"another loopback":              {loopback, nil, "127.8.9.1", 0},
 		"loopback of IPv6":              {loopback, nil, "[::1]:8080", 0},

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"sync/atomic"
 )
 
 // FormField is the name of the hidden field that carries a form's token.
@@ -22,19 +23,25 @@ const (
 var ErrForm = errors.New("This form is older than the server, or not of its making. Load the page again and repeat what you did.") //nolint:revive,staticcheck // shown to people as it is
 
 // Forms gives the tokens of forms and the notices between pages. Tokens are
-// signed with a key that lives as long as the process: forms from before a
-// restart are refused and have to be loaded again. Make it with NewForms; it
+// signed with a key that lives as long as the process, unless servers share one: forms
+// from before a restart are refused and have to be loaded again. Make it with NewForms; it
 // is safe for concurrent use.
 type Forms struct {
-	key [32]byte
+	key atomic.Pointer[[32]byte]
 }
 
 // NewForms has a new key.
 func NewForms() *Forms {
 	f := &Forms{}
-	_, _ = rand.Read(f.key[:]) // never fails, by its contract
+	var key [32]byte
+	_, _ = rand.Read(key[:]) // never fails, by its contract
+	f.key.Store(&key)
 	return f
 }
+
+// Share has tokens be signed with another key from now on, which several servers have:
+// a form of one is good at all of them. Forms from before have to be loaded again.
+func (f *Forms) Share(key [32]byte) { f.key.Store(&key) }
 
 // Token is what a form in the answer to r must carry. It is tied to a random
 // cookie, which is set if the browser has none yet: call it before the answer
@@ -64,7 +71,7 @@ func (f *Forms) Check(r *http.Request) error {
 
 // sign makes a signature of text that is good for one purpose only.
 func (f *Forms) sign(purpose, text string) string {
-	m := hmac.New(sha256.New, f.key[:])
+	m := hmac.New(sha256.New, f.key.Load()[:])
 	m.Write([]byte(purpose + "\x00" + text))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }

@@ -13,6 +13,7 @@ import (
 type Notice struct {
 	Tone string `json:"k,omitempty"` // a word of the caller's, such as "good" or "bad"
 	Text string `json:"t"`
+	Undo string `json:"u,omitempty"` // the address of a form that takes back what was done
 }
 
 // noticeBytes bounds a notice's text: browsers drop cookies beyond 4096 bytes.

@@ -45,7 +45,8 @@ const mostClaims = 10_000
 // right is asked when something is to be done.
 func (c *conn) takePlain(choice *wire.Init) {
 	if parts := bytes.Split(choice.InitialResponse, []byte{0}); choice.Mechanism == "PLAIN" && len(parts) == 3 && len(parts[1]) > 0 {
-		c.claims.plain = sas.OfKey(string(parts[1]), string(parts[2]))
+		c.rule, c.key = string(parts[1]), string(parts[2])
+		c.claims.plain = sas.OfKey(c.rule, c.key)
 	}
 }
 

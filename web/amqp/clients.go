@@ -76,11 +76,11 @@ func (l *clients) named(name string) (peers.Client, bool) {
 
 // Client implements [peers.Source]. How many others are connected does not matter
 // to how long it takes: it is asked for each row of a page.
-func (s *Server) Client(name string) (peers.Client, bool) {
+func (sp *Space) Client(name string) (peers.Client, bool) {
 	if !strings.HasPrefix(name, peers.Prefix) {
 		return peers.Client{}, false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.clients.named(name)
+	sp.s.mu.Lock()
+	defer sp.s.mu.Unlock()
+	return sp.clients.named(name)
 }

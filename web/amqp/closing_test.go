@@ -24,7 +24,7 @@ type deaf struct {
 	mute bool
 }
 
-func (s *deaf) SmallBodies(ctx context.Context, keys []engine.Key, found func(engine.Key, []byte)) error {
+func (s *deaf) SmallBodies(ctx context.Context, keys []engine.Key, found func(int, []byte)) error {
 	if s.mute {
 		<-s.goOn
 	}

@@ -13,6 +13,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/relay"
 )
 
 // peer is what a client said of itself in its open.
@@ -26,9 +27,10 @@ type peer struct {
 // A conn is one client's connection.
 type conn struct {
 	s      *Server
-	b      *broker.Broker // set before the connection runs
+	at     *Space         // of whose namespace it is; set before the connection runs
+	b      *broker.Broker // likewise
 	nc     net.Conn
-	limits limits
+	limits limits // likewise
 	log    *slog.Logger
 	r      wire.Reader
 
@@ -37,8 +39,11 @@ type conn struct {
 	disposition wire.Disposition
 	flow        wire.Flow
 
-	authenticated bool // SASL came first; of the reader
-	peer          peer // set before the connection runs
+	authenticated bool          // SASL came first; of the reader
+	by            *relay.Passed // what another server told of the client that passes it on; nil: it came itself
+	rule, key     string        // as SASL PLAIN has them, for whoever it is passed on to
+	onward        func()        // passes it on to the owner of its namespace; nil: it is served here
+	peer          peer          // set before the connection runs
 
 	ctx   context.Context //nolint:containedctx // of the connection's own work
 	stop  context.CancelFunc
@@ -84,7 +89,7 @@ const (
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{
-		s: s, nc: nc, limits: s.limitsNow(), log: s.log.With("client", nc.RemoteAddr().String()),
+		s: s, nc: nc, log: s.log.With("client", nc.RemoteAddr().String()),
 		r: wire.Reader{From: nc}, sessions: map[uint16]*session{}, transactions: map[string]*transaction{}, moved: make(chan struct{}, 1), mail: newMailbox(),
 	}
 	c.ctx, c.stop = context.WithCancel(s.ctx)

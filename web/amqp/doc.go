@@ -1,7 +1,7 @@
 // Package amqp is the door for AMQP 1.0 in the dialect of Azure Service Bus: its
 // SDKs connect to it unchanged.
 //
-// A [Server] serves connections to one broker. Each has two goroutines: a reader,
+// A [Server] serves connections to brokers, a [Space] for each. A connection has two goroutines: a reader,
 // which decodes frames, changes the state of sessions and links and hands work
 // to the broker; and a writer, which takes what the broker answers and delivers
 // and is alone in writing frames. The broker tells a connection things through

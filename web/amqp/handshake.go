@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"mayfly/web/amqp/wire"
+	"mayfly/web/relay"
+	"mayfly/web/sas"
 )
 
 // handshakePatience is how long a client has from connecting to its open.
@@ -24,8 +26,9 @@ func mechanisms() []string { return []string{"MSSBCBS", "PLAIN", "ANONYMOUS", "E
 // without a word.
 const mostOpening = 1_000
 
-// serve is the life of a connection.
-func (s *Server) serve(nc net.Conn) {
+// serve is the life of a connection. What another server has told of one that it
+// passes on is in by; nil: it is the client's own.
+func (s *Server) serve(nc net.Conn, by *relay.Passed) {
 	defer nc.Close()
 	if s.opening.Add(1) > mostOpening {
 		s.opening.Add(-1)
@@ -34,6 +37,7 @@ func (s *Server) serve(nc net.Conn) {
 	_ = nc.SetDeadline(time.Now().Add(handshakePatience))                                //nolint:errcheck // the read says it
 	closing := context.AfterFunc(s.open, func() { _ = nc.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // likewise
 	c := newConn(s, nc)
+	c.by = by
 	err := c.handshake()
 	s.opening.Add(-1)
 	closing()
@@ -41,12 +45,16 @@ func (s *Server) serve(nc net.Conn) {
 		s.unopened(nc, err)
 		return
 	}
-	if err := s.add(c); err != nil {
+	if c.onward != nil {
+		c.onward()
+		return
+	}
+	if err := c.at.join(c); err != nil {
 		c.refused("", asError(err))
 		sayGoodbye(nc, asError(err))
 		return
 	}
-	defer s.remove(c)
+	defer c.at.part(c)
 	_ = nc.SetDeadline(time.Time{}) //nolint:errcheck // likewise
 	c.run()
 }
@@ -73,6 +81,12 @@ const mostIgnored = 64 << 10
 // handshake is everything up to the client's open: protocol headers and SASL,
 // which may be left out.
 func (c *conn) handshake() error {
+	if c.by != nil { // all before the open was said to the server that passes it on
+		if c.by.Rule != "" {
+			c.claims.plain = sas.OfKey(c.by.Rule, c.by.Key)
+		}
+		return c.opened()
+	}
 	for {
 		p, err := c.r.Protocol()
 		if err != nil {
@@ -167,6 +181,10 @@ func (c *conn) opened() error {
 		maxFrame: max(min(open.MaxFrameSize.Or(largestFrame), largestFrame), wire.MinMaxFrameSize),
 		idle:     time.Duration(open.IdleTimeOut.Or(0)) * time.Millisecond,
 	}
+	if c.at = c.spaceFor(); c.pass(f) {
+		return nil
+	}
+	c.limits = c.at.limitsNow()
 	c.r.MaxFrame = c.limits.frameSize
 	answer := wire.AppendFrame(nil, 0, &wire.Open{
 		ContainerID:  container,

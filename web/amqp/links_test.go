@@ -105,7 +105,7 @@ func TestClosed(t *testing.T) {
 	})
 	bubble(t, func(t *testing.T, w *world) {
 		c := w.client()
-		w.s.StandBy("Ask another.")
+		w.s.StandBy("Ask another.", nil)
 		if e := amqptest.Hear[*wire.Close](c).Error; e == nil || e.Condition != wire.CondConnectionForced {
 			t.Errorf("closed because of %+v", e)
 		}

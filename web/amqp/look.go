@@ -10,14 +10,12 @@ import (
 	"mayfly/web/peers"
 )
 
-var _ peers.Source = (*Server)(nil)
-
 // Connections implements [peers.Source]. It holds the mutex of one connection at
 // a time, for as long as it takes to walk over its links.
-func (s *Server) Connections(q peers.Query) peers.List {
-	s.mu.Lock()
-	all := s.clients.all()
-	s.mu.Unlock()
+func (sp *Space) Connections(q peers.Query) peers.List {
+	sp.s.mu.Lock()
+	all := sp.clients.all()
+	sp.s.mu.Unlock()
 	out := peers.List{All: len(all)}
 	slices.SortFunc(all, func(a, b *conn) int { return cmp.Compare(b.number, a.number) })
 	for _, c := range all {
@@ -39,8 +37,8 @@ func (s *Server) Connections(q peers.Query) peers.List {
 }
 
 // Connection implements [peers.Source].
-func (s *Server) Connection(id string, links int) (peers.Connection, bool) {
-	c := s.find(id)
+func (sp *Space) Connection(id string, links int) (peers.Connection, bool) {
+	c := sp.find(id)
 	if c == nil {
 		return peers.Connection{}, false
 	}
@@ -48,10 +46,10 @@ func (s *Server) Connection(id string, links int) (peers.Connection, bool) {
 	return told, true
 }
 
-func (s *Server) find(id string) *conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.clients.byID[id]
+func (sp *Space) find(id string) *conn {
+	sp.s.mu.Lock()
+	defer sp.s.mu.Unlock()
+	return sp.clients.byID[id]
 }
 
 // closedByOperator is what a client is told whose connection somebody closes.
@@ -59,8 +57,8 @@ const closedByOperator = "An operator closed this connection."
 
 // Disconnect implements [peers.Source]: the connection is closed with
 // amqp:connection:forced, after which SDKs connect again.
-func (s *Server) Disconnect(id string) (peers.Connection, bool) {
-	c := s.find(id)
+func (sp *Space) Disconnect(id string) (peers.Connection, bool) {
+	c := sp.find(id)
 	if c == nil {
 		return peers.Connection{}, false
 	}

@@ -42,18 +42,27 @@ func (c *conn) introduce(number, epoch uint64) {
 		number: number, id: fmt.Sprintf("%d-%d", epoch, number), since: time.Now(), latest: time.Now(),
 		container: printable(c.peer.container, longestName), kit: kitOf(c.peer.properties),
 	}
+	c.tls, c.websocket = c.means()
+}
+
+// means is what the client speaks AMQP over.
+func (c *conn) means() (secure, websocket bool) {
+	if c.by != nil {
+		return c.by.Secure, c.by.WebSocket
+	}
 	for nc := c.nc; nc != nil; {
 		if _, ok := nc.(*tls.Conn); ok {
-			c.tls = true
+			secure = true
 		} else if _, ok := nc.(interface{ NetConn() net.Conn }); ok {
-			c.websocket = true
+			websocket = true
 		}
 		in, ok := nc.(interface{ NetConn() net.Conn })
 		if !ok {
-			return
+			break
 		}
 		nc = in.NetConn()
 	}
+	return secure, websocket
 }
 
 // client is how people are told whose connection it is.

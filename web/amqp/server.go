@@ -11,9 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mayfly/engine"
-	"mayfly/engine/broker"
-	"mayfly/web/amqp/wire"
+	"mayfly/web/relay"
 	"mayfly/web/sas"
 )
 
@@ -24,12 +22,17 @@ type Options struct {
 	// twice as long is cut off. Zero: two minutes.
 	IdleTimeOut time.Duration
 	SAS         sas.Policy // what becomes of clients that do not show that they may
+	// Unsure is set where there may be namespaces that the server does not know of
+	// yet: clients that name one which it does not know are to come again, until
+	// Known is called.
+	Unsure bool
 }
 
-// A Server is the AMQP door of a broker, which may change while it serves: each
-// connection belongs to the broker that was there when it came, and ends when
-// that is no longer served. It is safe for concurrent use.
+// A Server is the AMQP door of namespaces: of its own, which it is the Space of,
+// and of those that are added. It is safe for concurrent use.
 type Server struct {
+	*Space
+
 	log    *slog.Logger
 	idle   time.Duration
 	policy sas.Policy
@@ -44,13 +47,10 @@ type Server struct {
 	opening  atomic.Int64 // connections that are not open yet
 	refusals refusals
 
-	mu      sync.Mutex
-	b       *broker.Broker // nil while it stands by
-	clients clients
-	limits  limits // of b's namespace; connections keep those that they came under
-	why     string // it does
-	came    uint64 // connections, ever
-	over    bool
+	mu     sync.Mutex        // guards all below, and its spaces
+	others map[string]*Space // by name; the server's own too
+	over   bool
+	unsure bool // as in Options
 }
 
 // New makes a server that stands by. Open has it serve; Close ends it.
@@ -58,44 +58,12 @@ func New(o Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	open, closing := context.WithCancel(ctx)
 	s := &Server{
-		log: cmp.Or(o.Logger, slog.Default()), policy: o.SAS, limits: limitsOf(engine.Limits{}), idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
-		open: open, close: closing, ctx: ctx, stop: stop, why: "The server is starting.",
+		log: cmp.Or(o.Logger, slog.Default()), policy: o.SAS, idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
+		open: open, close: closing, ctx: ctx, stop: stop, unsure: o.Unsure,
 	}
+	s.Space = newSpace(s)
 	s.memory.most.Store(s.limits.memory)
 	return s
-}
-
-// Open has connections that come from now on served by b.
-func (s *Server) Open(b *broker.Broker) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.b, s.why = b, ""
-	s.limits = limitsOf(b.Limits())
-	s.memory.most.Store(s.limits.memory)
-}
-
-// limitsNow are those for a connection that comes now.
-func (s *Server) limitsNow() limits {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.limits
-}
-
-// StandBy closes every connection, and those that come from now on once they are
-// open, with amqp:connection:forced and why, a sentence that names who to ask
-// instead: clients connect again then.
-func (s *Server) StandBy(why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.b, s.why = nil, why
-	s.dismiss(why)
-}
-
-// dismiss has every connection leave. Called with mu held.
-func (s *Server) dismiss(why string) {
-	for _, c := range s.clients.byID {
-		c.leave(&wire.Error{Condition: wire.CondConnectionForced, Description: why})
-	}
 }
 
 // Serve accepts connections from l until it is closed or the server is, and
@@ -110,7 +78,7 @@ func (s *Server) Serve(l net.Listener) error {
 			if s.enter() {
 				go func() {
 					defer s.wg.Done()
-					s.serve(nc)
+					s.serve(nc, nil)
 				}()
 			} else {
 				_ = nc.Close()
@@ -138,7 +106,18 @@ func (s *Server) ServeConn(nc net.Conn) {
 		return
 	}
 	defer s.wg.Done()
-	s.serve(nc)
+	s.serve(nc, nil)
+}
+
+// ServePassedOn serves a connection that another server passes on, and returns when it
+// is over. It closes nc.
+func (s *Server) ServePassedOn(nc *relay.Conn) {
+	if !s.enter() {
+		_ = nc.Close()
+		return
+	}
+	defer s.wg.Done()
+	s.serve(nc, &nc.Passed)
 }
 
 // enter counts a connection in unless the server is over.
@@ -163,7 +142,9 @@ func (s *Server) Close(ctx context.Context) {
 	s.close()
 	s.mu.Lock()
 	s.over = true
-	s.dismiss("The server is going down.")
+	for _, sp := range s.all() {
+		sp.dismiss("The server is going down.")
+	}
 	s.mu.Unlock()
 	cut := context.AfterFunc(ctx, s.stop)
 	defer cut()
@@ -184,33 +165,11 @@ func (s *Server) Close(ctx context.Context) {
 	case <-ended:
 	case <-patience.C:
 		s.mu.Lock()
-		left := s.clients.len()
+		left := 0
+		for _, sp := range s.all() {
+			left += sp.clients.len()
+		}
 		s.mu.Unlock()
 		s.log.Warn("AMQP connections have not ended; the store may not answer", "connections", left)
 	}
-}
-
-// add lets a connection in, if there is room for one more.
-func (s *Server) add(c *conn) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.over:
-		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: "The server is going down."}
-	case s.b == nil:
-		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: s.why}
-	case s.clients.len() >= s.limits.connections:
-		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("There are %d connections, which is the most there may be.", s.clients.len())}
-	}
-	c.b = s.b
-	s.came++
-	c.introduce(s.came, s.b.Epoch())
-	s.clients.add(c)
-	return nil
-}
-
-func (s *Server) remove(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clients.remove(c, time.Now())
 }

@@ -8,31 +8,32 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/web/identity"
 )
 
 // An AccessRule is one of the namespace's own, or of a queue or topic, by which
 // clients may do things there. A key is told only to who asks for keys, and in the
 // answer to what gave it or had it made.
 type AccessRule struct {
-	Name         string    `json:"name"`
-	Rights       []string  `json:"rights"` // Listen, Send, Manage
-	PrimaryKey   string    `json:"primaryKey,omitempty"`
-	SecondaryKey string    `json:"secondaryKey,omitempty"`
-	CreatedAt    time.Time `json:"createdAt,omitzero"` // missing: not told by who made it
-	UpdatedAt    time.Time `json:"updatedAt,omitzero"`
+	Name         string    `json:"name"`                   // by which clients name it
+	Rights       []string  `json:"rights"`                 // Listen, Send, Manage
+	PrimaryKey   string    `json:"primaryKey,omitempty"`   // if keys were asked for or made
+	SecondaryKey string    `json:"secondaryKey,omitempty"` // likewise
+	CreatedAt    time.Time `json:"createdAt,omitzero"`     // missing: not told by who made it
+	UpdatedAt    time.Time `json:"updatedAt,omitzero"`     // when it was changed
 }
 
 // AccessChange is what PUT /access takes. A key that is left out stays what it was,
 // and is made at random for a new rule.
 type AccessChange struct {
-	Rights       []string `json:"rights,omitempty"` // Listen, Send, Manage
-	PrimaryKey   string   `json:"primaryKey,omitempty"`
-	SecondaryKey string   `json:"secondaryKey,omitempty"`
+	Rights       []string `json:"rights,omitempty"`       // Listen, Send, Manage
+	PrimaryKey   string   `json:"primaryKey,omitempty"`   // made at random if it is left out of a new rule
+	SecondaryKey string   `json:"secondaryKey,omitempty"` // likewise
 }
 
 // AccessRules is the answer of GET /access.
 type AccessRules struct {
-	Rules []AccessRule `json:"rules"`
+	Rules []AccessRule `json:"rules"` // by name
 }
 
 func accessRoutes() []route {
@@ -41,21 +42,25 @@ func accessRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/access", id: "listAccessRules", group: groupAccess, summary: "By which rules clients may do things",
-			query: []parameter{yes("keys", "With their keys."), entity},
+			ask:   "keys=true",
+			query: []parameter{yes("keys", "With their keys, which takes the role admin."), entity},
 			gives: AccessRules{}, fails: fails(), serve: (*door).accessRules,
 		},
 		{
-			method: "PUT", path: "/access/{name}", id: "setAccessRule", group: groupAccess, summary: "Add an access rule, or change it",
+			method: "PUT", path: "/access/{name}", id: "setAccessRule", needs: identity.Admin, group: groupAccess, summary: "Add an access rule, or change it",
+			at: "ci", part: "The name of an access rule.", sends: `{"rights":["Send","Listen"]}`,
 			about: "The answer has the keys that were given or made by it; to see the others, ask for keys.",
 			query: []parameter{entity}, takes: AccessChange{}, gives: AccessRule{}, fails: fails("QuotaExceeded"), serve: (*door).setAccessRule,
 		},
 		{
-			method: "POST", path: "/access/{name}/renew", id: "renewAccessKey", group: groupAccess, summary: "Make a key anew, at random",
+			method: "POST", path: "/access/{name}/renew", id: "renewAccessKey", needs: identity.Admin, ruin: ruins, group: groupAccess, summary: "Make a key anew, at random",
+			at: "ci", part: "The name of an access rule.", ask: "key=secondary",
 			query: []parameter{needed(one("key", "Which of the two.", engine.PrimaryKey.String(), engine.SecondaryKey.String())), entity},
 			gives: AccessRule{}, fails: fails("AccessRuleNotFound"), serve: (*door).renewAccessKey,
 		},
 		{
-			method: "DELETE", path: "/access/{name}", id: "removeAccessRule", group: groupAccess, summary: "Remove an access rule",
+			method: "DELETE", path: "/access/{name}", id: "removeAccessRule", needs: identity.Admin, ruin: ruins, group: groupAccess, summary: "Remove an access rule",
+			at: "ci", part: "The name of an access rule.",
 			about: "RootManageSharedAccessKey cannot be removed.",
 			query: []parameter{entity}, fails: fails("AccessRuleNotFound"), serve: (*door).removeAccessRule,
 		},
@@ -86,6 +91,11 @@ func (d *door) accessRules(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if query(c).Has("keys") {
+		if err := identity.Judge(identity.Asking(c.Request()), identity.Admin); err != nil {
+			return err
+		}
+	}
 	var rules []engine.AccessRule
 	if at == "" {
 		rules, err = d.broker.AccessRules(c.Request().Context())
@@ -109,9 +119,9 @@ func (d *door) accessAt(c echo.Context) (engine.Path, error) {
 	return engine.ParsePath(q.Get("entity"), d.broker.Limits())
 }
 
-// accessName is the name in an address, of which a parameter is decoded already
+// nameIn is the name in an address, of which a parameter is decoded already
 // where the address can be written in one way only.
-func accessName(c echo.Context) (string, error) {
+func nameIn(c echo.Context) (string, error) {
 	if c.Request().URL.RawPath == "" {
 		return c.Param("name"), nil
 	}
@@ -123,7 +133,7 @@ func accessName(c echo.Context) (string, error) {
 }
 
 func (d *door) setAccessRule(c echo.Context) error {
-	name, err := accessName(c)
+	name, err := nameIn(c)
 	if err != nil {
 		return err
 	}
@@ -131,12 +141,8 @@ func (d *door) setAccessRule(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := readBody(c.Request(), smallBody)
+	in, err := given[AccessChange](c.Request(), smallBody)
 	if err != nil {
-		return err
-	}
-	var in AccessChange
-	if err := decode(raw, &in); err != nil {
 		return err
 	}
 	rights, err := engine.ParseRights(in.Rights)
@@ -157,7 +163,7 @@ func (d *door) setAccessRule(c echo.Context) error {
 }
 
 func (d *door) renewAccessKey(c echo.Context) error {
-	name, err := accessName(c)
+	name, err := nameIn(c)
 	if err != nil {
 		return err
 	}
@@ -184,7 +190,7 @@ func (d *door) renewAccessKey(c echo.Context) error {
 }
 
 func (d *door) removeAccessRule(c echo.Context) error {
-	name, err := accessName(c)
+	name, err := nameIn(c)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,12 @@
 //	{
 //		method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "Sessions, by id",
 //		query: []parameter{word("from", "The id to begin at."), whole("count", 1, maxSessions, "How many at most.")},
+//		at: "chats", ask: "count=20",
 //		gives: Sessions{}, fails: []string{"MessagingEntityNotFound"}, serve: (*door).sessions,
 //	}
 //
+// at, ask and sends are an example for readers of the document and of the page
+// that shows it, which a test sends: everyExample makes what it is about.
 // takes and gives are values of structs: their members are found by reflection and
 // explained by the comments beside them. Types that write their JSON themselves are
 // in known. A handler is called with a query that its route allows, and asks query
@@ -40,10 +43,10 @@
 //
 // What is sent is read strictly: unknown members and query parameters, anything
 // after the end, too much of it or nested too deeply are errors. Content-Type
-// does not matter. Errors are problem documents (RFC 9457) whose code is the
+// may be left out; a body that is said to be no JSON is refused (415). Errors are problem documents (RFC 9457) whose code is the
 // name by which Service Bus' clients know them, or one of the same kind where they
 // know none, such as AccessRuleNotFound,
-// ConnectionNotFound and JobNotFound. While another server owns the
+// ConnectionNotFound, JobNotFound, SceneNotFound and ViewNotFound. While another server owns the
 // namespace everything is answered with 503, and "owner" is where that one is.
 //
 // A client that leaves while it waits loses nothing: what was locked for it is
@@ -66,21 +69,40 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/fleet"
 	"mayfly/engine/job"
+	"mayfly/engine/rescue"
+	"mayfly/engine/scene"
+	"mayfly/engine/suggest"
 	"mayfly/web/access"
 	"mayfly/web/figures"
+	"mayfly/web/hook"
+	"mayfly/web/identity"
+	"mayfly/web/keys"
+	"mayfly/web/once"
 	"mayfly/web/openapi"
 	"mayfly/web/peers"
 )
 
 type door struct {
-	broker  *broker.Broker
-	peers   peers.Source // nil: nobody stays connected
-	jobs    *job.Jobs    // nil: there are none
+	broker *broker.Broker
+	peers  peers.Source  // nil: nobody stays connected
+	jobs   *job.Jobs     // nil: there are none
+	rescue *rescue.Rules // nil: there are none
+	hooks  *hook.Sender  // nil: there are none
+	fleet  *fleet.Fleet  // nil: there is this one namespace
+	plays  *scene.Stages // nil: there are none
+	// dials is Options.Connections.
+	dials   func(name string) (messages, admin string)
 	room    *access.Room
 	figures *figures.Recorder // nil: there are none
+	keys    *keys.Ring        // nil: there are none
 	holds   *holds
-	log     *slog.Logger
+	sends   once.Memory[answered] // by Idempotency-Key
+
+	suggests *suggest.Source
+	log      *slog.Logger
+	safe     bool // what does away with something is refused
 
 	described func() *openapi.Document // makes it once
 }
@@ -90,25 +112,44 @@ type Options struct {
 	Broker  *broker.Broker
 	Peers   peers.Source      // clients that stay connected; zero: there are none
 	Jobs    *job.Jobs         // of Broker; zero: there are none
+	Rules   *rescue.Rules     // of Broker; zero: there are none
+	Hooks   *hook.Sender      // of Rules; zero: there are none
 	Figures *figures.Recorder // of Broker; zero: there are none
-	Room    *access.Room      // for which large requests wait
-	Logger  *slog.Logger      // is told what went wrong inside
+	Fleet   *fleet.Fleet      // the server's namespaces; zero: there is this one alone
+	Scenes  *scene.Stages     // those of Fleet; zero: there are none
+	// Connections are what SDKs are given for one of them, for messages and for
+	// entities; zero: nobody knows.
+	Connections func(name string) (messages, admin string)
+	Keys        *keys.Ring   // of the server; zero: there are none
+	Safe        bool         // what does away with something for good is refused: see route.ruin
+	Room        *access.Room // for which large requests wait
+	Logger      *slog.Logger // is told what went wrong inside
 }
 
-// Mount adds the API to g and returns what presents its errors.
-func Mount(g *echo.Group, o Options) echo.HTTPErrorHandler {
-	d := &door{broker: o.Broker, peers: o.Peers, jobs: o.Jobs, figures: o.Figures, room: o.Room, holds: &holds{}, log: o.Logger, described: sync.OnceValue(Document)}
-	for _, r := range routes() {
-		d.mount(g, r)
+// Mount adds the API to g, and to others where it is to be had as well, and returns
+// what presents its errors.
+func Mount(g *echo.Group, o Options, also ...*echo.Group) echo.HTTPErrorHandler {
+	d := &door{broker: o.Broker, peers: o.Peers, jobs: o.Jobs, rescue: o.Rules, hooks: o.Hooks, figures: o.Figures, keys: o.Keys, fleet: o.Fleet, plays: o.Scenes, dials: o.Connections, room: o.Room, holds: &holds{}, safe: o.Safe, suggests: suggest.New(o.Broker), log: o.Logger, described: sync.OnceValue(Document)}
+	for _, at := range append([]*echo.Group{g}, also...) {
+		for _, r := range routes() {
+			d.mount(at, r)
+		}
 	}
 	return d.fail
 }
 
 // Refuse is for a server without a broker: every request to g is answered with
-// why, as Mount would have presented it. It returns what presents errors.
-func Refuse(g *echo.Group, why error, log *slog.Logger) echo.HTTPErrorHandler {
+// why, as Mount would have presented it, but for those about the server's
+// namespaces, if there is a Fleet. It returns what presents errors.
+func Refuse(g *echo.Group, why error, o Options) echo.HTTPErrorHandler {
+	d := &door{log: o.Logger, fleet: o.Fleet, safe: o.Safe}
+	if d.fleet != nil {
+		for _, r := range namespaceRoutes() {
+			d.mount(g, r)
+		}
+	}
 	g.Any("/*", func(echo.Context) error { return why })
-	return (&door{log: log}).fail
+	return d.fail
 }
 
 // path is what follows the route's fixed part, decoded and checked.
@@ -123,6 +164,9 @@ func (d *door) path(c echo.Context) (engine.Path, error) {
 
 // client is who asks, for people.
 func client(r *http.Request) string {
+	if name := identity.Asking(r).Name; name != "" {
+		return name
+	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
@@ -140,14 +184,15 @@ func (d *door) state(ctx context.Context, p engine.Path) (s engine.EntityState, 
 
 // Health is the answer of GET /health.
 type Health struct {
-	Status    string `json:"status"` // "ok", "slow", "read-only", "reopening" or "stopped"
-	Reason    string `json:"reason,omitempty"`
-	Namespace string `json:"namespace"`
-	Epoch     uint64 `json:"epoch"`
+	Status    string `json:"status"`           // "ok", "slow", "read-only", "reopening" or "stopped"
+	Reason    string `json:"reason,omitempty"` // why it is not ok
+	Namespace string `json:"namespace"`        // the name of it
+	Epoch     uint64 `json:"epoch"`            // counts how often it was opened
+	Safe      bool   `json:"safe,omitempty"`   // Safe mode is on: what does away with something for good is refused
 }
 
 func (d *door) health(c echo.Context) error {
-	out := Health{Status: "ok", Namespace: d.broker.Name(), Epoch: d.broker.Epoch()}
+	out := Health{Status: "ok", Namespace: d.broker.Name(), Epoch: d.broker.Epoch(), Safe: d.safe}
 	h := d.broker.Health()
 	switch {
 	case h.Reopening != "":

@@ -63,6 +63,9 @@ func conform(t *testing.T, method, address, body string, status int, media strin
 	if status < 300 && o.RequestBody != nil && strings.TrimSpace(body) != "" {
 		for media, m := range o.RequestBody.Content {
 			documents := [][]byte{[]byte(body)}
+			if strings.Contains(media, "yaml") {
+				continue // a text, whatever is in it
+			}
 			if strings.Contains(media, "ndjson") {
 				documents = bytes.Split(bytes.TrimSpace([]byte(body)), []byte("\n"))
 			}

@@ -10,6 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/web/identity"
 	"mayfly/web/peers"
 )
 
@@ -17,6 +19,7 @@ const (
 	connectionsCount = 100   // connections of an answer, unless fewer or more are asked for
 	connectionsMost  = 1000  // of one answer at most
 	linksMost        = 10000 // links of one connection
+	heldMost         = 1000  // messages that it has locked
 )
 
 // Connections is the answer of GET /connections.
@@ -28,50 +31,73 @@ type Connections struct {
 
 // Connection is a client that stays connected.
 type Connection struct {
-	ID          string    `json:"id"`
-	Client      string    `json:"client"` // by which locks and activity name it
-	Container   string    `json:"container"`
-	SDK         string    `json:"sdk,omitempty"` // go, python, javascript, java or dotnet; missing: another
-	Product     string    `json:"product,omitempty"`
-	Version     string    `json:"version,omitempty"`
-	Platform    string    `json:"platform,omitempty"`
+	ID          string    `json:"id"`                    // by which it is asked for
+	Client      string    `json:"client"`                // by which locks and activity name it
+	Container   string    `json:"container"`             // as the client calls itself on the wire
+	SDK         string    `json:"sdk,omitempty"`         // go, python, javascript, java or dotnet; missing: another
+	Product     string    `json:"product,omitempty"`     // as it says
+	Version     string    `json:"version,omitempty"`     // of its SDK
+	Platform    string    `json:"platform,omitempty"`    // as it says
 	Application string    `json:"application,omitempty"` // what the program calls itself
-	Remote      string    `json:"remote"`
-	TLS         bool      `json:"tls"`
-	WebSocket   bool      `json:"webSocket"`
-	Since       time.Time `json:"since"`
-	Heard       time.Time `json:"heard"` // when anything came from it last
-	Sessions    int       `json:"sessions"`
+	Remote      string    `json:"remote"`                // its address and port
+	TLS         bool      `json:"tls"`                   // whether it came with TLS
+	WebSocket   bool      `json:"webSocket"`             // whether it came inside a WebSocket
+	Since       time.Time `json:"since"`                 // when it came
+	Heard       time.Time `json:"heard"`                 // when anything came from it last
+	Sessions    int       `json:"sessions"`              // of AMQP
 
-	FramesIn  uint64 `json:"framesIn"` // from the client
-	FramesOut uint64 `json:"framesOut"`
-	BytesIn   uint64 `json:"bytesIn"`
-	BytesOut  uint64 `json:"bytesOut"`
+	FramesIn  uint64 `json:"framesIn"`  // from the client
+	FramesOut uint64 `json:"framesOut"` // to the client
+	BytesIn   uint64 `json:"bytesIn"`   // from the client
+	BytesOut  uint64 `json:"bytesOut"`  // to the client
 
-	Receivers int `json:"receivers"`
-	Senders   int `json:"senders"`
-	Credit    int `json:"credit"` // messages that its receivers still ask for
-	Unsettled int `json:"unsettled"`
-	Locks     int `json:"locks"`
+	Receivers int `json:"receivers"` // links that receive
+	Senders   int `json:"senders"`   // links that send
+	Credit    int `json:"credit"`    // messages that its receivers still ask for
+	Unsettled int `json:"unsettled"` // deliveries that neither side has settled
+	Locks     int `json:"locks"`     // messages locked for it
 
 	Links []Link `json:"links,omitempty"` // of GET /connections/{id}
+
+	Held     []Held `json:"held,omitempty"`     // of GET /connections/{id}: messages that it has locked, the first of them
+	HeldMore bool   `json:"heldMore,omitempty"` // there may be more than those in held
+}
+
+// Held is a message that a client has locked.
+type Held struct {
+	Key            string    `json:"key"`            // the message's
+	Path           string    `json:"path"`           // where it is
+	SequenceNumber int64     `json:"sequenceNumber"` // of that place
+	LockedUntil    time.Time `json:"lockedUntil"`    // when the lock runs out
+	Tenure
+}
+
+// Tenure is what is known of a lock beside its end.
+type Tenure struct {
+	LockedSince   *time.Time `json:"lockedSince,omitempty"`   // when it began; missing: there is no lock, or it began before a restart
+	LockRenewals  int        `json:"lockRenewals,omitempty"`  // how often it was renewed since; missing: never
+	LockRenewedAt *time.Time `json:"lockRenewedAt,omitempty"` // when it was renewed last
+}
+
+func presentTenure(l engine.Lock) Tenure {
+	return Tenure{LockedSince: moment(l.Since), LockRenewals: l.Renewals, LockRenewedAt: moment(l.RenewedAt)}
 }
 
 // Link is one end of a client at an entity.
 type Link struct {
-	Name       string    `json:"name"`
+	Name       string    `json:"name"`                 // as the client calls it
 	Identifier string    `json:"identifier,omitempty"` // of the client's sender or receiver, as its program has it
-	Path       string    `json:"path"`
-	Role       string    `json:"role"` // receiver, sender or management
-	Since      time.Time `json:"since"`
-	Mode       string    `json:"mode,omitempty"`    // of a receiver: peek-lock or receive-and-delete
-	Waiting    bool      `json:"waiting,omitempty"` // for a session
-	Session    *string   `json:"session,omitempty"` // that it holds
-	Credit     int       `json:"credit"`
-	Ahead      int       `json:"ahead"` // messages taken for it and not sent to it yet
-	Unsettled  int       `json:"unsettled"`
-	Locks      int       `json:"locks"`
-	Messages   uint64    `json:"messages"` // that have passed
+	Path       string    `json:"path"`                 // where it leads
+	Role       string    `json:"role"`                 // receiver, sender or management
+	Since      time.Time `json:"since"`                // when it was attached
+	Mode       string    `json:"mode,omitempty"`       // of a receiver: peek-lock or receive-and-delete
+	Waiting    bool      `json:"waiting,omitempty"`    // for a session
+	Session    *string   `json:"session,omitempty"`    // that it holds, which GET /session tells more of
+	Credit     int       `json:"credit"`               // messages that it still asks for
+	Ahead      int       `json:"ahead"`                // messages taken for it and not sent to it yet
+	Unsettled  int       `json:"unsettled"`            // deliveries that neither side has settled
+	Locks      int       `json:"locks"`                // messages locked for it
+	Messages   uint64    `json:"messages"`             // that have passed
 }
 
 func connectionRoutes() []route {
@@ -79,20 +105,23 @@ func connectionRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/connections", id: "listConnections", group: groupConnections, summary: "Clients that stay connected (AMQP), newest first",
+			ask: "entity=orders",
 			query: []parameter{
 				entityPath("Only clients with a link there, to its dead letters or, for a topic, to one of its subscriptions."),
-				word("before", "What an answer had as next, to go on."),
+				word("before", "What an answer had as next, to go on.").like("12"),
 				whole("count", 1, connectionsMost, fmt.Sprintf("How many at most; %d if absent.", connectionsCount)),
 			},
 			gives: Connections{}, serve: (*door).connections,
 		},
 		{
-			method: "GET", path: "/connections/{id}", id: "getConnection", group: groupConnections, summary: "One client, with its links",
+			method: "GET", path: "/connections/{id}", id: "getConnection", group: groupConnections, summary: "One client, with its links and what it has locked",
+			at: "1-17", part: "The id of a connection.",
 			about: "A connection's id is its own while the namespace is open.",
 			gives: Connection{}, fails: over, serve: (*door).connection,
 		},
 		{
-			method: "DELETE", path: "/connections/{id}", id: "disconnect", group: groupConnections, summary: "Disconnect a client: SDKs connect again",
+			method: "DELETE", path: "/connections/{id}", id: "disconnect", needs: identity.Operator, group: groupConnections, summary: "Disconnect a client: SDKs connect again",
+			at: "1-17", part: "The id of a connection.",
 			about: "What was locked on it stays locked until the lock runs out.",
 			fails: over, serve: (*door).disconnect,
 		},
@@ -132,10 +161,29 @@ func (d *door) connections(c echo.Context) error {
 func (d *door) connection(c echo.Context) error {
 	if d.peers != nil {
 		if p, ok := d.peers.Connection(c.Param("id"), linksMost); ok {
-			return reply(c, http.StatusOK, presentConnection(p))
+			out := presentConnection(p)
+			err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
+				rows, all := r.Holding(p.Holding(r.Rooms(engine.ClassLocked), heldMost))
+				out.Held, out.HeldMore = presentHeld(rows), !all
+				return nil
+			})
+			if err != nil {
+				return err //nolint:wrapcheck // the broker says what it is about
+			}
+			return reply(c, http.StatusOK, out)
 		}
 	}
 	return noConnection(c)
+}
+
+func presentHeld(rows []engine.Row) (out []Held) {
+	for _, row := range rows {
+		m := row.Message
+		out = append(out, Held{
+			Key: fmt.Sprint(uint64(m.Key)), Path: string(row.Path), SequenceNumber: int64(m.Seq), LockedUntil: m.LockedUntil.Time(), Tenure: presentTenure(row.Lock),
+		})
+	}
+	return out
 }
 
 // disconnect closes one with amqp:connection:forced, after which an SDK connects

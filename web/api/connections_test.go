@@ -99,3 +99,27 @@ func TestDisconnectIsRememberedFirst(t *testing.T) {
 	w.want(503, "DELETE", "/connections/1-1", "", nil)
 	w.want(200, "GET", "/connections/1-1", "", nil)
 }
+
+// What a client has locked is told with it.
+func TestConnectionsLocks(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/send/q?create=queue", `[{"body":"1"},{"body":"2"}]`, nil)
+	var got Messages
+	w.want(200, "POST", "/receive/q", `{"max":1}`, &got)
+	w.want(200, "POST", "/renew", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, nil)
+	var peeked Messages
+	w.want(200, "GET", "/peek/q?count=1", "", &peeked)
+	m := peeked.Messages[0]
+	w.peers.Add(peers.Connection{ID: "1-1", Client: m.LockedBy})
+	w.peers.Add(peers.Connection{ID: "1-2", Client: "somebody else"})
+	var c Connection
+	w.want(200, "GET", "/connections/1-1", "", &c)
+	want := []Held{{Key: m.Key, Path: "q", SequenceNumber: 1, LockedUntil: *m.LockedUntil, Tenure: m.Tenure}}
+	if d := gocmp.Diff(want, c.Held); d != "" || c.HeldMore || m.LockRenewals != 1 {
+		t.Errorf("%+v, more %v: %s", m.Tenure, c.HeldMore, d)
+	}
+	c = Connection{}
+	if w.want(200, "GET", "/connections/1-2", "", &c); c.Held != nil {
+		t.Errorf("another holds %+v", c.Held)
+	}
+}

@@ -3,24 +3,36 @@ package api
 import (
 	"bytes"
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine/definition"
+	"mayfly/web/identity"
 )
 
 // Redefined is the answer of POST /definitions: what was done, or would be, in
 // order.
 type Redefined struct {
-	Steps []DefinitionStep `json:"steps"`
+	Steps     []DefinitionStep `json:"steps"`               // what was done, in order; with dryRun what would be
+	Unchanged []string         `json:"unchanged,omitempty"` // entities of the file that are as it says already
 }
 
 // A DefinitionStep is one change.
 type DefinitionStep struct {
-	Do   string `json:"do"` // create, update, add rule or remove rule
-	Path string `json:"path"`
-	Rule string `json:"rule,omitempty"`
-	At   string `json:"at"` // where the file says so
+	Do   string `json:"do"`             // create, update, add rule or remove rule
+	Path string `json:"path"`           // of the entity
+	Rule string `json:"rule,omitempty"` // of a step about a rule
+	At   string `json:"at"`             // where the file says so
+
+	Changes []DefinitionChange `json:"changes,omitempty"` // of update
+}
+
+// A DefinitionChange is a property that gets another value.
+type DefinitionChange struct {
+	Property string `json:"property"` // Service Bus' name
+	Was      string `json:"was"`      // empty: none
+	Is       string `json:"is"`       // likewise
 }
 
 // largestDefinition is as much as definition.Read takes.
@@ -34,7 +46,8 @@ func definitionRoutes() []route {
 			gives: map[string]any{}, serve: (*door).exportDefinitions,
 		},
 		{
-			method: "POST", path: "/definitions", id: "importDefinitions", group: groupEntities, summary: "Make entities and rules what a Config.json asks for",
+			method: "POST", path: "/definitions", id: "importDefinitions", needs: identity.Admin, ruin: mayRuin, group: groupEntities, summary: "Make entities and rules what a Config.json asks for",
+			ask: "dryRun=true", sends: `{"UserConfig":{"Namespaces":[{"Name":"default","Queues":[{"Name":"invoices","Properties":{"MaxDeliveryCount":5}}]}]}}`,
 			about: "What the file does not name stays as it is, and nothing is deleted but rules that a subscription's list does not have. All that is wrong is found before anything changes. The name of the namespace in it does not matter.",
 			query: []parameter{yes("dryRun", "Only say what would be done.")},
 			takes: map[string]any{}, most: largestDefinition, gives: Redefined{},
@@ -63,9 +76,14 @@ func (d *door) importDefinitions(c echo.Context) error {
 		return err
 	}
 	var steps []definition.Step
-	if query(c).Get("dryRun") == "true" {
+	only := query(c).Get("dryRun") == "true"
+	if only || d.safe {
 		steps, err = d.broker.ForeseeDefine(r.Context(), want)
-	} else {
+	}
+	if err == nil && !only && slices.ContainsFunc(steps, definition.Step.Alters) {
+		err = d.spare()
+	}
+	if err == nil && !only {
 		steps, err = d.broker.Define(r.Context(), want, client(r))
 	}
 	if err != nil {
@@ -73,7 +91,14 @@ func (d *door) importDefinitions(c echo.Context) error {
 	}
 	out := Redefined{Steps: []DefinitionStep{}}
 	for _, s := range steps {
-		out.Steps = append(out.Steps, DefinitionStep{Do: s.Do.String(), Path: string(s.Path), Rule: s.Rule.Name, At: s.At})
+		step := DefinitionStep{Do: s.Do.String(), Path: string(s.Path), Rule: s.Rule.Name, At: s.At}
+		for _, c := range s.Changes() {
+			step.Changes = append(step.Changes, DefinitionChange(c))
+		}
+		out.Steps = append(out.Steps, step)
+	}
+	for _, p := range want.Unchanged(steps) {
+		out.Unchanged = append(out.Unchanged, string(p))
 	}
 	return reply(c, http.StatusOK, out)
 }

@@ -37,8 +37,13 @@ func TestDefinitions(t *testing.T) {
 	}
 	_, exported := w.ask("GET", "/definitions", "")
 	w.want(200, "POST", "/definitions", exported, &got)
-	if len(got.Steps) != 0 {
+	if len(got.Steps) != 0 || len(got.Unchanged) != had+3 {
 		t.Errorf("what is there asks for %+v", got)
+	}
+	changed := strings.Replace(file, "PT10S", "PT20S", 1)
+	w.want(200, "POST", "/definitions?dryRun=true", changed, &got)
+	if d := gocmp.Diff(Redefined{Steps: []DefinitionStep{{Do: "update", Path: "in/out", At: "UserConfig.Namespaces[0].Queues[0]", Changes: []DefinitionChange{{"LockDuration", "PT10S", "PT20S"}}}}, Unchanged: []string{"news", "news/Subscriptions/eu"}}, got); d != "" {
+		t.Errorf("a change is foreseen as %s", d)
 	}
 	other := start(t, broker.Options{})
 	other.want(200, "POST", "/definitions", exported, &got)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -12,23 +13,25 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/search"
+	"mayfly/web/identity"
 )
 
 // An Entity is a queue, topic or subscription and what is true of it now.
 type Entity struct {
-	Kind          string         `json:"kind"`
-	Path          string         `json:"path"`
+	Kind          string         `json:"kind"`       // queue, topic or subscription
+	Path          string         `json:"path"`       // by which it is asked for
 	Properties    map[string]any `json:"properties"` // texts, numbers and booleans, as the property has it
 	Counts        Counts         `json:"counts"`
-	Bytes         int64          `json:"bytes"` // of its own messages, dead letters included
-	Subscriptions int            `json:"subscriptions,omitempty"`
-	CreatedAt     time.Time      `json:"createdAt"`
-	UpdatedAt     time.Time      `json:"updatedAt"`
-	AccessedAt    *time.Time     `json:"accessedAt,omitempty"`
-	DeletesAt     *time.Time     `json:"deletesAt,omitempty"` // if nobody uses it until then
-	Rules         []Rule         `json:"rules,omitempty"`
-	Duplicates    *Duplicates    `json:"duplicates,omitempty"` // missing: they are not looked for
-	Sessions      *int           `json:"sessions,omitempty"`   // known ones; missing: there are none to be had
+	Bytes         int64          `json:"bytes"`                   // of its own messages, dead letters included
+	Subscriptions int            `json:"subscriptions,omitempty"` // of a topic: how many it has
+	CreatedAt     time.Time      `json:"createdAt"`               // by the server's clock
+	UpdatedAt     time.Time      `json:"updatedAt"`               // when its description was changed
+	AccessedAt    *time.Time     `json:"accessedAt,omitempty"`    // when somebody sent to it or received from it
+	DeletesAt     *time.Time     `json:"deletesAt,omitempty"`     // if nobody uses it until then
+	Rules         []Rule         `json:"rules,omitempty"`         // of a subscription
+	Duplicates    *Duplicates    `json:"duplicates,omitempty"`    // missing: they are not looked for
+	Sessions      *int           `json:"sessions,omitempty"`      // known ones; missing: there are none to be had
 	// AuthorizationRules are those of its own, without keys; GET /access?entity=PATH
 	// tells these.
 	AuthorizationRules []AccessRule `json:"authorizationRules,omitempty"`
@@ -42,11 +45,11 @@ type Duplicates struct {
 
 // Counts are exact. Locked ones are in no other number.
 type Counts struct {
-	Active     int64 `json:"active"`
-	Locked     int64 `json:"locked"`
-	Deferred   int64 `json:"deferred"`
-	Scheduled  int64 `json:"scheduled"`
-	DeadLetter int64 `json:"deadLetter"`
+	Active     int64 `json:"active"`     // that may be received
+	Locked     int64 `json:"locked"`     // that somebody has
+	Deferred   int64 `json:"deferred"`   // that are asked for by their numbers
+	Scheduled  int64 `json:"scheduled"`  // whose time has not come
+	DeadLetter int64 `json:"deadLetter"` // in its dead-letter queue
 	// Of the active ones, those that wait to be forwarded; and those in the
 	// transfer dead-letter queue.
 	Transfer           int64 `json:"transfer,omitempty"`
@@ -55,13 +58,13 @@ type Counts struct {
 
 // Entities is the answer of GET /entities.
 type Entities struct {
-	Entities []Entity `json:"entities"`
+	Entities []Entity `json:"entities"` // by path
 }
 
 // Creation is what POST /entities takes.
 type Creation struct {
-	Kind       string                     `json:"kind"`
-	Path       string                     `json:"path"`
+	Kind       string                     `json:"kind"`                 // queue, topic or subscription
+	Path       string                     `json:"path"`                 // its name; of a subscription TOPIC/Subscriptions/NAME
 	Properties map[string]json.RawMessage `json:"properties,omitempty"` // as the answer has them; what is left out or null has its default
 	Rules      []Rule                     `json:"rules,omitempty"`      // of a subscription; missing: one that takes everything
 }
@@ -69,18 +72,22 @@ type Creation struct {
 // Change is what PATCH /entities takes: the properties to change. Null means the
 // default; what is left out stays as it is.
 type Change struct {
-	Properties map[string]json.RawMessage `json:"properties"`
+	Properties map[string]json.RawMessage `json:"properties"` // by name, as Service Bus has them
 }
 
 func entityRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/entities", id: "listEntities", group: groupEntities, summary: "All entities, or those of a kind",
-			query: []parameter{entityKind()},
+			about: "The filter is the one of the lists' pages: words of the path and terms such as has:dlq, expiring:<5m, temp:<10m, idle:>1h, dlq:>100 and -status:disabled, all of which must be true. " +
+				"A topic has the messages of its subscriptions. Where it is no filter the problem's position says where.",
+			query: []parameter{entityKind(), entityFilter()},
+			ask:   "kind=queue&filter=-has:dlq",
 			gives: Entities{}, serve: (*door).list,
 		},
 		{
-			method: "POST", path: "/entities", id: "createEntity", group: groupEntities, summary: "Create a queue, a topic or a subscription",
+			method: "POST", path: "/entities", id: "createEntity", needs: identity.Admin, group: groupEntities, summary: "Create a queue, a topic or a subscription",
+			sends: `{"kind":"queue","path":"invoices","properties":{"LockDuration":"PT30S","DeadLetteringOnMessageExpiration":true}}`,
 			about: "Properties have Service Bus' names; durations are written PT1M30S, 90s or 00:01:30, and \"never\" is one.",
 			takes: Creation{}, status: http.StatusCreated, gives: Entity{},
 			fails: []string{"MessagingEntityNotFound", "MessagingEntityAlreadyExists", "InvalidOperation", "QuotaExceeded", "NotSupported"},
@@ -88,17 +95,20 @@ func entityRoutes() []route {
 		},
 		{
 			method: "GET", path: "/entities/{path}", id: "getEntity", group: groupEntities, summary: "One entity",
+			at:    "orders",
 			gives: Entity{}, fails: []string{"MessagingEntityNotFound", "InvalidOperation"}, serve: (*door).entity,
 		},
 		{
-			method: "PATCH", path: "/entities/{path}", id: "updateEntity", group: groupEntities, summary: "Change some properties, or say what that would cost",
+			method: "PATCH", path: "/entities/{path}", id: "updateEntity", needs: identity.Admin, ruin: mayRuin, group: groupEntities, summary: "Change some properties, or say what that would cost",
+			at: "orders", sends: `{"properties":{"MaxDeliveryCount":5,"DefaultMessageTimeToLive":"PT1H"}}`,
 			about: "A shorter DefaultMessageTimeToLive has messages run out that are there, of a topic those in its subscriptions. With dryRun=true nothing is changed, and the answer says how many that would be. What would be refused is refused.",
 			query: []parameter{yes("dryRun", "Only say what it would cost.")},
 			takes: Change{}, gives: either{Entity{}, Toll{}},
 			fails: []string{"MessagingEntityNotFound", "InvalidOperation", "NotSupported"}, serve: (*door).update,
 		},
 		{
-			method: "DELETE", path: "/entities/{path}", id: "deleteEntity", group: groupEntities, summary: "Delete an entity with everything in it",
+			method: "DELETE", path: "/entities/{path}", id: "deleteEntity", needs: identity.Admin, ruin: ruins, group: groupEntities, summary: "Delete an entity with everything in it",
+			at: "old-orders", ask: "count=0",
 			query: []parameter{seenCount()},
 			fails: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, serve: (*door).remove,
 		},
@@ -108,6 +118,15 @@ func entityRoutes() []route {
 func entityKind() parameter {
 	p := word("kind", "Only entities of this kind.")
 	p.schema.Enum = []string{engine.Queue.String(), engine.Topic.String(), engine.Subscription.String()}
+	return p
+}
+
+func entityFilter() parameter {
+	p := word("filter", "Only those that match, as in orders has:dlq.").like("orders has:dlq")
+	p.check = func(text string) error {
+		_, err := search.ParseEntities(text)
+		return err
+	}
 	return p
 }
 
@@ -235,16 +254,44 @@ func (d *door) list(c echo.Context) error {
 			return err
 		}
 	}
-	out := Entities{Entities: []Entity{}}
-	var states []engine.EntityState
-	err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error { states = r.States(kind); return nil })
+	found, err := d.matching(c.Request().Context(), kind, q.Get("filter"))
 	if err != nil {
 		return err
 	}
-	for _, s := range states {
+	out := Entities{Entities: []Entity{}}
+	for _, s := range found {
 		out.Entities = append(out.Entities, presentEntity(s, d.broker.Limits()))
 	}
 	return reply(c, http.StatusOK, out)
+}
+
+// matching are the entities of a kind, or all, that match a filter.
+func (d *door) matching(ctx context.Context, kind engine.EntityKind, filter string) (found []engine.EntityState, err error) {
+	q, err := search.ParseEntities(filter)
+	if err != nil {
+		return nil, err
+	}
+	read := kind
+	if kind == engine.Topic && !q.Empty() {
+		read = 0 // with their subscriptions
+	}
+	var all []engine.EntityState
+	var now engine.Instant
+	if err := d.broker.Read(ctx, func(r broker.Reader) error { all, now = r.States(read), r.Now; return nil }); err != nil {
+		return nil, err
+	}
+	subs := map[string][]engine.EntityState{}
+	for _, s := range all {
+		if topic, _, ok := s.Path.Subscription(); ok {
+			subs[engine.Path(topic).Fold()] = append(subs[engine.Path(topic).Fold()], s)
+		}
+	}
+	for _, s := range all {
+		if (kind == 0 || s.Kind == kind) && q.Match(s, subs[s.Path.Fold()], now) {
+			found = append(found, s)
+		}
+	}
+	return found, nil
 }
 
 func (d *door) entity(c echo.Context) error {
@@ -265,12 +312,8 @@ func (d *door) answerEntity(c echo.Context, status int, p engine.Path) error {
 
 func (d *door) create(c echo.Context) error {
 	r := c.Request()
-	raw, err := readBody(r, smallBody)
+	in, err := given[Creation](r, smallBody)
 	if err != nil {
-		return err
-	}
-	var in Creation
-	if err := decode(raw, &in); err != nil {
 		return err
 	}
 	kind, err := parseKind(in.Kind)
@@ -327,12 +370,8 @@ func (d *door) update(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := readBody(r, smallBody)
+	in, err := given[Change](r, smallBody)
 	if err != nil {
-		return err
-	}
-	var in Change
-	if err := decode(raw, &in); err != nil {
 		return err
 	}
 	if len(in.Properties) == 0 {
@@ -345,12 +384,17 @@ func (d *door) update(c echo.Context) error {
 	if err := setProperties(&s.Config, s.Kind, in.Properties, d.broker.Limits()); err != nil {
 		return err
 	}
-	if query(c).Has("dryRun") {
+	if d.safe || query(c).Has("dryRun") {
 		t, err := d.broker.ForeseeUpdate(r.Context(), p, s.Config, tollMost)
 		if err != nil {
 			return err
 		}
-		return reply(c, http.StatusOK, Toll{Expire: t.Expire, DeadLetter: t.Kept, WhenUnlocked: t.Locked, Unseen: t.Unseen})
+		if query(c).Has("dryRun") {
+			return reply(c, http.StatusOK, Toll{Expire: t.Expire, DeadLetter: t.Kept, WhenUnlocked: t.Locked, Unseen: t.Unseen})
+		}
+		if t.Expire+t.Locked+t.Unseen > 0 {
+			return d.spare()
+		}
 	}
 	if _, err := d.broker.Update(r.Context(), p, s.Config, client(r)); err != nil {
 		return err

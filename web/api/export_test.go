@@ -17,6 +17,7 @@ import (
 	"mayfly/engine/value"
 	"mayfly/web/access"
 	"mayfly/web/amqp/carry"
+	"mayfly/web/intake"
 )
 
 // A twin is what must not get lost of a message on its way through an export and
@@ -169,14 +170,14 @@ func TestExportTellsWhatTheBrokerKnows(t *testing.T) {
 	w.want(400, "GET", "/export/q?nonsense=1", "", nil)
 }
 
-func (w *world) exported(path string) (all []Exported) {
+func (w *world) exported(path string) (all []intake.Exported) {
 	w.Helper()
 	got, text := w.ask("GET", path, "")
 	if got.StatusCode != 200 {
 		w.Fatalf("GET %s: %d %s", path, got.StatusCode, text)
 	}
 	for d := json.NewDecoder(strings.NewReader(text)); ; {
-		var x Exported
+		var x intake.Exported
 		if err := d.Decode(&x); err == io.EOF {
 			return all
 		} else if err != nil {
@@ -195,14 +196,21 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, size := range []int{partSize, partSize + 1, 9 << 20} {
+	for _, size := range []int{intake.PartSize, intake.PartSize + 1, 9 << 20} {
 		out := broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprint(size)}, Body: bytes.Repeat([]byte{0xfe, 1}, size/2+1)[:size]}
 		if _, err := w.broker.Send(t.Context(), "from", []broker.Outgoing{out}, "test"); err != nil {
 			t.Fatal(err)
 		}
 	}
+	spoken, err := carry.Incoming([]byte("\x00\x53\x77\xb1\x00\x20\x00\x00" + strings.Repeat("ab", intake.PartSize)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.broker.Send(t.Context(), "from", []broker.Outgoing{spoken}, "test"); err != nil {
+		t.Fatal(err)
+	}
 	_, lines := w.ask("GET", "/export/from", "")
-	if n := strings.Count(lines, "\n"); n != 3+2+9 {
+	if n := strings.Count(lines, "\n"); n != 3+2+9+4 {
 		t.Errorf("%d lines", n)
 	}
 	for line := range strings.SplitSeq(lines, "\n") {
@@ -212,7 +220,7 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 	}
 	var done Imported
 	w.want(200, "POST", "/import/to", lines, &done)
-	if d := cmp.Diff(w.twins("from"), w.twins("to")); d != "" || done.Imported != 3 {
+	if d := cmp.Diff(w.twins("from"), w.twins("to")); d != "" || done.Imported != 4 {
 		t.Errorf("imported %+v\n%s", done, d[:min(len(d), 2000)])
 	}
 	cut := lines[:strings.LastIndex(strings.TrimSpace(lines), "\n")+1]
@@ -222,11 +230,11 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 		t.Error("a refused import changed something")
 	}
 	got, text := w.ask("POST", "/import/to", cut)
-	if got.StatusCode != 400 || !strings.Contains(text, "before the body of a message does") || !strings.Contains(text, "2 messages before it were imported") {
+	if got.StatusCode != 400 || !strings.Contains(text, "before the body of a message does") || !strings.Contains(text, "3 messages before it were imported") {
 		t.Errorf("a body that is cut off: %d %s", got.StatusCode, text)
 	}
-	if n := w.entity("to").Counts.Active; n != 5 {
-		t.Errorf("%d messages are there, want 5", n)
+	if n := w.entity("to").Counts.Active; n != 7 {
+		t.Errorf("%d messages are there, want 7", n)
 	}
 }
 
@@ -238,16 +246,18 @@ func TestImportMapsAnew(t *testing.T) {
 	for name, tc := range map[string]struct {
 		query, line string
 		want        Imported
-		check       func(m Exported) bool
+		check       func(m intake.Exported) bool
 	}{
-		"kept":                      {"", past, Imported{Imported: 1}, func(m Exported) bool { return m.TimeToLive == "PT1H" && m.MessageID == "a" }},
-		"without a time to live":    {"?ttl=drop", past, Imported{Imported: 1}, func(m Exported) bool { return m.TimeToLive == "" && m.System.ExpiresAt == nil }},
+		"kept":                      {"", past, Imported{Imported: 1}, func(m intake.Exported) bool { return m.TimeToLive == "PT1H" && m.MessageID == "a" }},
+		"without a time to live":    {"?ttl=drop", past, Imported{Imported: 1}, func(m intake.Exported) bool { return m.TimeToLive == "" && m.System.ExpiresAt == nil }},
 		"nothing left":              {"?ttl=remaining", past, Imported{Expired: 1}, nil},
-		"what is left":              {"?ttl=remaining", future, Imported{Imported: 1}, func(m Exported) bool { return m.System.ExpiresAt.Year() == 2091 }},
-		"a schedule that was moved": {"", waits, Imported{Imported: 1}, func(m Exported) bool { return m.System.ScheduledFor.Year() == 2090 }},
-		"a schedule shifted":        {"?schedule=shift", waits, Imported{Imported: 1}, func(m Exported) bool { return m.System.ScheduledFor.After(time.Date(2090, 1, 2, 0, 0, 0, 0, time.UTC)) }},
-		"a schedule dropped":        {"?schedule=drop&ttl=remaining", waits, Imported{Imported: 1}, func(m Exported) bool { return m.System.State == "active" }},
-		"another id":                {"?ids=new", past, Imported{Imported: 1}, func(m Exported) bool { return m.MessageID != "a" && m.MessageID != "" }},
+		"what is left":              {"?ttl=remaining", future, Imported{Imported: 1}, func(m intake.Exported) bool { return m.System.ExpiresAt.Year() == 2091 }},
+		"a schedule that was moved": {"", waits, Imported{Imported: 1}, func(m intake.Exported) bool { return m.System.ScheduledFor.Year() == 2090 }},
+		"a schedule shifted": {"?schedule=shift", waits, Imported{Imported: 1}, func(m intake.Exported) bool {
+			return m.System.ScheduledFor.After(time.Date(2090, 1, 2, 0, 0, 0, 0, time.UTC))
+		}},
+		"a schedule dropped": {"?schedule=drop&ttl=remaining", waits, Imported{Imported: 1}, func(m intake.Exported) bool { return m.System.State == "active" }},
+		"another id":         {"?ids=new", past, Imported{Imported: 1}, func(m intake.Exported) bool { return m.MessageID != "a" && m.MessageID != "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, broker.Options{})
@@ -277,17 +287,18 @@ func TestImportSaysWhatItDidNotTake(t *testing.T) {
 		t.Errorf("got %+v", done)
 	}
 	for line, want := range map[string]string{
-		`{"nonsense":1}`:                                          "nonsense",
-		`{"sessionId":"s","bodyKind":"thing"}`:                    "kinds of bodies",
-		`{"sessionId":"s","amqp":"CQX"}`:                          "base64",
-		`{"sessionId":"s","amqp":"CQVh"}`:                         "AMQP",
-		`{"sessionId":"s","content":"!"}`:                         "content",
-		`{"sessionId":"s","body":"1","bodyParts":2}`:              "not both",
-		`{"sessionId":"s","bodyParts":-2}`:                        "bodyParts",
-		`{"sessionId":"s","bodyKind":"value","body":"no"}`:        "AMQP",
-		`{"sessionId":"s","timeToLive":"-never"}`:                 "timeToLive",
-		`{"sessionId":"s","bodyParts":1}` + "\n" + `{}`:           "part of a body is missing",
-		`{"sessionId":"s","bodyParts":1}` + "\n" + `{"part":"!"}`: "base64",
+		`{"nonsense":1}`:                                                                    "nonsense",
+		`{"sessionId":"s","bodyKind":"thing"}`:                                              "kinds of bodies",
+		`{"sessionId":"s","amqp":"CQX"}`:                                                    "base64",
+		`{"sessionId":"s","amqp":"CQVh"}`:                                                   "AMQP",
+		`{"sessionId":"s","content":"!"}`:                                                   "content",
+		`{"sessionId":"s","body":"1","bodyParts":2}`:                                        "not both",
+		`{"sessionId":"s","bodyParts":-2}`:                                                  "bodyParts",
+		`{"sessionId":"s","bodyKind":"value","body":"no"}`:                                  "AMQP",
+		`{"sessionId":"s","timeToLive":"-never"}`:                                           "timeToLive",
+		`{"sessionId":"s","bodyParts":1}` + "\n" + `{}`:                                     "part of a body is missing",
+		`{"sessionId":"s","bodyParts":1}` + "\n" + `{"part":"!"}`:                           "base64",
+		`{"sessionId":"s","bodyKind":"value","bodyParts":1}` + "\n" + `{"part":"/////w=="}`: "AMQP",
 		`[]`: "wrong type",
 	} {
 		got, text := w.ask("POST", "/import/q", `{"sessionId":"s"}`+"\n"+line)

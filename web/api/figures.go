@@ -29,6 +29,7 @@ type Figures struct {
 func figureRoutes() []route {
 	return []route{{
 		method: "GET", path: "/figures", id: "getFigures", group: groupActivity, summary: "How much came and went, and how deep it was, over the last hour or day",
+		ask:   "entity=orders&span=hour",
 		about: "Numbers of messages in steps of ten seconds, or of five minutes for the day. They begin with the server.",
 		query: []parameter{entityPath("Of this queue, topic or subscription; absent: of the namespace."), one("span", "hour if absent.", "hour", "day")},
 		gives: Figures{}, fails: []string{"MessagingEntityNotFound", "InvalidOperation", "NotSupported"}, serve: (*door).showFigures,

@@ -34,13 +34,13 @@ type Span struct {
 
 // An Expiring is a message whose time runs out.
 type Expiring struct {
-	Key            string    `json:"key"`
-	Path           string    `json:"path"`
-	SequenceNumber int64     `json:"sequenceNumber"`
-	MessageID      string    `json:"messageId,omitempty"`
-	Subject        string    `json:"subject,omitempty"`
-	ExpiresAt      time.Time `json:"expiresAt"`
-	DeadLetter     bool      `json:"deadLetter"` // it becomes a dead letter; else it is lost
+	Key            string    `json:"key"`                 // identifies it for its whole life
+	Path           string    `json:"path"`                // where it is
+	SequenceNumber int64     `json:"sequenceNumber"`      // there
+	MessageID      string    `json:"messageId,omitempty"` // as its sender wrote it
+	Subject        string    `json:"subject,omitempty"`   // as its sender wrote it
+	ExpiresAt      time.Time `json:"expiresAt"`           // if nobody settles it before
+	DeadLetter     bool      `json:"deadLetter"`          // it becomes a dead letter; else it is lost
 }
 
 func horizonSpans() []time.Duration {
@@ -50,6 +50,7 @@ func horizonSpans() []time.Duration {
 func horizonRoutes() []route {
 	return []route{{
 		method: "GET", path: "/horizon", id: "showHorizon", group: groupMessages, summary: "When messages expire, and which do next",
+		ask:   "entity=orders&count=5",
 		about: fmt.Sprintf("Of one entity the next messages are those among the %d that expire soonest anywhere.", horizonScanned),
 		query: []parameter{
 			entityPath("Only messages of this queue or subscription; of a topic, those of its subscriptions."),

@@ -1,11 +1,8 @@
 package api
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -16,14 +13,9 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/access"
-	"mayfly/web/amqp/carry"
-)
-
-const (
-	importAtOnce = 256       // messages go to the broker together
-	importBytes  = 128 << 10 // and so many bytes of them, of which the last may have more
-	mostFailures = 100       // that an answer names
+	"mayfly/engine/job"
+	"mayfly/web/identity"
+	"mayfly/web/intake"
 )
 
 // Imported is the answer of POST /import.
@@ -31,71 +23,50 @@ type Imported struct {
 	Imported   int64           `json:"imported"`
 	Duplicates int64           `json:"duplicates,omitempty"` // accepted, and dropped as duplicates of messages sent before
 	Expired    int64           `json:"expired,omitempty"`    // left out with ttl=remaining: there was nothing left
-	Failed     int64           `json:"failed,omitempty"`     // refused
+	Failed     int64           `json:"failed,omitempty"`     // refused; with unreadable=skip also lines that cannot be read
 	Failures   []ImportFailure `json:"failures,omitempty"`   // the first 100 of these
 }
 
-// An ImportFailure is a message that was refused.
+// ImportForecast is the answer of POST /import with dryRun.
+type ImportForecast struct {
+	Lines         int64           `json:"lines"`                   // messages, and lines that are none
+	Messages      int64           `json:"messages"`                // that would be imported
+	Bytes         int64           `json:"bytes"`                   // that these have, as a quota counts them
+	Duplicates    int64           `json:"duplicates,omitempty"`    // of messages: would be accepted, and dropped
+	ExpireAtOnce  int64           `json:"expireAtOnce,omitempty"`  // of messages: nothing is left of their own time to live
+	Scheduled     int64           `json:"scheduled,omitempty"`     // of messages: would wait for their time
+	ScheduledPast int64           `json:"scheduledPast,omitempty"` // of messages: their time has passed, so that they would be sent at once
+	Expired       int64           `json:"expired,omitempty"`       // would be left out with ttl=remaining
+	Unreadable    int64           `json:"unreadable,omitempty"`    // lines; the first ends the import, but with unreadable=skip
+	Refused       int64           `json:"refused,omitempty"`       // by the queue or topic, or by a limit
+	Failures      []ImportFailure `json:"failures,omitempty"`      // the first 100 of unreadable and refused ones
+	Full          *ImportFailure  `json:"full,omitempty"`          // where the quota would end the import
+}
+
+// An ImportFailure is a message that was refused, or a line that cannot be read.
 type ImportFailure struct {
-	Line   int    `json:"line"` // of the request, from 1
+	Line   int64  `json:"line"` // of the request, from 1
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 }
 
-// A remap says what becomes of some properties of messages that are imported.
-type remap struct {
-	ttl      string // keep, remaining or drop
-	schedule string // keep, shift or drop
-	ids      string // keep or new
-}
-
-func parseRemap(q url.Values) remap {
-	return remap{ttl: cmp.Or(q.Get("ttl"), "keep"), schedule: cmp.Or(q.Get("schedule"), "keep"), ids: cmp.Or(q.Get("ids"), "keep")}
-}
-
-// apply changes c as m says; left is false if nothing is left of its time.
-func (m remap) apply(c *engine.Content, s *System, now engine.Instant) (left bool, err error) {
-	if (m.ttl == "remaining" || m.schedule == "shift") && s == nil {
-		return false, argument("There is no 'system' with the times that ttl=remaining and schedule=shift need.")
-	}
-	switch m.ttl {
-	case "drop":
-		c.TTL = 0
-	case "remaining":
-		if s.ExpiresAt == nil || s.ScheduledFor != nil { // of a scheduled one nothing has passed yet
-			break
-		}
-		if c.TTL = s.ExpiresAt.Sub(now.Time()); c.TTL <= 0 {
-			return false, nil
-		}
-	}
-	if s != nil && s.ScheduledFor != nil { // it may have been rescheduled
-		c.ScheduledFor = engine.At(*s.ScheduledFor)
-	}
-	switch m.schedule {
-	case "drop":
-		c.ScheduledFor = 0
-	case "shift":
-		if c.ScheduledFor != 0 {
-			c.ScheduledFor = c.ScheduledFor.Add(max(0, now.Time().Sub(s.ExportedAt)))
-		}
-	}
-	if m.ids == "new" || c.MessageID == "" {
-		c.MessageID = broker.NewMessageID()
-	}
-	return true, nil
+func parseRemap(q url.Values) intake.Remap {
+	return intake.Remap{TTL: cmp.Or(q.Get("ttl"), "keep"), Schedule: cmp.Or(q.Get("schedule"), "keep"), IDs: cmp.Or(q.Get("ids"), "keep")}
 }
 
 func importRoutes() []route {
 	return []route{{
-		method: "POST", path: "/import/{path}", id: "importMessages", group: groupMessages, summary: "Send the messages of an export",
-		about: "They are sent as they come, so that it may be of any size. What is refused is counted in failed, and the first hundred are told; a line that cannot be read ends the import, and the error says which it was and how many messages were sent before it.",
+		method: "POST", path: "/import/{path}", id: "importMessages", needs: identity.Operator, group: groupMessages, summary: "Send the messages of an export, or see what would become of them",
+		at: "copies", ask: "ttl=keep&ids=new", sends: `{"body":"hello","subject":"new","timeToLive":"1h"}`,
+		about: "They are sent as they come, so that it may be of any size. What is refused is counted in failed, and the first hundred are told; a line that cannot be read ends the import, and the error says which it was and how many messages were sent before it. With dryRun nothing is sent, and the answer is an ImportForecast, of all lines.",
 		query: []parameter{
-			one("ttl", "keep lets their own time to live begin anew, remaining has them expire when they would have (what is past that is left out), drop leaves it to the entity.", "keep", "remaining", "drop"),
-			one("schedule", "keep leaves the times of scheduled messages, shift moves them by as long as the export is old, drop sends them at once.", "keep", "shift", "drop"),
-			one("ids", "new gives them other MessageIds.", "keep", "new"),
+			one("ttl", "keep lets their own time to live begin anew, remaining has them expire when they would have (what is past that is left out), drop leaves it to the entity.", intake.TTLs()...),
+			one("schedule", "keep leaves the times of scheduled messages, shift moves them by as long as the export is old, drop sends them at once.", intake.Schedules()...),
+			one("ids", "new gives them other MessageIds.", intake.IDs()...),
+			one("unreadable", "stop ends the import at a line that cannot be read, skip counts it in failed and goes on.", "stop", "skip"),
+			yes("dryRun", "Only say what would become of them."),
 		},
-		takes: lines{Exported{}, Part{}}, most: access.LargestBody, gives: Imported{},
+		takes: lines{intake.Exported{}, intake.Part{}}, most: intake.LargestLine, gives: either{Imported{}, ImportForecast{}},
 		fails: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation", "QuotaExceeded", "NotSupported"}, serve: (*door).importAll,
 	}}
 }
@@ -108,16 +79,24 @@ func (d *door) importAll(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	in := importing{d: d, to: p, actor: client(c.Request()), remap: parseRemap(query(c))}
 	if err := d.broker.Read(ctx, func(r broker.Reader) error { _, err := r.Sendable(p); return err }); err != nil {
 		return err
 	}
-	leave, err := d.room.Take(ctx, -1, access.LargestBody)
+	leave, err := d.room.Take(ctx, -1, intake.LargestLine)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	in.lines = bufio.NewReaderSize(c.Request().Body, 64<<10)
+	lines := intake.NewReader(d.broker, d.room, c.Request().Body, job.Spot{}, parseRemap(query(c)))
+	defer lines.Close()
+	if query(c).Get("dryRun") == "true" {
+		s, err := intake.Take(ctx, d.broker, lines, p)
+		if err != nil {
+			return err
+		}
+		return reply(c, http.StatusOK, presentSurvey(s))
+	}
+	in := importing{d: d, to: p, actor: client(c.Request()), lines: lines, skip: query(c).Get("unreadable") == "skip"}
 	for err == nil {
 		err = in.next(ctx)
 	}
@@ -130,105 +109,89 @@ func (d *door) importAll(c echo.Context) error {
 	return reply(c, http.StatusOK, in.done)
 }
 
+func presentSurvey(s intake.Survey) ImportForecast {
+	out := ImportForecast{
+		Lines: s.Lines, Messages: s.Import, Bytes: s.Bytes, Duplicates: s.Duplicates, ExpireAtOnce: s.AtOnce, Scheduled: s.Scheduled, ScheduledPast: s.Late,
+		Expired: s.Expired, Unreadable: s.Unreadable, Refused: s.Refused,
+	}
+	for _, f := range s.Failures {
+		out.Failures = append(out.Failures, importFailure(f.Line, f.Err))
+	}
+	if s.Full != nil {
+		full := importFailure(s.Full.Line, s.Full.Err)
+		out.Full = &full
+	}
+	return out
+}
+
+func importFailure(line int64, err error) ImportFailure {
+	p := problem(err)
+	return ImportFailure{line, p.Code, p.Detail}
+}
+
 // importing is an import under way.
 type importing struct {
 	d     *door
 	to    engine.Path
 	actor string
-	remap remap
-	lines *bufio.Reader
-	line  int // the latest that was read, from 1
+	lines *intake.Reader
+	skip  bool // lines that cannot be read
 	wait  []broker.Outgoing
-	at    []int // their lines
-	size  int   // bytes of wait
+	at    []int64 // their lines
+	size  int64   // bytes of wait
 	done  Imported
-}
-
-// read is the next line that is not blank; io.EOF after the last.
-func (in *importing) read() ([]byte, error) {
-	for {
-		var text []byte
-		for {
-			part, err := in.lines.ReadSlice('\n')
-			if len(text)+len(part) > access.LargestBody {
-				in.line++
-				return nil, &engine.Refusal{Kind: engine.ErrTooLarge, Text: fmt.Sprintf("It has more than the %d bytes allowed in one line.", access.LargestBody)}
-			}
-			text = append(text, part...)
-			if errors.Is(err, bufio.ErrBufferFull) {
-				continue
-			}
-			if err != nil && (!errors.Is(err, io.EOF) || len(text) == 0) {
-				return nil, err //nolint:wrapcheck // the end, or what the client did
-			}
-			break
-		}
-		in.line++
-		if text = bytes.TrimSpace(text); len(text) > 0 {
-			return text, nil
-		}
-	}
 }
 
 // next takes one message in; io.EOF when there are no more.
 func (in *importing) next(ctx context.Context) error {
-	raw, err := in.read()
+	item, err := in.lines.Next(ctx)
 	if err != nil {
-		return err
+		return in.unreadable(err)
 	}
-	var x Exported
-	if err := decode(raw, &x); err != nil {
-		return err
-	}
-	content, body, err := x.content()
-	if err != nil {
-		return err
-	}
-	if x.BodyParts > 0 {
-		err = carry.Again(&content, nil)
-	} else {
-		err = carry.Again(&content, append([]byte{}, body...))
-	}
-	if err != nil {
-		return err
-	}
-	left, err := in.remap.apply(&content, x.System, in.d.broker.Clock())
-	if err != nil {
-		return err
-	}
-	if x.BodyParts > 0 {
-		return in.large(ctx, content, x.BodyParts, left)
-	}
-	if !left {
+	if item.Over {
 		in.done.Expired++
 		return nil
 	}
-	in.wait, in.at, in.size = append(in.wait, broker.Outgoing{Content: content, Body: body}), append(in.at, in.line), in.size+len(raw)
-	if len(in.wait) == importAtOnce || in.size >= importBytes {
+	if item.Parts > 0 {
+		return in.large(ctx, item)
+	}
+	in.wait, in.at, in.size = append(in.wait, item.Message), append(in.at, item.Line), in.size+item.Size
+	if len(in.wait) == intake.AtOnce || in.size >= intake.BytesAtOnce {
 		return in.flush(ctx)
 	}
 	return nil
 }
 
+// unreadable is an error of the lines, or nil where that is only counted.
+func (in *importing) unreadable(err error) error {
+	bad, ok := errors.AsType[*intake.LineError](err)
+	if !ok || !in.skip {
+		return err
+	}
+	in.fail(bad.Line, bad.Err)
+	return nil
+}
+
+func (in *importing) fail(line int64, err error) {
+	if in.done.Failed++; len(in.done.Failures) < intake.MostFailures {
+		in.done.Failures = append(in.done.Failures, importFailure(line, err))
+	}
+}
+
 // large sends a message whose body is in the lines that follow.
-func (in *importing) large(ctx context.Context, content engine.Content, parts int64, left bool) error {
+func (in *importing) large(ctx context.Context, item intake.Item) error {
 	if err := in.flush(ctx); err != nil { // what came before it goes before it
 		return err
 	}
-	line, body := in.line, &partsReader{in: in, left: parts}
-	var err error
-	if left {
-		err = in.send(ctx, []broker.Outgoing{{Content: content, Reader: body}}, []int{line})
-	} else {
-		in.done.Expired++
+	seqs, err := in.d.broker.Send(ctx, in.to, []broker.Outgoing{item.Message}, in.actor)
+	if bad := in.lines.Rest(); bad != nil { // a refused one was not read to its end
+		return in.unreadable(bad)
 	}
-	if body.err == nil {
-		_, body.err = io.Copy(io.Discard, body) // a refused one is not read to its end
+	if err != nil && (ctx.Err() != nil || !job.RefusedAlone(err)) {
+		return err
 	}
-	if body.err != nil {
-		return body.err
-	}
-	return err
+	in.tally(item.Line, seqs, err)
+	return nil
 }
 
 // flush sends what has been taken in, one by one if not together.
@@ -238,22 +201,14 @@ func (in *importing) flush(ctx context.Context) error {
 	return err
 }
 
-func (in *importing) send(ctx context.Context, out []broker.Outgoing, lines []int) error {
+func (in *importing) send(ctx context.Context, out []broker.Outgoing, lines []int64) error {
 	if len(out) == 0 {
 		return nil
 	}
 	seqs, err := in.d.broker.Send(ctx, in.to, out, in.actor)
 	switch {
 	case err == nil:
-		for _, n := range seqs {
-			if n == 0 { // DUP-2
-				in.done.Duplicates++
-			} else {
-				in.done.Imported++
-			}
-		}
-		return nil
-	case ctx.Err() != nil, !refusedAlone(err):
+	case ctx.Err() != nil, !job.RefusedAlone(err):
 		return err
 	case len(out) > 1:
 		for i := range out {
@@ -263,74 +218,34 @@ func (in *importing) send(ctx context.Context, out []broker.Outgoing, lines []in
 		}
 		return nil
 	}
-	if in.done.Failed++; len(in.done.Failures) < mostFailures {
-		p := problem(err)
-		in.done.Failures = append(in.done.Failures, ImportFailure{lines[0], p.Code, p.Detail})
-	}
+	in.tally(lines[0], seqs, err)
 	return nil
 }
 
-// refusedAlone tells whether an error is of one message: others may fare better.
-func refusedAlone(err error) bool {
-	for _, kind := range []error{engine.ErrArgument, engine.ErrOutOfRange, engine.ErrNotAllowed, engine.ErrTooLarge, engine.ErrDuplicate} {
-		if errors.Is(err, kind) {
-			return true
+// tally counts what was sent together, or a message that was refused.
+func (in *importing) tally(line int64, seqs []engine.Seq, err error) {
+	if err != nil {
+		in.fail(line, err)
+		return
+	}
+	for _, n := range seqs {
+		if n == 0 { // DUP-2
+			in.done.Duplicates++
+		} else {
+			in.done.Imported++
 		}
 	}
-	return false
 }
 
 // partly says of an error at which line it was, and how many were sent before.
 func (in *importing) partly(err error) error {
+	line := in.lines.At().Line
+	if bad, ok := errors.AsType[*intake.LineError](err); ok {
+		line, err = bad.Line, bad.Err
+	}
 	p := problem(err)
 	if p.Status == http.StatusInternalServerError {
 		return err
 	}
-	return &engine.Refusal{Kind: err, Text: fmt.Sprintf("Line %d: %s %d messages before it were imported.", max(in.line, 1), p.Detail, in.done.Imported)}
-}
-
-// A partsReader reads a body from the lines that it stands in.
-type partsReader struct {
-	in   *importing
-	left int64
-	part []byte
-	err  error // of the lines; stays
-}
-
-func (r *partsReader) Read(p []byte) (int, error) {
-	for len(r.part) == 0 {
-		if r.err != nil {
-			return 0, r.err
-		}
-		if r.left == 0 {
-			return 0, io.EOF
-		}
-		r.left--
-		r.part, r.err = r.in.readPart()
-	}
-	n := copy(p, r.part)
-	r.part = r.part[n:]
-	return n, nil
-}
-
-func (in *importing) readPart() ([]byte, error) {
-	raw, err := in.read()
-	if errors.Is(err, io.EOF) {
-		return nil, argument("The lines end before the body of a message does.")
-	}
-	if err != nil {
-		return nil, err
-	}
-	var part Part
-	if err := decode(raw, &part); err != nil {
-		return nil, err
-	}
-	if part.Part == nil {
-		return nil, argument("A line with a part of a body is missing.")
-	}
-	text, err := base64.StdEncoding.DecodeString(*part.Part)
-	if err != nil {
-		return nil, argument("The value for 'part' is not base64.")
-	}
-	return text, nil
+	return &engine.Refusal{Kind: err, Text: fmt.Sprintf("Line %d: %s %d messages before it were imported.", max(line, 1), p.Detail, in.done.Imported)}
 }

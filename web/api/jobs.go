@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -12,6 +13,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/job"
+	"mayfly/web/identity"
 )
 
 // NewJob is what POST /jobs takes: what is to be done, and to which messages.
@@ -26,7 +28,7 @@ type NewJob struct {
 	DropDuplicates bool       `json:"dropDuplicates,omitempty"` // of resubmit, move and copy; else duplicates are refused
 	Reason         string     `json:"reason,omitempty"`         // of dead-letter
 	Description    string     `json:"description,omitempty"`    // of dead-letter
-	By             string     `json:"by,omitempty"`             // of extend: a duration
+	By             string     `json:"by,omitempty"`             // of extend: a duration; with a minus before it the time is cut
 	Until          *time.Time `json:"until,omitempty"`          // of reschedule
 
 	Count  *int64 `json:"count,omitempty"`  // how many the caller has seen as atMost
@@ -40,7 +42,17 @@ type JobForecast struct {
 	Locked   int64     `json:"locked,omitempty"` // of these: they would be skipped
 	Unseen   int64     `json:"unseen,omitempty"` // were too many to look at: up to so many more are meant
 	AtMost   int64     `json:"atMost"`           // what is given as count for the job itself
+	States   JobStates `json:"states"`           // of those that are meant
 	Sample   []Message `json:"sample,omitempty"` // the first few, without their bodies
+}
+
+// JobStates are messages by where they stand.
+type JobStates struct {
+	Active    int64 `json:"active,omitempty"`
+	Locked    int64 `json:"locked,omitempty"`
+	Deferred  int64 `json:"deferred,omitempty"`
+	Scheduled int64 `json:"scheduled,omitempty"`
+	Dead      int64 `json:"dead,omitempty"` // dead letters, locked ones among them
 }
 
 // Jobs is the answer of GET /jobs.
@@ -50,23 +62,24 @@ type Jobs struct {
 
 // Job is one thing that is done to many messages, in the background.
 type Job struct {
-	ID        int64        `json:"id"`
-	Kind      string       `json:"kind"`         // as in NewJob, or undo
-	Of        int64        `json:"of,omitempty"` // of undo: which job it takes back
-	Paths     []string     `json:"paths,omitempty"`
-	InState   string       `json:"inState,omitempty"`
-	Query     string       `json:"query,omitempty"`
-	To        string       `json:"to,omitempty"`
-	Actor     string       `json:"actor"`
-	State     string       `json:"state"` // waiting, running, done, cancelled, failed or interrupted
-	Why       string       `json:"why,omitempty"`
-	Started   time.Time    `json:"started"`
-	Ended     *time.Time   `json:"ended,omitempty"`
-	Counts    JobCounts    `json:"counts"`
+	ID        int64        `json:"id"`                 // by which it is asked for
+	Kind      string       `json:"kind"`               // as in NewJob, or undo, send or import
+	Of        int64        `json:"of,omitempty"`       // of undo: which job it takes back
+	Paths     []string     `json:"paths,omitempty"`    // where it looks
+	InState   string       `json:"inState,omitempty"`  // in which state it looks
+	Query     string       `json:"query,omitempty"`    // what its messages match
+	To        string       `json:"to,omitempty"`       // where they go
+	File      string       `json:"file,omitempty"`     // of import: what whoever sent it calls it
+	Actor     string       `json:"actor"`              // who started it
+	State     string       `json:"state"`              // waiting, running, done, cancelled, failed or interrupted
+	Why       string       `json:"why,omitempty"`      // what keeps it from going on
+	Started   time.Time    `json:"started"`            // when it was asked for
+	Ended     *time.Time   `json:"ended,omitempty"`    // missing: it is not over
+	Counts    JobCounts    `json:"counts"`             // how far it has come
 	Failures  []JobFailure `json:"failures,omitempty"` // the first hundred messages that were refused
-	Resumable bool         `json:"resumable"`
-	Undoable  bool         `json:"undoable"`
-	UndoneBy  int64        `json:"undoneBy,omitempty"`
+	Resumable bool         `json:"resumable"`          // it can go on
+	Undoable  bool         `json:"undoable"`           // it can be taken back
+	UndoneBy  int64        `json:"undoneBy,omitempty"` // the job that took it back
 }
 
 // JobCounts are messages of a job.
@@ -80,10 +93,11 @@ type JobCounts struct {
 
 // JobFailure is a message that was refused.
 type JobFailure struct {
-	Key            string `json:"key"`
-	Path           string `json:"path"`
-	SequenceNumber int64  `json:"sequenceNumber"`
-	Reason         string `json:"reason"`
+	Key            string `json:"key"`            // of the message
+	Path           string `json:"path"`           // where it is
+	SequenceNumber int64  `json:"sequenceNumber"` // there
+	Reason         string `json:"reason"`         // why it was refused
+	Line           int64  `json:"line,omitempty"` // of an import: where it stands in the file, from 1; it has no key then
 }
 
 func presentJob(is job.Job) Job {
@@ -92,11 +106,14 @@ func presentJob(is job.Job) Job {
 		Actor: is.Actor, State: string(is.State), Why: is.Why, Started: is.Started.Time(), Ended: moment(is.Ended), Counts: JobCounts(is.Counts),
 		Resumable: is.Resumable(), Undoable: is.Undoable(), UndoneBy: int64(is.UndoneBy),
 	}
+	if is.Plan.Imports != nil {
+		out.File = is.Plan.Imports.File
+	}
 	for _, p := range is.Plan.Paths {
 		out.Paths = append(out.Paths, string(p))
 	}
 	for _, f := range is.Failures {
-		out.Failures = append(out.Failures, JobFailure{strconv.FormatUint(uint64(f.Key), 10), string(f.Path), int64(f.Seq), f.Why})
+		out.Failures = append(out.Failures, JobFailure{strconv.FormatUint(uint64(f.Key), 10), string(f.Path), int64(f.Seq), f.Why, f.Line})
 	}
 	return out
 }
@@ -105,7 +122,8 @@ func jobRoutes() []route {
 	gone := []string{"JobNotFound", "NotSupported"}
 	return []route{
 		{
-			method: "POST", path: "/jobs", id: "startJob", group: groupJobs, summary: "Do one thing to many messages, in the background, or count them",
+			method: "POST", path: "/jobs", id: "startJob", needs: identity.Operator, ruin: mayRuin, group: groupJobs, summary: "Do one thing to many messages, in the background, or count them",
+			sends: `{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":"age:<1d","dryRun":true}`,
 			about: "Messages that come later are not touched, locked ones are skipped. Two jobs run at once, others wait. The job itself takes as count what dryRun answered as atMost.",
 			takes: NewJob{}, gives: either{Job{}, JobForecast{}},
 			fails: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed", "QuotaExceeded", "NotSupported", "MessagingEntityDisabled"}, serve: (*door).startJob,
@@ -113,20 +131,24 @@ func jobRoutes() []route {
 		{method: "GET", path: "/jobs", id: "listJobs", group: groupJobs, summary: "The latest hundred jobs", gives: Jobs{}, fails: []string{"NotSupported"}, serve: (*door).jobList},
 		{
 			method: "GET", path: "/jobs/{id}", id: "getJob", group: groupJobs, summary: "One job, as far as it has come, or when it is over",
-			query: []parameter{word("wait", "How long to wait for its end: a duration.")},
+			at: "7", part: "The number of a job.", ask: "wait=5s",
+			query: []parameter{word("wait", "How long to wait for its end: a duration of at most 5m; no time if absent.").like("30s")},
 			gives: Job{}, fails: gone, serve: (*door).job,
 		},
 		{
-			method: "DELETE", path: "/jobs/{id}", id: "cancelJob", group: groupJobs, summary: "Stop a job: what it has done stays done",
+			method: "DELETE", path: "/jobs/{id}", id: "cancelJob", needs: identity.Operator, group: groupJobs, summary: "Stop a job: what it has done stays done",
+			at: "7", part: "The number of a job.",
 			gives: Job{}, fails: gone, serve: (*door).cancelJob,
 		},
 		{
-			method: "POST", path: "/jobs/{id}/resume", id: "resumeJob", group: groupJobs, summary: "Have a job go on that was cancelled, interrupted or failed",
+			method: "POST", path: "/jobs/{id}/resume", id: "resumeJob", needs: identity.Operator, ruin: mayRuin, group: groupJobs, summary: "Have a job go on that was cancelled, interrupted or failed",
+			at: "7", part: "The number of a job.",
 			gives: Job{}, fails: append(gone, "InvalidOperation"), serve: (*door).resumeJob,
 		},
 		{
-			method: "POST", path: "/jobs/{id}/undo", id: "undoJob", group: groupJobs, summary: "Start a job that takes back what another did, where nobody has touched it since",
-			about: "Moves, copies, dead letters and extensions of up to 10,000 messages can be taken back, of the latest twenty jobs.",
+			method: "POST", path: "/jobs/{id}/undo", id: "undoJob", needs: identity.Operator, group: groupJobs, summary: "Start a job that takes back what another did, where nobody has touched it since",
+			at: "7", part: "The number of a job.",
+			about: "Moves, copies, dead letters, extensions and reschedulings of up to 10,000 messages can be taken back, of the latest twenty jobs.",
 			gives: Job{}, fails: append(gone, "InvalidOperation", "QuotaExceeded"), serve: (*door).undoJob,
 		},
 	}
@@ -154,16 +176,21 @@ func (d *door) startJob(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		out := JobForecast{Total: f.Total, Matching: f.Matching, Locked: f.Locked, Unseen: f.Unseen, AtMost: f.AtMost()}
+		out := JobForecast{Total: f.Total, Matching: f.Matching, Locked: f.Locked, Unseen: f.Unseen, AtMost: f.AtMost(), States: JobStates(f.States)}
 		for _, row := range f.Sample {
-			m, err := presentMessage(row.Message, row.Content, row.Path, row.Expires)
+			m, err := presentRow(row)
 			if err != nil {
 				return err
 			}
-			m.LockedBy, m.BodyOmitted = row.LockedBy, true
+			m.BodyOmitted = true
 			out.Sample = append(out.Sample, m)
 		}
 		return reply(c, http.StatusOK, out)
+	}
+	if plan.Ruins() {
+		if err := d.spare(); err != nil {
+			return err
+		}
 	}
 	agreed := broker.Unasked
 	if in.Count != nil {
@@ -208,11 +235,14 @@ func (in NewJob) plan(l engine.Limits) (p job.Plan, err error) {
 		}
 	}
 	if in.By != "" {
-		by, never, err := engine.ParseDuration(in.By)
+		text, cuts := strings.CutPrefix(in.By, "-")
+		by, never, err := engine.ParseDuration(text)
 		if err != nil || never {
 			return p, argument("%s", engine.WrongDuration("by", in.By))
 		}
-		p.By = by
+		if p.By = by; cuts {
+			p.By = -by
+		}
 	}
 	if in.Until != nil {
 		p.Until = engine.At(*in.Until)
@@ -263,11 +293,22 @@ func (d *door) job(c echo.Context) error {
 }
 
 func (d *door) cancelJob(c echo.Context) error {
-	return d.onJob(c, func(ctx context.Context, id job.ID) (job.Job, error) { return d.jobs.Cancel(ctx, id) })
+	return d.onJob(c, func(ctx context.Context, id job.ID) (job.Job, error) {
+		return d.jobs.Cancel(ctx, id, client(c.Request()))
+	})
 }
 
 func (d *door) resumeJob(c echo.Context) error {
-	return d.onJob(c, func(ctx context.Context, id job.ID) (job.Job, error) { return d.jobs.Resume(ctx, id) })
+	return d.onJob(c, func(ctx context.Context, id job.ID) (job.Job, error) {
+		is, err := d.jobs.Job(id)
+		if err == nil && is.Plan.Ruins() {
+			err = d.spare()
+		}
+		if err != nil {
+			return is, err
+		}
+		return d.jobs.Resume(ctx, id, client(c.Request()))
+	})
 }
 
 func (d *door) undoJob(c echo.Context) error {

@@ -11,90 +11,32 @@ import (
 	"unicode/utf8"
 
 	"mayfly/engine"
-	"mayfly/engine/broker"
-	"mayfly/engine/value"
+	"mayfly/web/intake"
 )
 
-// Outgoing is a message as a sender writes it. What is left out is unset.
-type Outgoing struct {
-	MessageID            string           `json:"messageId,omitempty"`
-	SessionID            *string          `json:"sessionId,omitempty"` // the empty text is an id too
-	PartitionKey         string           `json:"partitionKey,omitempty"`
-	ViaPartitionKey      string           `json:"viaPartitionKey,omitempty"`
-	CorrelationID        string           `json:"correlationId,omitempty"`
-	Subject              string           `json:"subject,omitempty"`
-	To                   string           `json:"to,omitempty"`
-	ReplyTo              string           `json:"replyTo,omitempty"`
-	ReplyToSessionID     string           `json:"replyToSessionId,omitempty"`
-	ContentType          string           `json:"contentType,omitempty"`
-	TimeToLive           string           `json:"timeToLive,omitempty"`           // a duration, or never
-	ScheduledEnqueueTime string           `json:"scheduledEnqueueTime,omitempty"` // RFC 3339
-	Properties           value.Properties `json:"properties,omitempty"`
-	Body                 *string          `json:"body,omitempty"`
-	BodyBase64           *string          `json:"bodyBase64,omitempty"` // instead of Body
-}
-
-// outgoing is m as the broker takes it.
-func (m Outgoing) outgoing() (broker.Outgoing, error) {
-	out := broker.Outgoing{Content: engine.Content{
-		MessageID: m.MessageID, PartitionKey: m.PartitionKey, ViaPartitionKey: m.ViaPartitionKey,
-		CorrelationID: m.CorrelationID, Subject: m.Subject, To: m.To, ReplyTo: m.ReplyTo, ReplyToSessionID: m.ReplyToSessionID,
-		ContentType: m.ContentType, Properties: m.Properties,
-	}}
-	if m.SessionID != nil {
-		out.Content.SessionID, out.Content.EmptySessionID = *m.SessionID, *m.SessionID == ""
-	}
-	if m.TimeToLive != "" {
-		d, never, err := engine.ParseDuration(m.TimeToLive)
-		switch {
-		case err != nil:
-			return out, argument("%s", engine.WrongDuration("timeToLive", m.TimeToLive))
-		case !never && d <= 0:
-			return out, outOfRange("The value for 'timeToLive' must be positive, not '%s'.", cut(m.TimeToLive))
-		}
-		out.Content.TTL = d
-	}
-	if m.ScheduledEnqueueTime != "" {
-		at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(m.ScheduledEnqueueTime))
-		if err != nil {
-			return out, argument("The value for 'scheduledEnqueueTime' is a time such as 2026-07-14T10:04:12Z, not '%s'.", cut(m.ScheduledEnqueueTime))
-		}
-		out.Content.ScheduledFor = engine.At(at)
-	}
-	switch {
-	case m.Body != nil && m.BodyBase64 != nil:
-		return out, argument("A message has 'body' or 'bodyBase64', not both.")
-	case m.Body != nil:
-		out.Body = []byte(*m.Body)
-	case m.BodyBase64 != nil:
-		b, err := base64.StdEncoding.DecodeString(*m.BodyBase64)
-		if err != nil {
-			return out, argument("The value for 'bodyBase64' is not base64.")
-		}
-		out.Body = b
-	}
-	return out, nil
-}
+// Outgoing is a message as a sender writes it.
+type Outgoing = intake.Outgoing
 
 // A Message is one that is stored, or was. What the sender wrote is as in
 // Outgoing; properties changed by settlements, and why a message is a dead
 // letter, are among its properties.
 type Message struct {
-	Key                    string     `json:"key"` // identifies it for its whole life
-	Path                   string     `json:"path"`
-	SequenceNumber         int64      `json:"sequenceNumber"`
-	EnqueuedSequenceNumber int64      `json:"enqueuedSequenceNumber,omitempty"`
-	State                  string     `json:"state"` // active, deferred or scheduled
-	EnqueuedTime           time.Time  `json:"enqueuedTime"`
-	ExpiresAt              *time.Time `json:"expiresAt,omitempty"` // with the entity's default; missing: never
-	DeliveryCount          uint32     `json:"deliveryCount"`       // deliveries that failed
-	LockToken              string     `json:"lockToken,omitempty"` // of this delivery
-	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`
-	LockedBy               string     `json:"lockedBy,omitempty"`
-	DeadLetterSource       string     `json:"deadLetterSource,omitempty"`
-	TransferTo             string     `json:"transferTo,omitempty"`  // in a transfer dead-letter queue: where it was to go
-	Size                   int64      `json:"size"`                  // bytes of the body
-	BodyOmitted            bool       `json:"bodyOmitted,omitempty"` // it is too large to stand here
+	Key                    string     `json:"key"`                              // identifies it for its whole life
+	Path                   string     `json:"path"`                             // where it is
+	SequenceNumber         int64      `json:"sequenceNumber"`                   // of the place where it is
+	EnqueuedSequenceNumber int64      `json:"enqueuedSequenceNumber,omitempty"` // of the entity that it was sent to, if that is another
+	State                  string     `json:"state"`                            // active, deferred or scheduled
+	EnqueuedTime           time.Time  `json:"enqueuedTime"`                     // when it became active, or was sent
+	ExpiresAt              *time.Time `json:"expiresAt,omitempty"`              // with the entity's default; missing: never
+	DeliveryCount          uint32     `json:"deliveryCount"`                    // deliveries that failed
+	LockToken              string     `json:"lockToken,omitempty"`              // of this delivery
+	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`            // when the lock runs out
+	LockedBy               string     `json:"lockedBy,omitempty"`               // who has it, as far as known; told of messages that are looked at
+	DeadLetterSource       string     `json:"deadLetterSource,omitempty"`       // the entity in which it became a dead letter
+	TransferTo             string     `json:"transferTo,omitempty"`             // in a transfer dead-letter queue: where it was to go
+	Size                   int64      `json:"size"`                             // bytes of the body
+	BodyOmitted            bool       `json:"bodyOmitted,omitempty"`            // it is too large to stand here
+	Tenure
 	Outgoing
 }
 
@@ -126,6 +68,14 @@ func presentMessage(m engine.Message, packed engine.Packed, at engine.Path, expi
 		out.DeadLetterSource, out.TransferTo = m.Extra.Source, m.Extra.To // DLQ-9, FWD-14
 	}
 	return out, nil
+}
+
+// presentRow is a message that somebody only looks at: with what is known of its
+// lock.
+func presentRow(r engine.Row) (Message, error) {
+	m, err := presentMessage(r.Message, r.Content, r.Path, r.Expires)
+	m.LockedBy, m.Tenure = r.Lock.By, presentTenure(r.Lock)
+	return m, err
 }
 
 // setBody reads the whole of a body into m.

@@ -16,6 +16,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/web/access"
+	"mayfly/web/identity"
 )
 
 const (
@@ -37,22 +38,22 @@ type Sent struct {
 
 // Messages is the answer of GET /peek and POST /receive.
 type Messages struct {
-	Messages []Message `json:"messages"`
+	Messages []Message `json:"messages"` // in the order of their numbers
 }
 
 // Receive is what POST /receive takes; {} receives one message under a lock if
 // there is one.
 type Receive struct {
-	Mode            string  `json:"mode,omitempty"` // peek-lock (the default) or receive-and-delete
-	Max             *int    `json:"max,omitempty"`  // 1 if absent
-	Wait            string  `json:"wait,omitempty"` // a duration; none if absent
-	SequenceNumbers []int64 `json:"sequenceNumbers,omitempty"`
-	Hold            string  `json:"hold,omitempty"` // of a session, see Hold; it has a mode of its own
+	Mode            string  `json:"mode,omitempty"`            // peek-lock (the default) or receive-and-delete
+	Max             *int    `json:"max,omitempty"`             // 1 if absent
+	Wait            string  `json:"wait,omitempty"`            // a duration; none if absent
+	SequenceNumbers []int64 `json:"sequenceNumbers,omitempty"` // only these, deferred ones; they are not waited for
+	Hold            string  `json:"hold,omitempty"`            // of a session, see Hold; it has a mode of its own
 }
 
 // Settle is what POST /settle takes.
 type Settle struct {
-	LockToken   string           `json:"lockToken"`
+	LockToken   string           `json:"lockToken"`             // of the delivery, as receiving it answered
 	Outcome     string           `json:"outcome"`               // complete, abandon, defer, dead-letter or release
 	Reason      string           `json:"reason,omitempty"`      // of dead-letter
 	Description string           `json:"description,omitempty"` // of dead-letter
@@ -61,19 +62,20 @@ type Settle struct {
 
 // Renew is what POST /renew takes, one of the two.
 type Renew struct {
-	LockToken string `json:"lockToken,omitempty"`
-	Hold      string `json:"hold,omitempty"` // of a session: its lock and all its messages'
+	LockToken string `json:"lockToken,omitempty"` // of a message's delivery
+	Hold      string `json:"hold,omitempty"`      // of a session: its lock and all its messages'
 }
 
 // Renewed is the answer of POST /renew.
 type Renewed struct {
-	LockedUntil time.Time `json:"lockedUntil"`
+	LockedUntil time.Time `json:"lockedUntil"` // when the lock runs out
 }
 
 func messageRoutes() []route {
 	return []route{
 		{
-			method: "POST", path: "/send/{path}", id: "sendMessages", group: groupMessages, summary: "Send a message, or a list of them, all or none",
+			method: "POST", path: "/send/{path}", id: "sendMessages", keyed: true, needs: identity.Operator, group: groupMessages, summary: "Send a message, or a list of them, all or none",
+			at: "orders", sends: `[{"body":"hello","subject":"new","timeToLive":"1h","properties":{"price":12.5,"region":"eu"}}]`,
 			about: "Properties are plain JSON, or {\"type\":\"int\",\"value\":\"5\"} where the type matters. How large a request may be follows from the entity, up to the number told here; larger messages go through the REST data plane. When many large requests come at once, some wait, or are told to come again (503).",
 			query: []parameter{one("create", "Make a queue of this name first if there is none.", "queue")},
 			takes: either{Outgoing{}, []Outgoing{}}, most: access.LargestBody, status: http.StatusCreated, gives: Sent{},
@@ -81,12 +83,18 @@ func messageRoutes() []route {
 		},
 		{
 			method: "GET", path: "/peek/{path}", id: "peekMessages", group: groupMessages, summary: "Look at messages without touching them",
+			at: "orders", ask: "count=5",
 			about: "A body of more than 1 MiB is left out, and bodyOmitted is true: the REST data plane gives it, and so does /n/{namespace}/m/{key}/body.",
-			query: []parameter{whole("from", 1, 0, "The sequence number to begin at; 1 if absent."), whole("count", 1, 0, fmt.Sprintf("How many messages at most; %d if absent. There may be fewer.", peekCount))},
+			query: []parameter{
+				whole("from", 1, 0, "The sequence number to begin at; 1 if absent."),
+				whole("count", 1, 0, fmt.Sprintf("How many messages at most; %d if absent. There may be fewer.", peekCount)),
+				one("state", "Only messages in this state; all if absent. Locked ones are just that, whatever they were before.", stateAll, "active", "locked", "deferred", "scheduled"),
+			},
 			gives: Messages{}, fails: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation"}, serve: (*door).peek,
 		},
 		{
-			method: "POST", path: "/receive/{path}", id: "receiveMessages", group: groupMessages, summary: "Take messages, waiting for the first",
+			method: "POST", path: "/receive/{path}", id: "receiveMessages", needs: identity.Operator, group: groupMessages, summary: "Take messages, waiting for the first",
+			at: "orders", sends: `{"max":5,"wait":"10s"}`,
 			about: "A client that leaves while it waits loses nothing: what was locked for it is given back and does not count as a delivery. What was received and deleted is gone, as at-most-once has it; it is given whatever its size, as base64 if it is large.",
 			takes: Receive{}, gives: Messages{},
 			fails: []string{"MessagingEntityNotFound", "MessageNotFound", "MessagingEntityDisabled", "InvalidOperation", "SessionLockLost", "MessageLockLost"}, serve: (*door).receive,
@@ -107,24 +115,35 @@ func (d *door) send(c echo.Context) error {
 	if err != nil && !absent {
 		return err
 	}
+	key, digest, err := keyed(r)
+	if err != nil {
+		return err
+	}
 	out, leave, err := d.readMessages(r, s.Config)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if absent {
-		if _, err := d.broker.Create(ctx, engine.Queue, p, engine.Config{}, client(r)); err != nil && !errors.Is(err, engine.ErrExists) {
-			return err
+	return d.once(c, key, digest, http.StatusCreated, func() (any, error) {
+		if absent {
+			if _, err := d.broker.Create(ctx, engine.Queue, p, engine.Config{}, client(r)); err != nil && !errors.Is(err, engine.ErrExists) {
+				return nil, err
+			}
 		}
-	}
+		return d.sendAll(ctx, p, out, client(r))
+	})
+}
+
+// sendAll sends messages, all of them or none.
+func (d *door) sendAll(ctx context.Context, p engine.Path, out []broker.Outgoing, who string) (any, error) {
 	for i := range out { // as at every door: SDKs need it
 		if out[i].Content.MessageID == "" {
 			out[i].Content.MessageID = broker.NewMessageID()
 		}
 	}
-	seqs, err := d.broker.Send(ctx, p, out, client(r))
+	seqs, err := d.broker.Send(ctx, p, out, who)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sent := Sent{SequenceNumbers: make([]int64, len(seqs))}
 	for i, n := range seqs {
@@ -132,7 +151,7 @@ func (d *door) send(c echo.Context) error {
 			sent.Duplicates++
 		}
 	}
-	return reply(c, http.StatusCreated, sent)
+	return sent, nil
 }
 
 // readMessages takes the messages of a request, and room for them, which is to
@@ -166,7 +185,7 @@ func readOutgoing(r *http.Request, most int64) ([]broker.Outgoing, error) {
 	}
 	out := make([]broker.Outgoing, len(in))
 	for i, m := range in {
-		if out[i], err = m.outgoing(); err != nil && len(in) > 1 {
+		if out[i], err = m.Compose(); err != nil && len(in) > 1 {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		} else if err != nil {
 			return nil, err
@@ -206,8 +225,14 @@ func (d *door) peek(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	class, err := classOf(query(c).Get("state"))
+	if err != nil {
+		return err
+	}
 	from, count := number(c, "from", 1), number(c, "count", peekCount)
-	rows, err := d.broker.Peek(r.Context(), p, engine.Seq(from), int(min(count, d.broker.Limits().PeekCount)), client(r))
+	rows, err := d.broker.PeekOf(r.Context(), engine.Browse{
+		Path: p, Class: class, From: engine.Seq(from), Limit: int(min(count, d.broker.Limits().PeekCount)),
+	}, client(r))
 	if err != nil {
 		return err
 	}
@@ -221,11 +246,10 @@ func (d *door) peek(c echo.Context) error {
 }
 
 func (d *door) peekOne(ctx context.Context, list *list, row engine.Row) error {
-	m, err := presentMessage(row.Message, row.Content, row.Path, row.Expires)
+	m, err := presentRow(row)
 	if err != nil {
 		return err
 	}
-	m.LockedBy = row.LockedBy
 	if row.Content.BodySize() > largestInline {
 		m.BodyOmitted = true
 		return list.add(m)

@@ -9,6 +9,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/identity"
 )
 
 // Purge is what POST /purge takes.
@@ -21,7 +22,7 @@ type Purge struct {
 
 // Purged is the answer of POST /purge.
 type Purged struct {
-	Removed int64 `json:"removed"`
+	Removed int64 `json:"removed"`          // that are gone
 	Skipped int64 `json:"skipped"`          // locked ones that would have gone
 	Failed  int64 `json:"failed,omitempty"` // the filter could not be evaluated for them, so they stayed
 	Spared  int64 `json:"spared,omitempty"` // the filter is not true of them
@@ -35,6 +36,32 @@ type Foreseen struct {
 	Failed   int64 `json:"failed,omitempty"`
 	Spared   int64 `json:"spared,omitempty"`
 	Unseen   int64 `json:"unseen,omitempty"` // were not looked at: up to so many more match
+
+	Sample []Message `json:"sample,omitempty"` // the first few that would go, without their bodies
+}
+
+// briefly presents messages without their bodies. Those that are gone by now are left
+// out.
+func (d *door) briefly(c echo.Context, keys []engine.Key) (out []Message, err error) {
+	var rows []engine.Row
+	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
+		rows = rows[:0]
+		for _, k := range keys {
+			if row, err := r.Message(k); err == nil {
+				rows = append(rows, row)
+			}
+		}
+		return nil
+	})
+	for _, row := range rows {
+		m, err := presentRow(row)
+		if err != nil {
+			return nil, err
+		}
+		m.BodyOmitted = true
+		out = append(out, m)
+	}
+	return out, err
 }
 
 // foreseenMost is how many messages a purge that only counts looks at.
@@ -42,7 +69,8 @@ const foreseenMost = 10_000
 
 func purgeRoutes() []route {
 	return []route{{
-		method: "POST", path: "/purge/{path}", id: "purgeMessages", group: groupMessages, summary: "Remove messages by state and filter, or count them",
+		method: "POST", path: "/purge/{path}", id: "purgeMessages", needs: identity.Operator, ruin: mayRuin, group: groupMessages, summary: "Remove messages by state and filter, or count them",
+		at: "orders", sends: `{"states":["active","scheduled"],"filter":"price > 10","dryRun":true}`,
 		about: "With a filter, SQL as in a rule, only messages go of which it is true. What the purge takes as count is the sum of matching and unseen that dryRun answered.",
 		takes: Purge{}, gives: either{Purged{}, Foreseen{}}, fails: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, serve: (*door).purge,
 	}}
@@ -76,7 +104,14 @@ func (d *door) purge(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		return reply(c, http.StatusOK, Foreseen(f))
+		out := Foreseen{Matching: f.Matching, Skipped: f.Skipped, Failed: f.Failed, Spared: f.Spared, Unseen: f.Unseen}
+		if out.Sample, err = d.briefly(c, f.First); err != nil {
+			return err
+		}
+		return reply(c, http.StatusOK, out)
+	}
+	if err := d.spare(); err != nil {
+		return err
 	}
 	if err := d.agree(c, parts, only, in.Count); err != nil {
 		return err

@@ -39,9 +39,9 @@ func TestRefusals(t *testing.T) {
 		code, text         string
 	}{
 		"address: unknown":            {"GET", "/nowhere", "", 404, "NoSuchAddress", "There is nothing at this address."},
-		"method: wrong":               {"PUT", "/entities", "", 405, "HTTP", "This address takes OPTIONS, GET, POST, not PUT."},
-		"query: unknown":              {"GET", "/entities?sort=name", "", 400, "Argument", "no query parameter 'sort' here; there is kind."},
-		"query: one of several":       {"GET", "/peek/q?start=1", "", 400, "Argument", "no query parameter 'start' here; there is from, count."},
+		"method: wrong":               {"PUT", "/entities", "", 405, "HTTP", "This address takes OPTIONS, GET, HEAD, POST, not PUT."},
+		"query: unknown":              {"GET", "/entities?sort=name", "", 400, "Argument", "no query parameter 'sort' here; there is kind, filter."},
+		"query: one of several":       {"GET", "/peek/q?start=1", "", 400, "Argument", "no query parameter 'start' here; there is from, count, state."},
 		"query: twice":                {"GET", "/entities?kind=queue&kind=topic", "", 400, "Argument", "'kind' is given 2 times"},
 		"query: malformed":            {"GET", "/entities?kind=%zz", "", 400, "Argument", "The query cannot be decoded"},
 		"kind: unknown":               {"GET", "/entities?kind=exchange", "", 400, "Argument", "not 'exchange'"},
@@ -161,7 +161,7 @@ func TestRefusals(t *testing.T) {
 		"purge: topic's queue":    {"POST", "/purge/t/$DeadLetterQueue", ``, 404, "MessagingEntityNotFound", "no dead-letter queue"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{t, w.broker, w.server, w.peers, w.figures}
+			w := &world{t, w.broker, w.server, w.peers, w.figures, w.safe, w.fleet}
 			got, text := w.ask(tc.method, tc.path, tc.body)
 			var p Problem
 			if err := json.Unmarshal([]byte(text), &p); err != nil || got.Header.Get("Content-Type") != "application/problem+json" {
@@ -243,7 +243,7 @@ func FuzzMessages(f *testing.F) {
 				break
 			}
 			var out broker.Outgoing
-			if out, err = m.outgoing(); err == nil {
+			if out, err = m.Compose(); err == nil {
 				_, err = engine.Submit(out.Content, out.Body, 0, 1, engine.DefaultLimits())
 			}
 		}

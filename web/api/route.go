@@ -10,6 +10,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"mayfly/web/access"
+	"mayfly/web/identity"
 	"mayfly/web/openapi"
 )
 
@@ -25,16 +27,82 @@ type route struct {
 	about   string // what there is to know beyond that
 	query   []parameter
 
-	takes any   // the body is JSON of this type, see also either and lines; nil: there is none
+	// An example, which a test sends as it stands here, but for what is another each
+	// time: at stands for what is in braces in path, ask is a query, sends a body.
+	at, ask, sends string
+	part           string // what {name} or {id} is, in words; {path} is an entity's
+
+	takes any   // the body is JSON of this type, see also either, lines and written; nil: there is none
 	most  int64 // bytes of the body at most, or of one of its lines; zero: smallBody
 
 	status int // when all is well; zero: 200, or 204 if nothing is given
 	gives  any // the answer is JSON of this type, see also either and lines; nil: nothing
 
+	keyed bool // it can be under an Idempotency-Key: its handler calls keyed and once
+
+	// ruin says whether it does away with something for good, which Safe mode refuses:
+	// always here, or where the handler says so by asking spare.
+	ruin ruin
+
+	// needs is the role that it takes; of a GET zero is Viewer. See Needs.
+	needs identity.Role
+
 	// fails are the codes of problems that it can have beyond those that every
 	// route can: see common.
 	fails []string
 	serve func(*door, echo.Context) error
+}
+
+// A ruin says whether a route does away with something for good.
+type ruin uint8
+
+const (
+	spares  ruin = iota
+	mayRuin      // the handler asks spare where it would
+	ruins
+)
+
+// role is the one that r takes. What nobody has said of takes the greatest.
+func (r route) role() identity.Role {
+	switch {
+	case r.needs != identity.None:
+		return r.needs
+	case r.method == http.MethodGet:
+		return identity.Viewer
+	default:
+		return identity.Admin
+	}
+}
+
+// Needs is the role that a route below /api takes, by its method and pattern: of any
+// namespace, named in the pattern or not. False: there is no such route.
+func Needs(method, pattern string) (identity.Role, bool) {
+	switch pattern {
+	case "/api/*", "/api/v1/*", "/api/v1/n/*": // which only say why there is nothing
+		return identity.Viewer, true
+	}
+	rest, ok := strings.CutPrefix(pattern, "/api/v1")
+	if !ok {
+		return identity.None, false
+	}
+	if below, ok := strings.CutPrefix(rest, "/n/"); ok {
+		_, rest, _ = strings.Cut(below, "/")
+		rest = "/" + rest
+	}
+	for _, r := range routes() {
+		if r.method == method && r.pattern() == rest {
+			return r.role(), true
+		}
+	}
+	return identity.None, false
+}
+
+// spare refuses in Safe mode what a handler is about to do.
+func (d *door) spare() error {
+	if d.safe {
+		return access.ErrSafe
+	}
+	return nil
 }
 
 // either is a body that is JSON of one of several types.
@@ -43,17 +111,24 @@ type either []any
 // lines are a body of many lines, each JSON of one of several types.
 type lines []any
 
+// written is a body that is no JSON: its media type, and what it is in words.
+type written struct{ media, about string }
+
+// ndjson is the media type of lines of JSON.
+const ndjson = "application/x-ndjson"
+
 // common are the codes that every route can fail with; one that takes a body
-// also with MessageSizeExceeded.
+// also with MessageSizeExceeded and UnsupportedMediaType.
 func common() []string {
-	return []string{"Argument", "ArgumentOutOfRange", "CrossSite", codeWrongHost, "InternalError", "ServiceBusy", "OperationCancelled", "ServiceTimeout"}
+	return []string{"Argument", "ArgumentOutOfRange", "CrossSite", codeWrongHost, "InternalError", "ServiceBusy", "OperationCancelled", "ServiceTimeout", codeNobody, codeRole}
 }
 
 // A parameter is one that a query may have.
 type parameter struct {
 	name     string
 	about    string
-	required bool // the handler says so in its own words
+	required bool   // the handler says so in its own words
+	example  string // a value it can have; empty: the first or the least of those it can
 	schema   openapi.Schema
 	check    func(text string) error // nil: the handler checks it
 }
@@ -69,8 +144,30 @@ func needed(p parameter) parameter {
 	return p
 }
 
+// like is p with an example.
+func (p parameter) like(value string) parameter {
+	p.example = value
+	return p
+}
+
+// such is an example of p.
+func (p parameter) such() any {
+	switch {
+	case p.example != "":
+		return p.example
+	case p.schema.Minimum != nil:
+		return *p.schema.Minimum
+	}
+	for _, v := range p.schema.Enum {
+		if v != "" {
+			return v
+		}
+	}
+	return nil
+}
+
 // entityPath is the path of an entity as a parameter.
-func entityPath(about string) parameter { return word("entity", about) }
+func entityPath(about string) parameter { return word("entity", about).like("orders") }
 
 // whole is a number from least to most; most zero: without an end.
 func whole(name string, least, most int64, about string) parameter {
@@ -158,7 +255,15 @@ func (d *door) mount(g *echo.Group, r route) {
 		if err != nil {
 			return err
 		}
+		if r.takes != nil {
+			if err := r.checkMedia(c.Request()); err != nil {
+				return err
+			}
+		}
 		c.Set(queryKey, q)
+		if r.ruin == ruins && d.safe {
+			return access.ErrSafe
+		}
 		return r.serve(d, c)
 	})
 }

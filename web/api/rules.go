@@ -12,12 +12,13 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/filter"
 	"mayfly/engine/value"
+	"mayfly/web/identity"
 )
 
 // A Rule is one of a subscription's. Which of Filter and Correlation is there
 // follows from Kind; both are missing for True and False.
 type Rule struct {
-	Name        string           `json:"name"`
+	Name        string           `json:"name"`                  // nobody else's in the subscription
 	Kind        string           `json:"kind,omitempty"`        // True (the default), False, Correlation or Sql
 	Filter      *string          `json:"filter,omitempty"`      // the SQL expression; if it is given it must not be empty
 	Correlation json.RawMessage  `json:"correlation,omitempty"` // the conditions, as Config.json has them
@@ -28,51 +29,51 @@ type Rule struct {
 
 // Rules is the answer of GET /rules.
 type Rules struct {
-	Rules []Rule `json:"rules"`
+	Rules []Rule `json:"rules"` // of the subscription, by name
 }
 
 // Try is what POST /try takes: a message that is not sent, and a rule that no
 // subscription has, instead of those they have.
 type Try struct {
-	Message Outgoing `json:"message"`
-	Rule    *Rule    `json:"rule,omitempty"`
+	Message Outgoing `json:"message"`        // as it would be sent
+	Rule    *Rule    `json:"rule,omitempty"` // tried instead of those that are there; of a subscription alone
 }
 
 // Tried is the answer of POST /try.
 type Tried struct {
-	Subscriptions []Taking `json:"subscriptions"`
+	Subscriptions []Taking `json:"subscriptions"` // each that was tried
 }
 
 // A Taking is what a subscription makes of a message.
 type Taking struct {
-	Path   string  `json:"path"`
+	Path   string  `json:"path"`           // of the subscription
 	Copies int     `json:"copies"`         // that it gets
 	Dead   int     `json:"dead,omitempty"` // of these, dead letters because a rule could not be evaluated
-	Rules  []Trial `json:"rules"`
+	Rules  []Trial `json:"rules"`          // each of its rules
 }
 
 // A Trial is what one rule says.
 type Trial struct {
-	Name    string    `json:"name"`
-	Selects bool      `json:"selects"`
-	Error   string    `json:"error,omitempty"` // it could not be evaluated, or cannot be read
-	Clauses []Clause  `json:"clauses,omitempty"`
-	After   *Outgoing `json:"after,omitempty"` // what its action makes of the message's properties
+	Name    string    `json:"name"`              // of the rule
+	Selects bool      `json:"selects"`           // it takes the message
+	Error   string    `json:"error,omitempty"`   // it could not be evaluated, or cannot be read
+	Clauses []Clause  `json:"clauses,omitempty"` // the parts of its filter
+	After   *Outgoing `json:"after,omitempty"`   // what its action makes of the message's properties
 }
 
 // A Clause is one elementary predicate of a filter.
 type Clause struct {
-	Text   string    `json:"text"`
-	Result string    `json:"result"` // true, false, unknown or error
-	Error  string    `json:"error,omitempty"`
-	Reads  []Reading `json:"reads,omitempty"`
+	Text   string    `json:"text"`            // as the filter has it
+	Result string    `json:"result"`          // true, false, unknown or error
+	Error  string    `json:"error,omitempty"` // why it cannot be evaluated
+	Reads  []Reading `json:"reads,omitempty"` // what of the message it looks at
 }
 
 // A Reading is a property that a clause looked at.
 type Reading struct {
-	Name    string       `json:"name"`
-	Value   *value.Value `json:"value,omitempty"`
-	Missing bool         `json:"missing,omitempty"`
+	Name    string       `json:"name"`              // of the property
+	Value   *value.Value `json:"value,omitempty"`   // what it is
+	Missing bool         `json:"missing,omitempty"` // the message has none of this name
 }
 
 func presentRule(r engine.Rule, l engine.Limits) Rule {
@@ -129,23 +130,28 @@ func ruleRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/rules/{path}", id: "listRules", group: groupRules, summary: "The rules of a subscription",
+			at:    "prices/Subscriptions/eu",
 			gives: Rules{}, fails: absent, serve: (*door).rules,
 		},
 		{
-			method: "POST", path: "/rules/{path}", id: "addRule", group: groupRules, summary: "One more rule",
+			method: "POST", path: "/rules/{path}", id: "addRule", needs: identity.Admin, group: groupRules, summary: "One more rule",
+			at: "prices/Subscriptions/eu", sends: `{"name":"cheap","kind":"Sql","filter":"price < 10 AND region = 'eu'"}`,
 			about: "A rule without filter and correlation takes every message. An empty filter is an error.",
 			takes: Rule{}, status: http.StatusCreated, gives: Rules{}, fails: append([]string{"MessagingEntityAlreadyExists", "QuotaExceeded"}, absent...), serve: (*door).addRule,
 		},
 		{
-			method: "PUT", path: "/rules/{path}", id: "replaceRule", group: groupRules, summary: "Give a rule another filter and action",
+			method: "PUT", path: "/rules/{path}", id: "replaceRule", needs: identity.Admin, group: groupRules, summary: "Give a rule another filter and action",
+			at: "prices/Subscriptions/eu", sends: `{"name":"$Default","kind":"Sql","filter":"price < 10"}`,
 			takes: Rule{}, gives: Rules{}, fails: absent, serve: (*door).replaceRule,
 		},
 		{
-			method: "DELETE", path: "/rules/{path}", id: "removeRule", group: groupRules, summary: "Remove a rule",
-			query: []parameter{needed(word("name", "Which one."))}, fails: absent, serve: (*door).removeRule,
+			method: "DELETE", path: "/rules/{path}", id: "removeRule", needs: identity.Admin, ruin: ruins, group: groupRules, summary: "Remove a rule",
+			at: "prices/Subscriptions/eu", ask: "name=$Default",
+			query: []parameter{needed(word("name", "Which one.").like("$Default"))}, fails: absent, serve: (*door).removeRule,
 		},
 		{
-			method: "POST", path: "/try/{path}", id: "tryRules", group: groupRules, summary: "What rules make of a message that is not sent",
+			method: "POST", path: "/try/{path}", id: "tryRules", needs: identity.Viewer, group: groupRules, summary: "What rules make of a message that is not sent",
+			at: "prices", sends: `{"message":{"subject":"new","properties":{"price":5,"region":"eu"}}}`,
 			about: "The path is a topic's, for all its subscriptions, or a subscription's. Nothing is sent, and nothing counts as used.",
 			takes: Try{}, gives: Tried{}, fails: absent, serve: (*door).try,
 		},
@@ -233,15 +239,11 @@ func (d *door) try(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := readBody(c.Request(), smallBody)
+	in, err := given[Try](c.Request(), smallBody)
 	if err != nil {
 		return err
 	}
-	var in Try
-	if err := decode(raw, &in); err != nil {
-		return err
-	}
-	m, err := in.Message.outgoing()
+	m, err := in.Message.Compose()
 	if err != nil {
 		return err
 	}

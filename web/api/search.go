@@ -41,8 +41,8 @@ type End struct {
 type Scanned struct {
 	Scanned int64 `json:"scanned"` // messages looked at
 	Total   int64 `json:"total"`   // messages there were to look at when it began
-	Hits    int64 `json:"hits"`
-	Bytes   int64 `json:"bytes"` // of bodies that were read
+	Hits    int64 `json:"hits"`    // messages that match, so far
+	Bytes   int64 `json:"bytes"`   // of bodies that were read
 }
 
 // Finished is what became of a search.
@@ -53,23 +53,24 @@ type Finished struct {
 }
 
 func searchRoutes() []route {
-	in := word("q", "What to find, as on the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. All must be true; a minus turns one round.")
+	in := word("q", "What to find, as on the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. All must be true; a minus turns one round.").like("hello state:dead")
 	in.check = func(text string) error {
 		_, err := search.Parse(text)
 		return err
 	}
-	from := word("from", "What an answer had as next, to go on.")
+	from := word("from", "What an answer had as next, to go on.").like("20@orders")
 	from.check = func(text string) error {
 		_, err := broker.ParseMark(text)
 		return err
 	}
 	return []route{{
 		method: "GET", path: "/search", id: "searchMessages", group: groupMessages, summary: "Messages that match, over all entities, a JSON line each",
+		ask: "q=hello&max=20",
 		about: "Hits come in the order of entities and of numbers as they are found, with lines of progress between them and one at the end. A client that has enough leaves. " +
 			"Messages that come meanwhile are not seen. Of a body the first MiB is looked at. Where q is not a query the problem's position says where.",
 		query: []parameter{
 			needed(in),
-			word("in", "Only this entity, with its dead letters; of a topic with its subscriptions. * stands for any text."),
+			word("in", "Only this entity, with its dead letters; of a topic with its subscriptions. * stands for any text.").like("orders*"),
 			whole("max", 1, searchMost, fmt.Sprintf("How many hits at most; %d if absent.", searchHits)),
 			from,
 		},
@@ -106,7 +107,7 @@ func (d *door) search(c echo.Context) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
 	begin := sync.OnceFunc(func() {
-		w.Header().Set(echo.HeaderContentType, "application/x-ndjson")
+		w.Header().Set(echo.HeaderContentType, ndjson)
 		w.WriteHeader(http.StatusOK)
 	})
 	told := time.Now()
@@ -116,7 +117,7 @@ func (d *door) search(c echo.Context) error {
 		begin()
 		last = g
 		for _, r := range g.Hits {
-			m, err := presentMessage(r.Message, r.Content, r.Path, r.Expires)
+			m, err := presentRow(r)
 			if err == nil {
 				err = out.Encode(Hit{m})
 			}

@@ -71,6 +71,9 @@ func TestSearch(t *testing.T) {
 		if !slices.Equal(ids, want.ids) || end.Scanned.Scanned != want.scanned || end.Hits != int64(len(ids)) {
 			t.Errorf("%s: %q, %+v", q, ids, end)
 		}
+		if cut := strings.Contains(q, "max="); (end.Next != "") != cut { // where all was looked at there is nothing to go on from
+			t.Errorf("%s: it goes on from %q", q, end.Next)
+		}
 	}
 	// In portions it is all of them, and then there is no more.
 	var ids []string

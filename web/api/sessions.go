@@ -14,6 +14,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/web/access"
+	"mayfly/web/identity"
 )
 
 // Sessions is the answer of GET /sessions.
@@ -25,15 +26,16 @@ type Sessions struct {
 // A Session is one of an entity's. State and StateBase64 are told by GET
 // /session alone; both are missing where no state is set.
 type Session struct {
-	ID             string     `json:"id"`
-	Active         int64      `json:"active"`
-	Locked         int64      `json:"locked"`
-	Deferred       int64      `json:"deferred"`
-	Holder         string     `json:"holder,omitempty"`      // who holds it, as far as known
-	LockedUntil    *time.Time `json:"lockedUntil,omitempty"` // missing: nobody holds it
-	StateSize      *int       `json:"stateSize,omitempty"`   // bytes; missing: no state is set
-	StateChangedAt *time.Time `json:"stateChangedAt,omitempty"`
-	StateTag       string     `json:"stateTag,omitempty"` // told by GET /session: names the state, also where none is set
+	ID             string     `json:"id"`                       // the empty text is an id too
+	Active         int64      `json:"active"`                   // messages that may be received
+	Locked         int64      `json:"locked"`                   // messages that its holder has
+	Deferred       int64      `json:"deferred"`                 // messages that are asked for by their numbers
+	Holder         string     `json:"holder,omitempty"`         // who holds it, as far as known
+	LockedUntil    *time.Time `json:"lockedUntil,omitempty"`    // missing: nobody holds it
+	StateSize      *int       `json:"stateSize,omitempty"`      // bytes; missing: no state is set
+	StateChangedAt *time.Time `json:"stateChangedAt,omitempty"` // when its state was set
+	StateTag       string     `json:"stateTag,omitempty"`       // told by GET /session: names the state, also where none is set
+	Tenure
 	SessionState
 }
 
@@ -47,7 +49,7 @@ type SetState struct {
 // A SessionState is a state in one of the two ways to write it.
 type SessionState struct {
 	State       *string `json:"state,omitempty"`       // as text
-	StateBase64 *string `json:"stateBase64,omitempty"` // instead of State
+	StateBase64 *string `json:"stateBase64,omitempty"` // instead of state
 }
 
 // Accept is what POST /accept takes.
@@ -104,36 +106,42 @@ func sessionRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "Sessions, by id",
-			query: []parameter{word("from", "The id to begin at."), whole("count", 1, maxSessions, fmt.Sprintf("How many at most; %d if absent.", sessionsCount))},
+			at: "chats", ask: "count=20",
+			query: []parameter{word("from", "The id to begin at.").like("customer-1"), whole("count", 1, maxSessions, fmt.Sprintf("How many at most; %d if absent.", sessionsCount))},
 			gives: Sessions{}, fails: fails(), serve: (*door).sessions,
 		},
 		{
 			method: "GET", path: "/session/{path}", id: "getSession", group: groupSessions, summary: "One session, with its state",
+			at: "chats", ask: "id=customer-1",
 			query: []parameter{sessionID()}, gives: Session{}, fails: fails(), serve: (*door).session,
 		},
 		{
-			method: "PUT", path: "/session/{path}", id: "setSessionState", group: groupSessions, summary: "Set the state of a session, or clear it, whoever holds it",
+			method: "PUT", path: "/session/{path}", id: "setSessionState", needs: identity.Operator, ruin: ruins, group: groupSessions, summary: "Set the state of a session, or clear it, whoever holds it",
+			at: "chats", ask: "id=customer-1", sends: `{"state":"step 2 of 3"}`,
 			about: "On condition that it is still the state that was seen, if seen is given, as in {\"state\":\"…\",\"seen\":\"none\"}: 409 if somebody has set another meanwhile.",
 			query: []parameter{sessionID()}, takes: SetState{}, most: access.LargestBody, gives: Session{}, fails: fails("Changed", "QuotaExceeded"), serve: (*door).setState,
 		},
 		{
-			method: "DELETE", path: "/session/{path}", id: "breakSession", group: groupSessions, summary: "End the lock of a session as if it had run out",
+			method: "DELETE", path: "/session/{path}", id: "breakSession", needs: identity.Operator, group: groupSessions, summary: "End the lock of a session as if it had run out",
+			at: "chats", ask: "id=customer-1",
 			query: []parameter{sessionID()}, fails: fails("SessionLockLost"), serve: (*door).breakSession,
 		},
 		{
-			method: "POST", path: "/accept/{path}", id: "acceptSession", group: groupSessions, summary: "Take a session, or the next one that has messages",
+			method: "POST", path: "/accept/{path}", id: "acceptSession", needs: identity.Operator, group: groupSessions, summary: "Take a session, or the next one that has messages",
+			at: "chats", sends: `{"session":"customer-1"}`,
 			about: "It is received from by what this answers: hold, given to receive and renew. It is over when it is given back or when its lock has run out (410).",
 			takes: Accept{}, status: http.StatusCreated, gives: Hold{}, fails: fails("SessionCannotBeLocked", "MessagingEntityDisabled", "QuotaExceeded"), serve: (*door).accept,
 		},
 		{
-			method: "DELETE", path: "/accept/{path}", id: "giveSessionBack", group: groupSessions, summary: "Give a session back: what was not settled is free at once",
-			query: []parameter{needed(word("hold", "What accepting it answered."))}, fails: []string{"SessionLockLost"}, serve: (*door).giveUp,
+			method: "DELETE", path: "/accept/{path}", id: "giveSessionBack", needs: identity.Operator, group: groupSessions, summary: "Give a session back: what was not settled is free at once",
+			at: "chats", ask: "hold=HOLD",
+			query: []parameter{needed(word("hold", "What accepting it answered.").like("HOLD"))}, fails: []string{"SessionLockLost"}, serve: (*door).giveUp,
 		},
 	}
 }
 
 func sessionID() parameter {
-	return needed(word("id", "Which session. The empty text is an id too."))
+	return needed(word("id", "Which session. The empty text is an id too.").like("customer-1"))
 }
 
 func (d *door) sessions(c echo.Context) error {
@@ -168,8 +176,8 @@ const (
 
 func presentSession(r engine.SessionRow) Session {
 	out := Session{
-		ID: r.ID, Active: r.Active, Locked: r.Locked, Deferred: r.Deferred, Holder: r.Holder,
-		LockedUntil: moment(r.LockedUntil), StateChangedAt: moment(r.ChangedAt),
+		ID: r.ID, Active: r.Active, Locked: r.Locked, Deferred: r.Deferred, Holder: r.Lock.By,
+		LockedUntil: moment(r.LockedUntil), Tenure: presentTenure(r.Lock), StateChangedAt: moment(r.ChangedAt),
 	}
 	if r.StateSet {
 		out.StateSize = &r.StateSize
@@ -239,12 +247,8 @@ func (d *door) setState(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := readBody(r, 2*d.broker.Limits().SessionStateSize+smallBody)
+	in, err := given[SetState](r, 2*d.broker.Limits().SessionStateSize+smallBody)
 	if err != nil {
-		return err
-	}
-	var in SetState
-	if err := decode(raw, &in); err != nil {
 		return err
 	}
 	state := in.State
@@ -286,12 +290,8 @@ func (d *door) accept(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := readBody(r, smallBody)
+	in, err := given[Accept](r, smallBody)
 	if err != nil {
-		return err
-	}
-	var in Accept
-	if err := decode(raw, &in); err != nil {
 		return err
 	}
 	mode, err := parseMode(in.Mode)

@@ -6,16 +6,19 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/web/identity"
 )
 
 func settlingRoutes() []route {
 	return []route{
 		{
-			method: "POST", path: "/settle", id: "settleMessage", group: groupMessages, summary: "End a delivery by its lock",
+			method: "POST", path: "/settle", id: "settleMessage", needs: identity.Operator, group: groupMessages, summary: "End a delivery by its lock",
+			sends: `{"lockToken":"00000100-0000-0004-313a-c2f254f78bd3","outcome":"dead-letter","reason":"unpaid"}`,
 			takes: Settle{}, fails: []string{"MessageLockLost", "MessagingEntityNotFound", "InvalidOperation", "QuotaExceeded", "SessionLockLost"}, serve: (*door).settle,
 		},
 		{
-			method: "POST", path: "/renew", id: "renewLock", group: groupMessages, summary: "Start the lock of a message or a session anew",
+			method: "POST", path: "/renew", id: "renewLock", needs: identity.Operator, group: groupMessages, summary: "Start the lock of a message or a session anew",
+			sends: `{"lockToken":"00000100-0000-0004-313a-c2f254f78bd3"}`,
 			takes: Renew{}, gives: Renewed{}, fails: []string{"MessageLockLost", "SessionLockLost", "InvalidOperation"}, serve: (*door).renew,
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,10 +16,17 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/fleet"
+	"mayfly/engine/fleet/fleettest"
 	"mayfly/engine/job"
+	"mayfly/engine/rescue"
+	"mayfly/engine/scene"
 	"mayfly/storage/memory"
 	"mayfly/web/access"
 	"mayfly/web/figures"
+	"mayfly/web/hook"
+	"mayfly/web/identity"
+	"mayfly/web/keys"
 	"mayfly/web/peers/peerstest"
 )
 
@@ -29,6 +37,8 @@ type world struct {
 	server  *httptest.Server
 	peers   *peerstest.Source
 	figures *figures.Recorder
+	safe    *httptest.Server // as server is, in Safe mode
+	fleet   *fleet.Fleet     // namespaces of another server
 }
 
 func start(t *testing.T, o broker.Options) *world {
@@ -37,6 +47,19 @@ func start(t *testing.T, o broker.Options) *world {
 }
 
 func startOn(t *testing.T, store engine.Store, o broker.Options) *world {
+	t.Helper()
+	return startTelling(t, store, o, hook.Options{})
+}
+
+// asAnybody is what an open server says of everybody.
+func asAnybody(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		c.SetRequest(c.Request().WithContext(identity.With(c.Request().Context(), identity.Anybody())))
+		return next(c)
+	}
+}
+
+func startTelling(t *testing.T, store engine.Store, o broker.Options, told hook.Options) *world {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, o)
@@ -47,17 +70,48 @@ func startOn(t *testing.T, store engine.Store, o broker.Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients, kept := new(peerstest.Source), figures.New()
+	told.Logger = o.Logger
+	hooks := hook.New(told)
+	rules, err := rescue.Open(t.Context(), b, rescue.Options{Logger: o.Logger, Offer: hooks.Offer, Admit: hooks.Admit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, kept, ships := new(peerstest.Source), figures.New(), fleettest.Open(t, func() engine.Store { return new(memory.Store) })
+	ring := keys.New(keys.Options{Open: true, Logger: o.Logger})
+	leave, err := ring.Serve(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := scene.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages := scene.Start(scene.Options{Fleet: ships, Library: library, Logger: o.Logger})
+	if err := stages.Recall(t.Context(), ships.List()[0].Broker); err != nil {
+		t.Fatal(err)
+	}
 	e := echo.New()
-	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b, Peers: clients, Jobs: jobs, Figures: kept, Room: access.NewRoom(), Logger: o.Logger})
+	e.Use(asAnybody)
+	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b, Peers: clients, Jobs: jobs, Rules: rules, Hooks: hooks, Figures: kept, Fleet: ships, Keys: ring, Scenes: stages, Room: access.NewRoom(), Logger: o.Logger})
 	s := httptest.NewServer(e)
+	guarded := echo.New()
+	guarded.Use(asAnybody)
+	guarded.HTTPErrorHandler = Mount(guarded.Group("/api/v1"), Options{Broker: b, Peers: clients, Jobs: jobs, Rules: rules, Hooks: hooks, Figures: kept, Fleet: ships, Keys: ring, Scenes: stages, Safe: true, Room: access.NewRoom(), Logger: o.Logger})
+	safe := httptest.NewServer(guarded)
 	t.Cleanup(func() {
+		safe.CloseClientConnections()
+		safe.Close()
 		s.CloseClientConnections()
 		s.Close()
+		stages.Close()
+		leave()
+		ring.Close()
 		jobs.Close()
+		rules.Close()
+		hooks.Close()
 		b.Close()
 	})
-	return &world{t, b, s, clients, kept}
+	return &world{T: t, broker: b, server: s, peers: clients, figures: kept, safe: safe, fleet: ships}
 }
 
 // want asks and checks the status; an answer is read into out unless that is
@@ -83,10 +137,16 @@ type answer struct {
 
 func (w *world) ask(method, path, body string) (answer, string) {
 	w.Helper()
+	return w.askWith(method, path, body, nil)
+}
+
+func (w *world) askWith(method, path, body string, header http.Header) (answer, string) {
+	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), method, w.server.URL+"/api/v1"+path, strings.NewReader(body))
 	if err != nil {
 		w.Fatal(err)
 	}
+	maps.Copy(r.Header, header)
 	got, err := http.DefaultClient.Do(r)
 	if err != nil {
 		w.Fatal(err)

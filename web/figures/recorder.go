@@ -71,7 +71,7 @@ type series struct {
 	path    engine.Path
 	total   Counts
 	told    Counts // of total, what is in steps
-	touched bool   // since the last sample
+	touched bool   // since Touched told of it
 	began   engine.Instant
 	hour    []step // oldest first; what does not change has no step
 	day     []step
@@ -169,17 +169,30 @@ func (r *Recorder) forget(p engine.Path) {
 	}
 }
 
-// Touched are the entities of which a sample is due.
+// Touched are the entities of which a sample is due. They are to be looked at now:
+// what happens from here on has them touched again. Touch those that cannot be.
 func (r *Recorder) Touched() (out []engine.Path) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.entities {
 		if s.touched {
 			out = append(out, s.path)
+			s.touched = false
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Touch has samples of entities due that could not be looked at.
+func (r *Recorder) Touch(all []engine.Path) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range all {
+		if s := r.entities[p.Fold()]; s != nil {
+			s.touched = true
+		}
+	}
 }
 
 // Forget has an entity forgotten that is not there.
@@ -201,7 +214,6 @@ func (r *Recorder) Sample(now engine.Instant, all ...Sample) {
 		if s.began == 0 {
 			s.began = now
 		}
-		s.touched = false
 		var n [kinds]uint32
 		for k := range n {
 			n[k] = uint32(s.total[k] - s.told[k])

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -159,13 +160,32 @@ func TestEntitiesComeAndGo(t *testing.T) {
 	if got := r.Totals(""); got[In] != 1 {
 		t.Errorf("the namespace forgot: %v", got)
 	}
-	r.Note(event(engine.EventSent, "p", "", ""))
-	r.Sample(at(30), Sample{"p", Depth{}})
-	if len(r.Touched()) != 0 {
-		t.Errorf("sampled already: %v", r.Touched())
-	}
 	r.Lose(3)
-	if len(r.Touched()) != 1 || r.Lost() != 3 {
-		t.Errorf("after loss: %v, %d", r.Touched(), r.Lost())
+	if r.Lost() != 3 {
+		t.Errorf("%d events are lost", r.Lost())
 	}
+}
+
+// An entity is looked at again for what happened while it was looked at, for what
+// was lost, and when it could not be looked at.
+func TestTouched(t *testing.T) {
+	r := New()
+	touched := func(want ...engine.Path) {
+		t.Helper()
+		if got := r.Touched(); !slices.Equal(got, want) {
+			t.Errorf("touched are %q, want %q", got, want)
+		}
+	}
+	r.Note(event(engine.EventSent, "p", "", ""))
+	touched("p")
+	r.Note(event(engine.EventCompleted, "p", "", "")) // the sample on its way does not know of it
+	r.Sample(at(30), Sample{"p", Depth{Active: 1}})
+	touched("p")
+	r.Sample(at(40), Sample{"p", Depth{}})
+	touched()
+	r.Lose(3)
+	touched("p")
+	r.Touch([]engine.Path{"p", "nowhere"})
+	touched("p")
+	touched()
 }

@@ -77,7 +77,10 @@ func in(d time.Duration) string { return stamp(t0.Add(d)) }
 const around = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>stage</title>
 <link rel="icon" href="data:,"><script src="/live.js" defer></script></head>
 <body data-live="/page" data-n="5" data-epoch="1" data-now="%s" data-build="b1" data-base=""
- data-words='{"live":"Live","stale":"Stale since {n}"}'>
+ data-words='{"live":"Live","paused":"Paused","pausedNew":"Paused ({n} new)","reconnecting":"Reconnecting {n} s","polling":"Polling {n} s",
+ "stale":"Stale since {n}","lost":"The connection was lost","expiring":"expiring…","expired":"EXPIRED","ago":"{n} ago",
+ "newRows":"{n} new while you are here","came":"{n} new","went":"{n} gone","copied":"Copied","reload":"Mayfly was updated: reload the page",
+ "leaves":"{name} deletes itself in {n}","span.s":"{a}s","span.ms":"{a}m {b}s","span.hm":"{a}h {b}m","span.dh":"{a}d {b}h"}'>
 <fieldset><input type="radio" name="time" value="rel" checked><input type="radio" name="time" value="local"><input type="radio" name="time" value="utc"></fieldset>
 <button type="button" data-act="theme">theme</button>
 <button type="button" data-pill hidden><i data-when="live">●</i><b>Connecting…</b></button>
@@ -145,7 +148,7 @@ func (s *stage) serveSocket(w http.ResponseWriter, r *http.Request) {
 	defer conn.Close()
 	s.mu.Lock()
 	s.conn = conn
-	err = conn.WriteJSON(control{T: "hello", Proto: 1, Build: "b1", Epoch: 1, N: 5, Now: in(0), Rate: 1})
+	err = conn.WriteJSON(control{T: "hello", Proto: 1, Build: "b1", Epoch: 1, N: 5, Now: in(0), Rate: new(1)})
 	s.mu.Unlock()
 	for err == nil {
 		var c command

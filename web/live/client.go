@@ -14,6 +14,9 @@ import (
 	"github.com/gorilla/websocket"
 
 	"mayfly/views/locale"
+	"mayfly/views/view"
+	"mayfly/web/identity"
+	"mayfly/web/talk"
 )
 
 // Why a socket ends, by the numbers of RFC 6455.
@@ -34,6 +37,11 @@ type client struct {
 	conn    *websocket.Conn
 	address string
 	lang    string
+	safety  view.Safety
+	role    identity.Role // of who has opened it
+	mute    bool          // it may not present
+	within  string        // the only namespace that it may see; empty: all
+	speaks  string        // the id of the talk that it presents; the reader's own
 	wake    chan struct{} // holds one token while there is something to write
 	gone    chan struct{} // closed by end
 
@@ -41,7 +49,10 @@ type client struct {
 	subs     map[string]*subscription // by URL
 	controls []control
 	ping     *websocket.PreparedMessage
-	line     []*subscription // those with something due, the longest waiting first
+	alert    *websocket.PreparedMessage // the latest that it has not been told of
+	seat     *talk.Seat                 // of the talk that it presents or follows; the reader alone changes it
+	talk     bool                       // it is to be told how that is
+	line     []*subscription            // those with something due, the longest waiting first
 	paused   bool
 	code     int // why it ends; zero while it does not
 	text     string
@@ -52,6 +63,11 @@ type command struct {
 	Op    string `json:"op"`
 	Topic string `json:"topic"`
 	N     uint64 `json:"n"`
+
+	// Of op present:
+	Name   string `json:"name"`   // of who presents
+	Page   string `json:"page"`   // where they are
+	Beside string `json:"beside"` // what is open beside that
 }
 
 // Handler serves the socket. It answers 503 when there are too many, upon
@@ -74,10 +90,11 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the upgrader has answered
 	}
+	who := identity.Asking(r)
 	c := &client{
-		conn: conn, address: address,
-		lang: locale.Lang(locale.With(r.Context(), r.Header.Get("Accept-Language"))),
-		wake: make(chan struct{}, 1), gone: make(chan struct{}),
+		conn: conn, address: address, role: who.Role,
+		lang:   locale.Lang(locale.With(r.Context(), tongue(r))),
+		safety: h.opts.Safety(r), mute: h.opts.Mute(r), within: h.opts.Within(r), wake: make(chan struct{}, 1), gone: make(chan struct{}),
 		subs: map[string]*subscription{},
 	}
 	if !h.add(c) {
@@ -86,9 +103,39 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	written := make(chan struct{})
 	go func() { defer close(written); h.write(c) }() // waited for below
+	go h.expel(c, who.Over)                          // ends with c
 	h.read(c)
+	h.rise(c)
 	<-written
 	h.remove(c)
+}
+
+// expel ends a socket when what its opener was known by is no longer good.
+func (h *Hub) expel(c *client, over <-chan struct{}) {
+	select {
+	case <-over:
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		c.end(closePolicy, "signed out")
+	case <-c.gone:
+	}
+}
+
+// Commands are what a socket can be asked to do, with the role that it takes.
+func Commands() map[string]identity.Role {
+	return map[string]identity.Role{
+		"sub": identity.Viewer, "unsub": identity.Viewer, "pause": identity.Viewer, "resume": identity.Viewer,
+		"follow": identity.Viewer, "unfollow": identity.Viewer, "present": identity.Operator,
+	}
+}
+
+// tongue is the language of the page that opens the socket, as it says: another tab
+// may have chosen one since.
+func tongue(r *http.Request) string {
+	if tag := r.URL.Query().Get("lang"); locale.Known(tag) {
+		return tag
+	}
+	return locale.Asked(r)
 }
 
 // admit reserves a place for a socket, or says why there is none. A place
@@ -130,11 +177,9 @@ func (h *Hub) add(c *client) bool {
 		return false
 	}
 	h.clients[c] = struct{}{}
-	rate := hello.Rate
-	if rate == 0 {
-		rate = 1
-	}
-	c.tell(control{T: "hello", Proto: protocol, Build: hello.Build, Epoch: hello.Epoch, N: hello.N, Now: stamp(hello.Now), Rate: rate})
+	m := hello.clock("hello")
+	m.Proto, m.Build, m.Epoch, m.Alert = protocol, hello.Build, hello.Epoch, hello.Alert
+	c.tell(m)
 	return true
 }
 
@@ -223,21 +268,35 @@ func (h *Hub) read(c *client) {
 	h.mu.Unlock()
 }
 
+func (h *Hub) refuse(c *client, topic, why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.tell(control{T: "error", Topic: topic, Text: why})
+}
+
 func (h *Hub) do(c *client, cmd command) bool {
+	needs, ok := Commands()[cmd.Op]
+	switch {
+	case !ok:
+		return false
+	case !c.role.May(needs):
+		h.refuse(c, cmd.Topic, (&identity.RoleError{Has: c.role, Needs: needs}).Error())
+		return true
+	}
 	switch cmd.Op {
 	case "sub":
 		u, err := url.Parse(cmd.Topic)
 		if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(cmd.Topic, "/") {
-			h.mu.Lock()
-			c.tell(control{T: "error", Topic: cmd.Topic, Text: "That is not the address of a page."})
-			h.mu.Unlock()
+			h.refuse(c, cmd.Topic, "That is not the address of a page.")
 			return true
 		}
 		topic, err := h.opts.Topic(cmd.Topic)
 		if err != nil {
-			h.mu.Lock()
-			c.tell(control{T: "error", Topic: cmd.Topic, Text: err.Error()})
-			h.mu.Unlock()
+			h.refuse(c, cmd.Topic, err.Error())
+			return true
+		}
+		if !h.opts.May(c.role)(http.MethodGet, h.opts.Base+topic) {
+			h.refuse(c, cmd.Topic, "This page is for another role than yours.")
 			return true
 		}
 		h.subscribe(c, topic, cmd.N)
@@ -249,8 +308,12 @@ func (h *Hub) do(c *client, cmd command) bool {
 		h.pause(c)
 	case "resume":
 		h.resume(c)
-	default:
-		return false
+	case "present":
+		h.present(c, cmd)
+	case "follow":
+		h.listen(c, cmd.Topic)
+	case "unfollow":
+		h.rise(c)
 	}
 	return true
 }
@@ -301,8 +364,8 @@ func (h *Hub) drain(c *client) error {
 	}
 }
 
-// pick takes what is due next: answers, then the heartbeat, then each page in
-// its turn. After a heartbeat's frame a ping is due, which the browser answers
+// pick takes what is due next: answers, then the heartbeat, then that there are
+// alerts, then how a talk is, then each page in its turn. After a heartbeat's frame a ping is due, which the browser answers
 // without its script.
 func (h *Hub) pick(c *client) (ms []*websocket.PreparedMessage, ping bool, err error) {
 	h.mu.Lock()
@@ -326,6 +389,20 @@ func (h *Hub) pick(c *client) (ms []*websocket.PreparedMessage, ping bool, err e
 		ms, c.ping = append(ms, c.ping), nil
 		h.mu.Unlock()
 		return ms, true, nil
+	}
+	if c.alert != nil {
+		ms, c.alert = append(ms, c.alert), nil
+		h.mu.Unlock()
+		return ms, false, nil
+	}
+	if seat := c.seat; c.talk {
+		c.talk = false
+		h.mu.Unlock()
+		if seat == nil {
+			return h.pick(c) // it was given back meanwhile
+		}
+		m, err := prepare(control{T: "talk", Talk: new(c.sees(seat.State()))})
+		return []*websocket.PreparedMessage{m}, false, err
 	}
 	for len(c.line) > 0 {
 		s := c.line[0]

@@ -138,6 +138,40 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
+// A clock that is turned is told at once, to every browser, and its pages are
+// rendered again, whatever they watch.
+func TestClockTurned(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.set("/page", put("1", "one"))
+	_, server := serveHub(t, w, nil)
+	tab := dial(t, server, nil)
+	tab.send("sub", "/page", 0)
+	if f := tab.next(); f.parts.Topic != "/page" {
+		t.Fatalf("heard %+v", f)
+	}
+	was := w.openings("/page")
+	w.turn(Pace{Turned: true, Rate: 60, Until: time.UnixMilli(1784023512345)})
+	f, err := tab.hear()
+	if err != nil || f.control.T != "clock" || *f.control.Rate != 60 || f.control.Until != "2026-07-14T10:05:12.345Z" || f.control.Now != "2026-07-14T10:04:12.345Z" {
+		t.Errorf("heard %+v, %v, want the clock", f, err)
+	}
+	w.set("/page", put("1", "two"))
+	w.turn(Pace{Turned: true})
+	for f, err = tab.hear(); err == nil && f.control.T != "clock"; f, err = tab.hear() {
+		continue
+	}
+	if err != nil || *f.control.Rate != 0 {
+		t.Errorf("heard %+v, %v, want a clock that stands", f, err)
+	}
+	for f, err = tab.hear(); err == nil && f.parts.Topic == ""; f, err = tab.hear() {
+		continue
+	}
+	if err != nil || w.openings("/page") == was {
+		t.Errorf("heard %+v, %v, and the page was not rendered again", f, err)
+	}
+}
+
 // A browser that no longer reads answers no ping.
 func TestASilentBrowserIsCut(t *testing.T) {
 	t.Parallel()
@@ -156,19 +190,9 @@ func TestAStuckBrowserIsCut(t *testing.T) {
 	big := strings.Repeat("x", 1<<20)
 	w.set(page, put("1", "0"+big))
 	h, server := serveHub(t, w, func(o *Options) { o.Patience = 300 * time.Millisecond })
-	dialer := websocket.Dialer{NetDial: func(network, address string) (net.Conn, error) {
-		conn, err := net.Dial(network, address)
-		if err == nil {
-			err = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-		}
-		return conn, err
-	}}
-	stuck, _, err := dialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stuck := dialNarrow(t, server)
 	defer stuck.Close()
-	if err := stuck.WriteJSON(command{"sub", page, 0}); err != nil {
+	if err := stuck.WriteJSON(command{Op: "sub", Topic: page}); err != nil {
 		t.Fatal(err)
 	}
 	tab := dial(t, server, nil)
@@ -187,6 +211,23 @@ func TestAStuckBrowserIsCut(t *testing.T) {
 		w.set(page, put("1", fmt.Sprint(i)+big), event(engine.EventRenewed, "orders", 1))
 		tab.next()
 	}
+}
+
+// dialNarrow opens a socket that holds little of what nobody reads.
+func dialNarrow(t *testing.T, server *httptest.Server) *websocket.Conn {
+	t.Helper()
+	dialer := websocket.Dialer{NetDial: func(network, address string) (net.Conn, error) {
+		conn, err := net.Dial(network, address)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		}
+		return conn, err
+	}}
+	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
 
 // What a socket has not taken is replaced by a snapshot, not queued.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
 )
 
 // remembered is how many departures are kept: enough for a browser that was
@@ -20,8 +21,7 @@ type departures struct {
 	ring     [remembered]departure
 	next     int                  // in ring; the oldest when it is full
 	latest   map[string]departure // by key; the same as in ring
-	followed uint64               // the last event noted
-	moved    chan struct{}        // closed when followed changes
+	followed broker.Reached       // what was noted
 }
 
 type departure struct {
@@ -35,7 +35,7 @@ func (d *departures) reset(n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ring, d.next, d.latest = [remembered]departure{}, 0, map[string]departure{}
-	d.advance(n)
+	d.followed.Set(n)
 }
 
 func (d *departures) note(events []engine.Event) {
@@ -58,38 +58,15 @@ func (d *departures) note(events []engine.Event) {
 		d.latest[key] = *old
 		d.next = (d.next + 1) % remembered
 	}
-	d.advance(events[len(events)-1].N)
-}
-
-// advance tells those who wait for an event. The caller holds mu.
-func (d *departures) advance(n uint64) {
-	d.followed = n
-	if d.moved != nil {
-		close(d.moved)
-	}
-	d.moved = make(chan struct{})
+	d.followed.Set(events[len(events)-1].N)
 }
 
 // reach waits until event n was noted, so that what a page no longer shows can
 // be given its reason. A log that does not come in a second is not waited for.
 func (d *departures) reach(ctx context.Context, n uint64) {
-	late := time.NewTimer(time.Second)
-	defer late.Stop()
-	for {
-		d.mu.Lock()
-		followed, moved := d.followed, d.moved
-		d.mu.Unlock()
-		if followed >= n {
-			return
-		}
-		select {
-		case <-moved:
-		case <-late.C:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	d.followed.Wait(ctx, n)
 }
 
 // reason says why the row with this key went, "left" if nothing is known but

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"mayfly/web/talk"
 )
 
 // protocol is the version of the frames; a browser that speaks another one
@@ -21,15 +23,19 @@ const frameSize = 60 << 10
 
 // A control is a frame without content.
 type control struct {
-	T     string  `json:"t"` // hello, ping, reset or error
-	Proto int     `json:"proto,omitempty"`
-	Build string  `json:"build,omitempty"`
-	Epoch uint64  `json:"epoch,omitempty"`
-	N     uint64  `json:"n,omitempty"`
-	Now   string  `json:"now,omitempty"`
-	Rate  float64 `json:"rate,omitempty"`
-	Topic string  `json:"topic,omitempty"`
-	Text  string  `json:"text,omitempty"`
+	T     string `json:"t"` // hello, ping, clock, reset, error, alert or talk
+	Proto int    `json:"proto,omitempty"`
+	Build string `json:"build,omitempty"`
+	Epoch uint64 `json:"epoch,omitempty"`
+	N     uint64 `json:"n,omitempty"`
+	Now   string `json:"now,omitempty"`
+	Rate  *int   `json:"rate,omitempty"`  // beside Now: seconds of it in a second
+	Until string `json:"until,omitempty"` // likewise: where it stops; missing: nowhere
+	Topic string `json:"topic,omitempty"`
+	Text  string `json:"text,omitempty"`
+	Alert uint64 `json:"alert,omitempty"` // the number of the latest alert
+
+	Talk *talk.State `json:"talk,omitempty"` // how it is; without it Text says why nobody can present
 }
 
 // parts is the frame that carries a page's changes, or all of it.

@@ -20,12 +20,15 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"mayfly/engine"
 	"mayfly/views/view"
+	"mayfly/web/identity"
+	"mayfly/web/talk"
 )
 
 // Hello is what a browser is told about the broker when it connects.
@@ -34,7 +37,23 @@ type Hello struct {
 	Epoch uint64    // changes when the broker was reopened; event numbers may start anew
 	N     uint64    // the latest event
 	Now   time.Time // the broker's clock
-	Rate  float64   // how fast it runs; zero means 1
+	Pace  Pace      // how that runs; zero: as any clock does
+	Alert uint64    // the number of the latest alert; zero: there is none
+}
+
+// A Pace is how the broker's clock runs where somebody can turn it. The zero Pace
+// is that of any other.
+type Pace struct {
+	Turned bool      // it is not as any clock's
+	Rate   int       // seconds of it in a second, where it is Turned; zero: it stands
+	Until  time.Time // where it stops by itself; zero: nowhere
+}
+
+func (p Pace) rate() int {
+	if !p.Turned {
+		return 1
+	}
+	return p.Rate
 }
 
 // A Refresher is a page that changes by the passing of time alone in a way the
@@ -60,6 +79,24 @@ type Options struct {
 	// address is its own.
 	Topic func(url string) (string, error)
 
+	// May is what a role may have, by method and address: pages that it may not open it
+	// cannot watch, and of others it is sent what it may do there. Nil: everything.
+	May func(identity.Role) func(method, href string) bool
+
+	// Safety is that of the browser that a socket is of. Nil: all are unsafe.
+	Safety func(*http.Request) view.Safety
+
+	// Hall has the talks that browsers present and follow. Nil: there are none.
+	Hall *talk.Hall
+	// Shown is the one address of a page that a presenter can lead others to, or an
+	// error for what is none, as a form. It must not wait. Nil: every address is its own.
+	Shown func(url string) (string, error)
+	// Within is the only namespace that a browser may see; empty: all. Nil: all may
+	// see all.
+	Within func(*http.Request) string
+	// Mute tells whether a browser may not present. Nil: all may.
+	Mute func(*http.Request) bool
+
 	Base             string        // the path the dashboard is served under, "" for the root
 	MaxSockets       int           // 500
 	MaxPerAddress    int           // no limit: teams sit behind one address
@@ -78,6 +115,23 @@ func (o Options) withDefaults() Options {
 	o.Interval = cmp.Or(o.Interval, 200*time.Millisecond)
 	if o.Topic == nil {
 		o.Topic = func(url string) (string, error) { return url, nil }
+	}
+	if o.May == nil {
+		o.May = func(identity.Role) func(method, href string) bool {
+			return func(string, string) bool { return true }
+		}
+	}
+	if o.Safety == nil {
+		o.Safety = func(*http.Request) view.Safety { return view.Unsafe }
+	}
+	if o.Shown == nil {
+		o.Shown = func(url string) (string, error) { return url, nil }
+	}
+	if o.Within == nil {
+		o.Within = func(*http.Request) string { return "" }
+	}
+	if o.Mute == nil {
+		o.Mute = func(*http.Request) bool { return false }
 	}
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	o.Patience = cmp.Or(o.Patience, 10*time.Second)
@@ -185,8 +239,47 @@ func (h *Hub) follow(ctx context.Context, after uint64) {
 			after = events[len(events)-1].N
 			h.left.note(events)
 			h.mark(events)
+			h.turned(events)
 		}
 	}
+}
+
+// turned tells browsers of a clock that was turned, and has every page rendered
+// again: what is to come comes at another time.
+func (h *Hub) turned(events []engine.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case engine.EventClockTurned:
+			h.tellClock()
+		case engine.EventScenePlayed:
+			h.markAll()
+		}
+	}
+}
+
+func (h *Hub) tellClock() {
+	hello := h.opts.Hello()
+	m, err := prepare(hello.clock("clock"))
+	if err != nil {
+		h.opts.Logger.Error("a clock cannot be encoded", "error", err)
+		return
+	}
+	h.mu.Lock()
+	for c := range h.clients {
+		c.ping = m
+		c.nudge()
+	}
+	h.mu.Unlock()
+	h.markAll()
+}
+
+// clock is a frame that says what time it is.
+func (hello Hello) clock(t string) control {
+	c := control{T: t, Now: stamp(hello.Now), N: hello.N, Rate: new(hello.Pace.rate())}
+	if !hello.Pace.Until.IsZero() {
+		c.Until = stamp(hello.Pace.Until)
+	}
+	return c
 }
 
 // mark makes dirty the topics that watch where events happened: the entity,
@@ -236,6 +329,26 @@ func (h *Hub) dirty(t *topic) {
 	}
 }
 
+// Alert tells every browser that there are alerts up to a number: it fetches what
+// it shows of them. One that has not heard of the last yet hears of this alone.
+func (h *Hub) Alert(n uint64) {
+	m, err := prepare(control{T: "alert", Alert: n})
+	if err != nil {
+		h.opts.Logger.Error("an alert cannot be encoded", "error", err)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.clients {
+		c.alert = m
+		c.nudge()
+	}
+}
+
+// Again has all pages that somebody looks at rendered again, because something has
+// changed in every one of them that is no event of the broker's.
+func (h *Hub) Again() { h.markAll() }
+
 // reset tells every browser to subscribe again, because numbers may start anew.
 func (h *Hub) reset() {
 	h.mu.Lock()
@@ -257,7 +370,7 @@ func (h *Hub) beat(ctx context.Context) {
 		case <-every.C:
 		}
 		hello := h.opts.Hello()
-		m, err := prepare(control{T: "ping", Now: stamp(hello.Now), N: hello.N})
+		m, err := prepare(hello.clock("ping"))
 		if err != nil {
 			h.opts.Logger.Error("a heartbeat cannot be encoded", "error", err)
 			return

@@ -15,9 +15,13 @@ func TestScript(t *testing.T) {
 	ctx := browser(t)
 	for name, test := range map[string]func(*testing.T, *stage){
 		"clocks":        clocks,
+		"turned":        turned,
 		"merge":         merge,
 		"hold":          hold,
 		"leaving":       leaving,
+		"stream":        stream,
+		"storm":         storm,
+		"chosen":        chosen,
 		"slots":         slots,
 		"cut":           cut,
 		"pause":         pause,
@@ -72,9 +76,13 @@ var bodies = map[string]string{
 	<p id="e"><time role="timer" datetime="` + in(2*time.Second) + `" data-of="300" data-as="dead">?</time></p>
 	<p id="f"><time datetime="` + in(-90*time.Second) + `" data-ago>?</time> <time datetime="` + in(0) + `" data-at>10:04:12</time> <time datetime="` + in(0) + `" data-at="date">2026-07-14 10:04:12</time></p>
 	<p id="g"><time role="timer" datetime="` + in(50*hour) + `" data-of="360000">?</time></p>`,
+	"turned":      `<p><time role="timer" datetime="` + in(time.Hour) + `" data-of="3600">?</time> <time datetime="` + in(0) + `" data-ago>?</time></p>`,
 	"merge":       table("", row("1", "one", hour), row("2", "two", hour), row("3", "three", hour)),
 	"hold":        table(` data-insert="hold"`, row("1", "one", hour), row("2", "two", hour)),
 	"leaving":     table("", row("1", "one", hour), row("2", "two", hour), row("3", "three", hour)),
+	"stream":      table("", row("1", "one", hour), row("2", "two", hour), row("3", "three", hour)),
+	"storm":       table(""),
+	"chosen":      table("", row("1", "one", hour)),
 	"slots":       `<div data-slot="sum"><b>2</b> messages, next in <time role="timer" datetime="` + in(hour) + `" data-of="3600">1h</time> <input id="kept"></div>`,
 	"cut":         table("", row("1", "one", hour), row("2", "two", hour)),
 	"pause":       table("", row("1", "one", hour)),
@@ -84,7 +92,7 @@ var bodies = map[string]string{
 	"errors":      table("", row("1", "one", hour)),
 	"preferences": `<time datetime="` + in(0) + `" data-at>10:04:12</time>`,
 	"keys":        ``,
-	"standing": `<!DOCTYPE html><title>form</title><script src="/live.js"></script><body data-now="` + in(0) + `"><button data-pill hidden><b>Connecting</b></button>` +
+	"standing": `<!DOCTYPE html><title>form</title><script src="/live.js"></script><body data-now="` + in(0) + `" data-words='{"span.ms":"{a}m {b}s"}'><button data-pill hidden><b>Connecting</b></button>` +
 		`<time role="timer" datetime="` + in(5*time.Minute) + `" data-of="300">?</time>`,
 	"hands": `<button data-act="copy" data-text="one">a</button><button data-copy-from="#two">b</button><i id="two"> two </i><button data-copy="three">c</button>
 	<button data-dialog="sure">d</button><dialog id="sure"><form method="dialog"><button data-close>Cancel</button><button>Delete 3 messages</button></form></dialog>`,
@@ -149,10 +157,11 @@ func merge(_ *testing.T, s *stage) {
 
 	s.js(`document.querySelector("[data-key='2'] input").checked = true`)
 	s.js(`new MutationObserver(() => { window.first ??= document.querySelector("[data-key='4'] time")?.textContent; }).observe(document.querySelector("tbody"), { childList: true })`)
+	s.js(`new MutationObserver((all) => { for (const m of all) m.target.flashed ||= m.target.classList.contains("flash"); }).observe(document.querySelector("tbody"), { subtree: true, attributes: true, attributeFilter: ["class"] })`) // it is over soon
 	s.send(delta(7, []string{"4", "2", "3", "1"}, map[string]string{"2": row("2", "TWO", hour), "4": row("4", "four", hour)}, nil))
 	s.want(order + ` === "4,2,3,1"`)
 	s.equal(textOf+`("[data-key='2'] .what")`, "TWO")
-	s.equal(`[...document.querySelectorAll("[data-key='2'] > *")].map((c) => c.classList.contains("flash"))`, []bool{false, false, true, false})
+	s.equal(`[...document.querySelectorAll("[data-key='2'] > *")].map((c) => !!c.flashed)`, []bool{false, false, true, false})
 	s.equal(`[...document.querySelectorAll("[data-key]")].map((r) => !!r.born)`, []bool{false, true, true, true})
 	s.equal(`document.querySelector("[data-key='2'] time").born && document.querySelector("[data-key='2'] input").checked`, true)
 	s.equal(`/^(59m|1h)/.test(first)`, true) // never seen unread
@@ -164,7 +173,7 @@ func merge(_ *testing.T, s *stage) {
 	s.send(delta(8, []string{"4", "2", "3", "1"}, map[string]string{"3": row("3", "three", 2*time.Minute)}, nil))
 	s.want(`/^(2m 00s|1m \d\ds)$/.test(` + textOf + `("[data-key='3'] time"))`)
 	s.equal(`document.querySelector("[data-key='3'] time").born`, true)
-	s.equal(`[...document.querySelectorAll("[data-key='3'] > *")].map((c) => c.classList.contains("flash"))`, []bool{false, true, false, false})
+	s.equal(`[...document.querySelectorAll("[data-key='3'] > *")].map((c) => !!c.flashed)`, []bool{false, true, false, false})
 }
 
 func hold(_ *testing.T, s *stage) {
@@ -337,8 +346,34 @@ func errorFrame(_ *testing.T, s *stage) {
 	s.asked("sub", 6)
 	s.send(full(7, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
 	s.want(live)
-	s.send(control{T: "hello", Proto: 1, Build: "b2", Epoch: 1, N: 7, Now: in(0), Rate: 1})
+	s.send(control{T: "hello", Proto: 1, Build: "b2", Epoch: 1, N: 7, Now: in(0), Rate: new(1)})
 	s.want(`!document.querySelector("[data-reload]").hidden`)
+}
+
+// turned is a clock that stands, runs fast, stops by itself and leaps.
+func turned(_ *testing.T, s *stage) {
+	left := textOf + `("time[data-of]")`
+	tell := func(d time.Duration, rate int, until string) {
+		s.send(control{T: "clock", N: 5, Now: in(d), Rate: &rate, Until: until})
+	}
+	s.asked("sub", 5)
+	tell(10*time.Minute, 0, "")
+	s.want(left + ` === "50m 00s"`)
+	s.js(`window.was = performance.now()`)
+	s.want(`performance.now() > was + 1500`)
+	s.equal(left, "50m 00s")
+	tell(10*time.Minute, 60, "")
+	s.js(`window.was = performance.now()`)
+	s.want(`performance.now() > was + 2000`)
+	s.want(`((m) => m >= 46 && m <= 48)(parseInt(` + left + `))`)
+	tell(15*time.Minute, 600, in(20*time.Minute))
+	s.want(left + ` === "40m 00s"`)
+	s.equal(textOf+`("[data-ago]")`, "20m 00s ago")
+	s.js(`window.was = performance.now()`)
+	s.want(`performance.now() > was + 1200`)
+	s.equal(left, "40m 00s")
+	s.send(control{T: "ping", N: 5, Now: in(30 * time.Minute), Rate: new(1)})
+	s.want(`/^29m 5\ds$/.test(` + left + `)`)
 }
 
 func preferences(_ *testing.T, s *stage) {
@@ -347,9 +382,9 @@ func preferences(_ *testing.T, s *stage) {
 	s.equal(textOf+`("[data-at]")`, "10:04:12Z")
 	s.equal(`[document.documentElement.dataset.theme, document.cookie]`, []string{"dark", "mayfly_theme=dark"})
 	s.run(chromedp.Reload())
-	s.equal(`["js" in document.documentElement.dataset, document.documentElement.dataset.theme, document.querySelector("[value=utc]").checked]`, []any{true, "dark", true})
+	s.equal(`["js" in document.documentElement.dataset, document.cookie, document.querySelector("[value=utc]").checked]`, []any{true, "mayfly_theme=dark", true}) // the server makes the page in it
 	s.equal(textOf+`("[data-at]")`, "10:04:12Z")
-	s.equal(`JSON.stringify(Object.keys(window.mayfly))`, `["frames","put","gone","reconnects","polls","state"]`)
+	s.equal(`Object.keys(window.mayfly).sort().join()`, "frames,gone,hurry,lay,places,polls,put,reconnects,say,send,state,word")
 }
 
 func keys(_ *testing.T, s *stage) {

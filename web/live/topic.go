@@ -12,10 +12,15 @@ import (
 
 	"mayfly/views/locale"
 	"mayfly/views/view"
+	"mayfly/web/identity"
 )
 
 // topicID names a topic: what its subscribers share.
-type topicID struct{ url, lang string }
+type topicID struct {
+	url, lang string
+	safety    view.Safety
+	role      identity.Role
+}
 
 // A topic is a page somebody watches.
 type topic struct {
@@ -69,13 +74,13 @@ func (h *Hub) subscribe(c *client, url string, n uint64) {
 			c.tell(control{T: "error", Topic: url, Text: fmt.Sprintf("A socket watches %d pages at most.", h.opts.MaxSubscriptions)})
 			return
 		}
-		t := h.topics[topicID{url, c.lang}]
+		t := h.topics[topicID{url, c.lang, c.safety, c.role}]
 		if t == nil && len(h.topics) >= h.opts.MaxTopics {
 			c.tell(control{T: "error", Topic: url, Text: fmt.Sprintf("%d pages are kept up to date already.", len(h.topics))})
 			return
 		}
 		if t == nil {
-			t = &topic{id: topicID{url, c.lang}, subs: map[*subscription]struct{}{}}
+			t = &topic{id: topicID{url, c.lang, c.safety, c.role}, subs: map[*subscription]struct{}{}}
 			h.topics[t.id] = t
 		}
 		s = &subscription{client: c, topic: t}
@@ -265,7 +270,9 @@ func (h *Hub) refresh(ctx context.Context, t *topic) {
 	}
 	h.watch(t, paths)
 	if r, ok := page.(Refresher); ok && r.Refresh() > 0 {
-		h.after(t, max(r.Refresh(), h.opts.Interval))
+		if rate := time.Duration(h.opts.Hello().Pace.rate()); rate > 0 {
+			h.after(t, max(r.Refresh()/rate, h.opts.Interval))
+		}
 	}
 	for s := range t.subs {
 		h.offer(s, started, frames)
@@ -325,7 +332,8 @@ func (h *Hub) take(ctx context.Context, id topicID) (page view.Page, next *snaps
 			err = fmt.Errorf("render %s: internal error", id.url)
 		}
 	}()
-	ctx = locale.With(view.WithBase(view.Still(ctx), h.opts.Base), id.lang)
+	ctx = view.WithSafety(locale.With(view.WithBase(view.Still(ctx), h.opts.Base), id.lang), id.safety)
+	ctx = view.WithMay(ctx, h.opts.May(id.role))
 	page, n, err := h.opts.Open(ctx, id.url)
 	if err != nil {
 		return nil, nil, err

@@ -19,6 +19,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/views/view"
+	"mayfly/web/identity"
 )
 
 // A world stands in for the broker: pages made of rows, and a log.
@@ -30,6 +31,7 @@ type world struct {
 	events []engine.Event
 	lost   uint64
 	more   chan struct{} // closed when events grow
+	pace   Pace
 }
 
 // A sheet is a page with one slot, "sum", and one list, "rows".
@@ -106,7 +108,15 @@ func (w *world) follow(ctx context.Context, after uint64) ([]engine.Event, uint6
 func (w *world) hello() Hello {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return Hello{Build: "b1", Epoch: w.epoch, N: uint64(len(w.events)), Now: time.UnixMilli(1784023452345)}
+	return Hello{Build: "b1", Epoch: w.epoch, N: uint64(len(w.events)), Now: time.UnixMilli(1784023452345), Pace: w.pace}
+}
+
+// turn has the clock run by another pace.
+func (w *world) turn(p Pace) {
+	w.mu.Lock()
+	w.pace = p
+	w.mu.Unlock()
+	w.set("/page", func(*sheet) {}, engine.Event{Kind: engine.EventClockTurned})
 }
 
 // set changes the sheet at url, which is made if need be, and publishes events
@@ -153,6 +163,25 @@ func event(kind engine.EventKind, path engine.Path, key engine.Key) engine.Event
 	return engine.Event{Kind: kind, Path: path, Message: engine.Message{Key: key}}
 }
 
+// roleHeader has a request be of somebody with a role; without it, it is of an admin.
+const roleHeader = "Test-Role"
+
+// ended is closed for those whose roleHeader says so too.
+type ended chan struct{}
+
+// known has requests be of somebody, as package web does.
+func known(next http.Handler) http.Handler { return knownUntil(next, nil) }
+
+func knownUntil(next http.Handler, over ended) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := identity.Anybody()
+		if role, err := identity.ParseRole(r.Header.Get(roleHeader)); err == nil {
+			who.Role, who.Over = role, over
+		}
+		next.ServeHTTP(w, r.WithContext(identity.With(r.Context(), who)))
+	})
+}
+
 // serveHub runs a hub on w; change may adjust its options.
 func serveHub(t *testing.T, w *world, change func(*Options)) (*Hub, *httptest.Server) {
 	t.Helper()
@@ -161,7 +190,7 @@ func serveHub(t *testing.T, w *world, change func(*Options)) (*Hub, *httptest.Se
 		change(&opts)
 	}
 	h := Open(opts)
-	server := httptest.NewServer(h.Handler())
+	server := httptest.NewServer(known(h.Handler()))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -202,7 +231,7 @@ func dial(t *testing.T, server *httptest.Server, header http.Header) *tab {
 
 func (b *tab) send(op, topic string, n uint64) {
 	b.t.Helper()
-	if err := b.conn.WriteJSON(command{op, topic, n}); err != nil {
+	if err := b.conn.WriteJSON(command{Op: op, Topic: topic, N: n}); err != nil {
 		b.t.Fatalf("send %s: %v", op, err)
 	}
 }

@@ -38,9 +38,9 @@ func (e *encoder) sample(name string, v float64, labels ...string) {
 	e.b.WriteString(" " + number(v) + "\n")
 }
 
-// one is a metric of a single sample.
-func (e *encoder) one(name string, k kind, help string, v float64, labels ...string) {
-	e.head(name, k, help)
+// one is a gauge of a single sample.
+func (e *encoder) one(name, help string, v float64, labels ...string) {
+	e.head(name, gauge, help)
 	e.sample(name, v, labels...)
 }
 

@@ -18,6 +18,13 @@ import (
 
 func open(t *testing.T, entities ...engine.Path) Options {
 	t.Helper()
+	served := serve(t, entities...)
+	return Options{Version: "v1", Namespaces: func() []Namespace { return []Namespace{{Name: "default", State: "serving", Served: served}} }}
+}
+
+// serve is a namespace with queues that have a message each.
+func serve(t *testing.T, entities ...engine.Path) *Served {
+	t.Helper()
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +38,7 @@ func open(t *testing.T, entities ...engine.Path) Options {
 			t.Fatal(err)
 		}
 	}
-	o := Options{Broker: b, Figures: figures.New(), Version: "v1"}
+	o := &Served{Broker: b, Figures: figures.New()}
 	var events []engine.Event
 	for n := uint64(0); n < b.Events().Last(); n = events[len(events)-1].N {
 		if events, _, err = b.Events().Next(t.Context(), n, nil); err != nil {
@@ -56,13 +63,14 @@ func scrape(t *testing.T, o Options) string {
 
 func TestEveryEntityIsTold(t *testing.T) {
 	o := open(t, "a", "b", "c")
-	o.Peers = new(peerstest.Source)
-	o.Store = func() (int64, bool) { return 4096, true }
+	of := o.Namespaces()[0].Served
+	of.Peers = new(peerstest.Source)
+	of.Store = func() (int64, bool) { return 4096, true }
 	got := scrape(t, o)
 	for _, want := range []string{
-		`mayfly_build_info{version="v1",go="go`, "mayfly_ready 1\n", "mayfly_epoch 1\n", `mayfly_entities{kind="queue"} 3`,
-		`mayfly_messages{entity="a",state="active"} 1`, `mayfly_messages{entity="c",state="dead"} 0`, `mayfly_messages_received_total{entity="b"} 1`,
-		"mayfly_store_bytes 4096\n", "mayfly_connections 0\n", `mayfly_commit_seconds_bucket{le="+Inf"} `, "# TYPE mayfly_commit_seconds histogram\n",
+		`mayfly_build_info{version="v1",go="go`, `mayfly_ready{namespace="default"} 1`, `mayfly_epoch{namespace="default"} 1`, `mayfly_entities{namespace="default",kind="queue"} 3`,
+		`mayfly_messages{namespace="default",entity="a",state="active"} 1`, `mayfly_messages{namespace="default",entity="c",state="dead"} 0`, `mayfly_messages_received_total{namespace="default",entity="b"} 1`,
+		`mayfly_store_bytes{namespace="default"} 4096`, `mayfly_connections{namespace="default"} 0`, `mayfly_commit_seconds_bucket{namespace="default",le="+Inf"} `, "# TYPE mayfly_commit_seconds histogram\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %s in\n%s", want, got)
@@ -73,10 +81,10 @@ func TestEveryEntityIsTold(t *testing.T) {
 // TestRestIsSummed has more entities than are told one by one.
 func TestRestIsSummed(t *testing.T) {
 	for most, want := range map[int]string{
-		-1: `{entity="…",state="active"} 3`,
-		1:  `{entity="…",state="active"} 2`,
-		2:  `{entity="…",state="active"} 1`,
-		3:  `{entity="c",state="active"} 1`,
+		-1: `{namespace="default",entity="…",state="active"} 3`,
+		1:  `{namespace="default",entity="…",state="active"} 2`,
+		2:  `{namespace="default",entity="…",state="active"} 1`,
+		3:  `{namespace="default",entity="c",state="active"} 1`,
 	} {
 		o := open(t, "a", "b", "c")
 		o.Entities = most
@@ -113,12 +121,79 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-func TestClosedBrokerHasNoMetrics(t *testing.T) {
-	o := open(t)
-	o.Broker.Close()
-	w := httptest.NewRecorder()
-	Handler(o).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
-	if w.Code != http.StatusServiceUnavailable {
-		t.Errorf("got %d %s", w.Code, w.Body)
+// Of a namespace that cannot be asked there is that it is not ready, and the others
+// are told as ever.
+func TestEveryNamespaceIsTold(t *testing.T) {
+	own, shop, bad := serve(t, "a", "b"), serve(t, "a"), serve(t, "a")
+	bad.Broker.Close()
+	o := Options{Namespaces: func() []Namespace {
+		return []Namespace{
+			{Name: "default", State: "serving", Served: own},
+			{Name: "bad", State: "serving", Served: bad},
+			{Name: "far", State: "standby"},
+			{Name: "shop", State: "serving", Served: shop},
+		}
+	}}
+	got := scrape(t, o)
+	for _, want := range []string{
+		`mayfly_namespaces{state="serving"} 3`, `mayfly_namespaces{state="standby"} 1`, `mayfly_namespaces{state="failing"} 0`,
+		`mayfly_ready{namespace="default"} 1`, `mayfly_ready{namespace="bad"} 0`, `mayfly_ready{namespace="far"} 0`, `mayfly_ready{namespace="shop"} 1`,
+		`mayfly_messages{namespace="default",entity="b",state="active"} 1`, `mayfly_messages{namespace="shop",entity="a",state="active"} 1`,
+		`mayfly_commit_seconds_count{namespace="shop"} `,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %s in\n%s", want, got)
+		}
+	}
+	for _, name := range []string{"bad", "far"} {
+		if n := strings.Count(got, `namespace="`+name+`"`); n != 1 {
+			t.Errorf("of %s %d samples are told", name, n)
+		}
+	}
+	// How many are told one by one is over all.
+	for most, want := range map[int][]string{
+		2: {`{namespace="default",entity="b",state="active"} 1`, `{namespace="shop",entity="…",state="active"} 1`},
+		1: {`{namespace="default",entity="a",state="active"} 1`, `{namespace="default",entity="…",state="active"} 1`, `{namespace="shop",entity="…",state="active"} 1`},
+	} {
+		o.Entities = most
+		got := scrape(t, o)
+		for _, want := range want {
+			if !strings.Contains(got, "mayfly_messages"+want) {
+				t.Errorf("%d: there is no %s in\n%s", most, want, got)
+			}
+		}
+		if n := strings.Count(got, "mayfly_message_bytes{"); n != 3 {
+			t.Errorf("%d: %d lines", most, n)
+		}
+	}
+}
+
+// Temporary ones are summed: their names come and go.
+func TestTemporaryNamespacesAreSummed(t *testing.T) {
+	own, demo, show := serve(t, "a"), serve(t, "a", "b"), serve(t, "a")
+	o := Options{Namespaces: func() []Namespace {
+		return []Namespace{
+			{Name: "default", State: "serving", Served: own},
+			{Name: "demo", State: "serving", Temporary: true, Served: demo},
+			{Name: "late", State: "opening", Temporary: true},
+			{Name: "show", State: "serving", Temporary: true, Served: show},
+		}
+	}}
+	got := scrape(t, o)
+	for _, want := range []string{
+		`mayfly_messages{namespace="…",entity="…",state="active"} 3`, `mayfly_entities{namespace="…",kind="queue"} 3`,
+		`mayfly_messages_received_total{namespace="…",entity="…"} 3`, `mayfly_messages{namespace="default",entity="a",state="active"} 1`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %s in\n%s", want, got)
+		}
+	}
+	for _, name := range []string{"demo", "late", "show"} {
+		if strings.Contains(got, `"`+name+`"`) {
+			t.Errorf("%s is told", name)
+		}
+	}
+	if strings.Contains(got, `mayfly_ready{namespace="…"`) || strings.Contains(got, `mayfly_commit_seconds_count{namespace="…"`) {
+		t.Error("what cannot be summed is told of them")
 	}
 }

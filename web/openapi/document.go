@@ -61,6 +61,14 @@ type Operation struct {
 	Method string `json:"-"` // in capitals
 	Path   string `json:"-"`
 	Status string `json:"-"` // of the answer when all is well
+
+	Example Example `json:"-"` // the whole of a request; its parts stand with what they are examples of
+}
+
+// An Example is a request that is answered well.
+type Example struct {
+	Address string // below the server's, with its query
+	Body    string // empty: none is sent
 }
 
 // A Parameter is part of an address.
@@ -70,14 +78,16 @@ type Parameter struct {
 	Description string  `json:"description,omitempty"`
 	Required    bool    `json:"required,omitempty"`
 	Schema      *Schema `json:"schema"`
+	Example     any     `json:"example,omitempty"`
 }
 
 // A RequestBody is what is sent.
 type RequestBody struct {
 	Description string           `json:"description,omitempty"`
 	Required    bool             `json:"required,omitempty"`
-	Content     map[string]Media `json:"content"` // by media type
-	Most        int64            `json:"x-maximum-bytes,omitempty"`
+	Content     map[string]Media `json:"content"`                        // by media type
+	Most        int64            `json:"x-maximum-bytes,omitempty"`      // zero: without an end
+	MostOfLine  int64            `json:"x-maximum-line-bytes,omitempty"` // of a body of lines
 }
 
 // A Response is what is answered.
@@ -88,5 +98,6 @@ type Response struct {
 
 // A Media is what a body is made of. Of lines it is what each of them is.
 type Media struct {
-	Schema *Schema `json:"schema"`
+	Schema  *Schema `json:"schema"`
+	Example any     `json:"example,omitempty"` // of lines a text
 }

@@ -14,32 +14,42 @@ import (
 // "Type.Field".
 type Words map[string]string
 
-// ReadWords reads them from the Go files of a folder; its tests are left out.
-func ReadWords(source fs.FS) (Words, error) {
+// ReadWords reads them from the Go files of folders; tests are left out.
+func ReadWords(sources ...fs.FS) (Words, error) {
+	out := Words{}
+	for _, source := range sources {
+		if err := out.read(source); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// read takes the words of a folder in.
+func (w Words) read(source fs.FS) error {
 	names, err := fs.Glob(source, "*.go")
 	if err != nil {
-		return nil, fmt.Errorf("look for Go files: %w", err)
+		return fmt.Errorf("look for Go files: %w", err)
 	}
-	out := Words{}
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		text, err := fs.ReadFile(source, name)
 		if err != nil {
-			return nil, fmt.Errorf("read words: %w", err)
+			return fmt.Errorf("read words: %w", err)
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path.Base(name), text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return nil, fmt.Errorf("read words: %w", err)
+			return fmt.Errorf("read words: %w", err)
 		}
 		for _, d := range file.Decls {
 			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
-				out.add(g)
+				w.add(g)
 			}
 		}
 	}
-	return out, nil
+	return nil
 }
 
 func (w Words) add(g *ast.GenDecl) {

@@ -56,7 +56,8 @@ func (g Group) kinds() []engine.EventKind {
 		return []engine.EventKind{
 			engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,
 			engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventRuleReplaced, engine.EventTouched,
-			engine.EventAccessChanged, engine.EventDisconnected,
+			engine.EventAccessChanged, engine.EventDisconnected, engine.EventSettingsChanged, engine.EventNamespaceCreated, engine.EventNamespaceRemoved,
+			engine.EventClockTurned, engine.EventScenePlayed,
 		}
 	case Arrivals:
 		return []engine.EventKind{engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded}

@@ -41,7 +41,7 @@ func happened(n int) []engine.Event {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	events := make([]engine.Event, n)
 	for i := range events {
-		kind := engine.EventSent + engine.EventKind(r.IntN(int(engine.EventDisconnected)))
+		kind := engine.EventSent + engine.EventKind(r.IntN(int(engine.EventNamespaceRemoved)))
 		events[i] = engine.Event{
 			N: uint64(1000 + i), At: engine.Instant(1_000_000 + i/3), Kind: kind, Path: engine.Path(pick("orders", "Orders/$DeadLetterQueue", "prices/Subscriptions/eu", "prices", "pricesless")),
 			Actor: pick("", "dashboard", "API 10.0.0.4"), Reason: pick("", "odd", "Poison"), Audit: r.IntN(3) == 0,

@@ -144,6 +144,32 @@ func (l Link) At(entity engine.Path) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
+// heldLooked is how many locked messages, whoever has them, are looked at for
+// those of one client.
+const heldLooked = 2000
+
+// Holding asks for the first messages that c has locked, up to a number of them:
+// where c has links that receive, and then wherever else something is locked.
+func (c Connection) Holding(locked []engine.Room, most int) engine.Holding {
+	q := engine.Holding{Client: c.Client, Limit: most, Look: heldLooked}
+	seen := map[engine.Path]bool{}
+	add := func(p engine.Path) {
+		if at := engine.Path(p.Fold()); !seen[at] {
+			seen[at] = true
+			q.Paths = append(q.Paths, p)
+		}
+	}
+	for _, l := range c.Links {
+		if l.Role != Sender {
+			add(l.Path)
+		}
+	}
+	for _, r := range locked {
+		add(r.Path)
+	}
+	return q
+}
+
 // A Query picks connections. The zero value picks all.
 type Query struct {
 	Entity engine.Path // only those with a link at it, and of these such links first; empty: any

@@ -94,11 +94,11 @@ func Mount(e *echo.Echo, o Options) {
 
 // Refuse is for a server without a broker: it answers every request on all of e
 // with why, as Mount would have presented it.
-func Refuse(e *echo.Echo, namespace string, why error, log *slog.Logger) {
+func Refuse(e *echo.Echo, namespace string, why func(*http.Request) error, log *slog.Logger) {
 	d := &door{name: namespace, log: log}
 	e.HTTPErrorHandler = d.fail
-	e.GET("/health", func(c echo.Context) error { return unhealthy(c, why.Error()) })
-	e.Any("/*", func(echo.Context) error { return why })
+	e.GET("/health", func(c echo.Context) error { return unhealthy(c, why(c.Request()).Error()) })
+	e.Any("/*", func(c echo.Context) error { return why(c.Request()) })
 }
 
 // route finds what a request wants. Echo cannot: the name of an entity may have

@@ -113,6 +113,20 @@ func (t Token) Audience() string {
 	return PathOf(decoded)
 }
 
+// Host is the host that t is for, in lower case and perhaps with a port; it may be
+// empty.
+func (t Token) Host() string {
+	decoded, err := url.PathUnescape(t.resource)
+	if err != nil {
+		return ""
+	}
+	if _, rest, ok := strings.Cut(decoded, "://"); ok {
+		decoded = rest
+	}
+	host, _, _ := strings.Cut(decoded, "/")
+	return strings.ToLower(host)
+}
+
 // PathOf is the path in an audience: a URL of any scheme, or one without, which
 // begins with the host. It is in lower case, without slashes around it, without
 // the query, and without what names a part of an entity that has no rules of its

@@ -45,11 +45,17 @@ func dueClock(m engine.Message, now engine.Instant) component.Clock {
 }
 
 // hold is the lock on a message; lockFor is what a lock lasts there.
-func hold(m engine.Message, now engine.Instant, lockFor time.Duration) component.Hold {
-	if m.LockedUntil == 0 || m.LockedUntil.Passed(now) {
+func hold(r engine.Row, now engine.Instant, lockFor time.Duration) component.Hold {
+	until := r.Message.LockedUntil
+	return holdOf(r.Lock, until, now, max(lockFor, until.Sub(now)))
+}
+
+// holdOf is a lock as pages show it; zero if it has ended.
+func holdOf(l engine.Lock, until, now engine.Instant, of time.Duration) component.Hold {
+	if until == 0 || until.Passed(now) {
 		return component.Hold{}
 	}
-	return component.Hold{Until: m.LockedUntil.Time(), Of: max(lockFor, m.LockedUntil.Sub(now))}
+	return component.Hold{Until: until.Time(), Of: of, Since: l.Since.Time(), Renewals: l.Renewals, RenewedAt: l.RenewedAt.Time()}
 }
 
 // fate is what becomes of a message that runs out.

@@ -24,7 +24,7 @@ func (p *Pages) confirm(ctx context.Context, at Place, e entitySight, t Typed, v
 	at.Entity, at.Path = e.Kind, e.Path
 	return page.Confirm{
 		Shell: p.still(ctx, at, Shown(e.Path)), Verb: verb, To: p.URL(at), Cancel: p.cancel(at, t), In: p.placeOf(e.Kind, e.Path),
-		Values: t.first(), Errors: t.Errors, TypeError: t.Errors[page.AskConfirm], Refused: t.Refused,
+		Values: t.first(), Errors: t.Errors, TypeError: t.Errors[page.AskConfirm], Refused: t.Refused, Now: p.b.Clock().Time(),
 	}
 }
 
@@ -54,6 +54,9 @@ func (p *Pages) askDelete(ctx context.Context, at Place, t Typed) (view.Page, er
 		{State: page.Scheduled, N: c.Scheduled}, {State: page.DeadLetter, N: c.Dead},
 	} {
 		if s.N > 0 {
+			if e.Kind != engine.Topic { // what it counts is in its subscriptions
+				s.Export = p.exportOf(e.Path, s.State)
+			}
 			m.States = append(m.States, s)
 		}
 	}
@@ -120,39 +123,6 @@ func names(rows []engine.Row) (out []string) {
 		out = append(out, name)
 	}
 	return out
-}
-
-// askBulk asks before something is done to the messages that were chosen in a
-// table.
-func (p *Pages) askBulk(ctx context.Context, at Place, t Typed) (view.Page, error) {
-	keys := t.Values[page.AskKey]
-	var chosen []engine.Key
-	for _, k := range keys {
-		n, _ := number(k)
-		chosen = append(chosen, engine.Key(n))
-	}
-	var twice again
-	e, err := p.see(ctx, at.Path, func(r broker.Reader, e *entitySight) error {
-		if e.rows = rowsOf(r, chosen); at.Do == "bulk/resubmit" {
-			twice = wouldBeDropped(r, e.rows)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	verb := map[string]page.Verb{
-		"bulk/delete": page.DeleteMessages, "bulk/dead-letter": page.MoveToDead, "bulk/extend": page.Extend, "bulk/resubmit": page.Resubmit,
-	}[at.Do]
-	m := p.confirm(ctx, at, e, t, verb)
-	m.N, m.Sample, m.Seen = len(keys), names(e.rows[:min(len(e.rows), sampled)]), twice.says(ctx)
-	if verb == page.DeleteMessages && m.N > TypeNameOver {
-		m.Type = e.Path.Name()
-	}
-	for _, k := range keys {
-		m.Hidden = append(m.Hidden, page.HiddenField{Name: page.AskKey, Value: k})
-	}
-	return m, nil
 }
 
 // askMessage asks before something is done to one message, and for what it

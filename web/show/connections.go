@@ -149,18 +149,14 @@ func (p *Pages) linkPlace(l peers.Link) page.LinkPlace {
 }
 
 func (p *Pages) connection(ctx context.Context, at Place) (view.Page, uint64, error) {
-	links := map[engine.Path]engine.EntityKind{}
+	var v clientSight
 	var c peers.Connection
 	ok := false
 	if p.o.Peers != nil {
 		c, ok = p.o.Peers.Connection(at.Peer, linksShown)
 	}
 	s, err := p.look(ctx, func(r broker.Reader) error {
-		for _, l := range c.Links {
-			if e, err := r.State(l.Path.Entity()); err == nil {
-				links[l.Path] = e.Kind
-			}
-		}
+		v = seeClient(r, c)
 		return nil
 	})
 	if err != nil {
@@ -187,16 +183,19 @@ func (p *Pages) connection(ctx context.Context, at Place) (view.Page, uint64, er
 			Unsettled: l.Unsettled, Locks: l.Locks, Messages: l.Messages, Since: l.Since, Now: s.now.Time(),
 			Rate: p.tempo.rate(c.ID+" "+key, l.Messages, s.now), Kind: linkKind(l),
 		}
-		if kind, ok := links[l.Path]; ok {
-			r.Place.Href = p.EntityURL(kind, l.Path)
+		e, ok := v.at[l.Path.Entity()]
+		if ok {
+			r.Place.Href = p.EntityURL(e.Kind, l.Path)
 		}
 		if l.Holds {
 			r.Session = component.SessionName(ctx, l.Session)
-			r.SessionHref = p.SessionURL(links[l.Path], l.Path, l.Session)
+			r.SessionHref = p.SessionURL(e.Kind, l.Path, l.Session)
+			r.Hold = sessionHold(v.umbrellas[umbrella{l.Path, l.Session}], e, s.now)
 		}
 		m.Links = append(m.Links, r)
 	}
 	m.Left = max(0, c.Attached-len(c.Links))
+	p.fillHeld(&m, v, s.now)
 	return Refreshing{m, connectionsFresh}, s.n, nil
 }
 

@@ -131,6 +131,68 @@ func TestHolder(t *testing.T) {
 	})
 }
 
+// What a client has locked is listed on its page, messages and sessions, with how
+// often the locks were renewed; what others have is not.
+func TestWhatAClientHasLocked(t *testing.T) {
+	inside(t, &world{peers: new(peerstest.Source)}, func(w *world) {
+		ctx := w.Context()
+		lock := func(path engine.Path, client string) broker.Received {
+			t.Helper()
+			got, err := w.b.Receive(ctx, broker.Receive{Path: path, Client: client, Max: 1})
+			w.must(err)
+			return got[0]
+		}
+		for _, p := range []engine.Path{"orders", "elsewhere"} {
+			_, err := w.b.Create(ctx, engine.Queue, p, engine.Config{LockDuration: time.Minute}, "me")
+			w.must(err)
+			_, err = w.b.Send(ctx, p, make([]broker.Outgoing, 3), "me")
+			w.must(err)
+		}
+		mine := lock("orders", "AMQP worker")
+		lock("orders", "AMQP other")
+		lock("elsewhere", "AMQP worker") // by a link that is not there any more
+		_, err := w.b.Create(ctx, engine.Queue, "chats", engine.Config{LockDuration: time.Minute, RequiresSession: true}, "me")
+		w.must(err)
+		session, err := w.b.AcceptSession(ctx, broker.Accept{Path: "chats", Session: new("s"), Client: "AMQP worker"})
+		w.must(err)
+		defer func() { w.must(session.Leave(ctx)) }()
+		begun := time.Now()
+		w.peers.Add(peers.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker", Since: begun, Links: []peers.Link{
+			{Name: "r", Path: "orders", Role: peers.Receiver, Since: begun, Locks: 1},
+			{Name: "c", Path: "chats", Role: peers.Receiver, Since: begun, Holds: true, Session: "s"},
+		}})
+		w.pass(30 * time.Second)
+		_, err = w.b.Renew(ctx, mine.Token(), "", "AMQP worker")
+		w.must(err)
+		_, err = session.Renew(ctx)
+		w.must(err)
+		w.pass(10 * time.Second)
+		m, _, err := w.pages.Open(ctx, "/n/default/connections/1-1")
+		w.must(err)
+		one := m.(show.Refreshing).Page.(page.Connection)
+		if len(one.Held) != 2 || one.HeldMore {
+			t.Fatalf("it holds %+v, more %v", one.Held, one.HeldMore)
+		}
+		first := one.Held[0]
+		if first.Number != 1 || first.Place != (page.LinkPlace{Name: "orders", Href: "/n/default/q/orders"}) || !first.Hold.Since.Equal(begun) || first.Hold.Renewals != 1 ||
+			!first.Hold.RenewedAt.Equal(begun.Add(30*time.Second)) || !first.Hold.Until.Equal(begun.Add(90*time.Second)) {
+			t.Errorf("the first is %+v", first)
+		}
+		if one.Held[1].Place.Name != "elsewhere" || one.Held[1].Hold.Renewals != 0 {
+			t.Errorf("the second is %+v", one.Held[1])
+		}
+		if h := one.Links[1].Hold; h.Renewals != 1 || !h.Since.Equal(begun) {
+			t.Errorf("the session's lock is %+v", h)
+		}
+		w.pass(25 * time.Second) // the lock at elsewhere has run out
+		m, _, err = w.pages.Open(ctx, "/n/default/connections/1-1")
+		w.must(err)
+		if one := m.(show.Refreshing).Page.(page.Connection); len(one.Held) != 1 {
+			t.Errorf("later it holds %+v", one.Held)
+		}
+	})
+}
+
 // A message's passport leads to the client that did something, for as long as it
 // is connected, and calls it as the page of connections does.
 func TestPassportLeadsToClients(t *testing.T) {

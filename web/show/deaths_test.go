@@ -1,6 +1,7 @@
 package show_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,39 @@ func TestDeathsAreSummedUpOnceASecond(t *testing.T) {
 	})
 }
 
+// What is done to a group that lies in several places is done to dead letters alone:
+// what lives has no reason either.
+func TestGroupsEverywhere(t *testing.T) {
+	within(t, func(w *world) {
+		for _, q := range []engine.Path{"a", "b"} {
+			w.create(engine.Queue, q, engine.Config{})
+			w.send(q, engine.Content{})
+			w.settle(w.receive(q), engine.DeadLetter, "")
+			w.send(q, engine.Content{}) // lives
+		}
+		for _, reason := range []string{strings.Repeat("x", 3000), strings.Repeat("é", 900)} { // too long to be asked for, the other for an address
+			w.send("b", engine.Content{})
+			w.settle(w.receive("b"), engine.DeadLetter, reason)
+		}
+		m := w.open("/n/default/dead-letters").(page.DeadGroups)
+		if len(m.Groups) != 3 || m.Groups[0].N != 2 || m.Groups[0].In != "a, b" || m.N != 4 {
+			t.Fatalf("%+v", m.Groups)
+		}
+		g := m.Groups[0]
+		if want := "/export?q=state%3Adead+reason%3A%22%22+error%3A%22%22"; !strings.HasSuffix(g.Export, want) || g.Sample == "" {
+			t.Errorf("they are exported by %s, not %s", g.Export, want)
+		}
+		if m := w.searched(g.Href); len(m.Hits) != 2 || !strings.HasPrefix(m.Query, "state:dead ") {
+			t.Errorf("%s finds %d", m.Query, len(m.Hits))
+		}
+		for _, g := range m.Groups[1:] {
+			if g.Export+g.Resubmit+g.Delete != "" || g.In != "b" {
+				t.Errorf("of a reason that is too long: %+v", g)
+			}
+		}
+	})
+}
+
 // Dead letters of one reason are told apart by the texts of their errors, in which
 // ids and numbers do not count.
 func TestDeathsByError(t *testing.T) {
@@ -82,19 +116,24 @@ func TestDeathsByError(t *testing.T) {
 	})
 }
 
-func TestFolded(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                              "",
-		"order 17 of 1,204.50 at 10:04": "order # of # at #",
-		"c0ffee00-0000-4000-8000-00000000cafe is\n gone": "# is gone",
-		"0xdeadBEEF, ccaa30b40a2586279a23, decade":       "#, #, decade",
-	} {
-		if got := show.Folded(text); got != want {
-			t.Errorf("%q folds to %q, want %q", text, got, want)
+// Where there are more groups, or places of one, than a page names, it says so.
+func TestGroupsThatAreLeftOut(t *testing.T) {
+	within(t, func(w *world) {
+		die := func(q engine.Path, reason string) {
+			w.send(q, engine.Content{})
+			w.settle(w.receive(q), engine.DeadLetter, reason)
 		}
-	}
-	long := strings.Repeat("é", 10_000)
-	if got := show.Folded(long); len(got) > 200 || show.Folded(long) != got {
-		t.Errorf("a long one has %d bytes", len(got))
-	}
+		for i := range 25 {
+			q := engine.Path(fmt.Sprintf("q%02d", i))
+			w.create(engine.Queue, q, engine.Config{})
+			die(q, "wide")
+		}
+		for i := range 103 {
+			die("q00", fmt.Sprint("narrow ", i))
+		}
+		m := w.open("/n/default/dead-letters").(page.DeadGroups)
+		if len(m.Groups) != 100 || m.Left != 4 || m.Groups[0].In != "q00, q01, q02 and others" {
+			t.Errorf("%d groups, %d left, the first in %q", len(m.Groups), m.Left, m.Groups[0].In)
+		}
+	})
 }

@@ -80,12 +80,19 @@ func (p *Pages) dialled(ctx context.Context, s string) string {
 	if who.Host == "" || who.Host == "localhost" {
 		return s
 	}
-	if ip, err := netip.ParseAddr(who.Host); err == nil && ip.IsLoopback() {
+	named := !strings.Contains(s, "sb://localhost") // of a namespace that the host's name tells
+	if ip, err := netip.ParseAddr(who.Host); err == nil && (ip.IsLoopback() || named) {
 		return s
 	}
 	host := who.Host
-	if strings.Contains(host, ":") {
+	switch {
+	case strings.HasSuffix(host, ".localhost"):
+		return s
+	case strings.Contains(host, ":"):
 		host = "[" + host + "]"
+	}
+	if named {
+		return strings.Replace(s, ".localhost", "."+host, 1)
 	}
 	return strings.Replace(s, "sb://localhost", "sb://"+host, 1)
 }

@@ -10,6 +10,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/search"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
@@ -40,7 +41,7 @@ func (p *Pages) entities(ctx context.Context, at Place) (view.Page, uint64, erro
 		return nil, 0, err
 	}
 	m := page.Entities{
-		Kind: pageKind(kind), Total: len(all), Query: cut(strings.TrimSpace(at.Query.Get("q")), 260),
+		Kind: pageKind(kind), Total: len(all), Query: strings.TrimSpace(at.Query.Get(page.SearchText)),
 		Sort: column(at.Query.Get("sort"), kind), Down: at.Query.Get("dir") == "down",
 	}
 	m.Shell = p.shell(ctx, at, s, listTitle(ctx, kind))
@@ -48,9 +49,8 @@ func (p *Pages) entities(ctx context.Context, at Place) (view.Page, uint64, erro
 		m.Lab = p.labURL("")
 	}
 	m.Lede = p.entitiesLede(ctx, kind, all)
-	found := slices.DeleteFunc(all, func(e member) bool {
-		return !strings.Contains(e.Path.Fold(), strings.ToLower(m.Query))
-	})
+	q := p.filterEntities(at, &m)
+	found := slices.DeleteFunc(all, func(e member) bool { return !q.Match(e.EntityState, e.subs, s.now) })
 	sortMembers(found, m.Sort, m.Down)
 	from := (pageNumber(at, len(found), entitiesOnPage) - 1) * entitiesOnPage
 	shown := found[from:min(len(found), from+entitiesOnPage)]
@@ -58,7 +58,35 @@ func (p *Pages) entities(ctx context.Context, at Place) (view.Page, uint64, erro
 		m.Rows = append(m.Rows, p.entityRow(e, s.now))
 	}
 	m.Pages = p.pager(ctx, at, from, len(shown), len(found), entitiesOnPage)
+	if q.Timed() {
+		return Refreshing{m, entitiesFresh}, s.n, nil
+	}
 	return m, s.n, nil
+}
+
+// entitiesFresh is how long a table is true whose filter asks for times.
+const entitiesFresh = 5 * time.Second
+
+// filterEntities reads what the table is asked for. Of a text that is no filter
+// it is what stands before that.
+func (p *Pages) filterEntities(at Place, m *page.Entities) *search.EntityQuery {
+	q, err := search.ParseEntities(m.Query)
+	base := m.Query
+	if err != nil {
+		m.Wrong = err.Error()
+		base = q.String()
+	}
+	at = at.with("page", "")
+	for i, t := range q.Terms() {
+		m.Chips = append(m.Chips, page.SearchChip{Term: t, Without: p.URL(at.with(page.SearchText, q.Without(i).String()))})
+	}
+	for _, k := range search.EntityKeys() {
+		if k.Name == "kind" || k.Name == "subscriptions" && m.Kind != page.Topic {
+			continue // they are all of one
+		}
+		m.More = append(m.More, component.Choice{Label: k.Example, Href: p.URL(at.with(page.SearchText, strings.TrimSpace(base+" "+k.Example)))})
+	}
+	return q
 }
 
 // members are the entities of a kind, topics with their subscriptions.
@@ -101,7 +129,7 @@ func (e member) nextExpiry() engine.Instant {
 }
 
 func column(asked string, kind engine.EntityKind) page.Column {
-	columns := []page.Column{page.ByName, page.ByActive, page.ByScheduled, page.ByDeferred, page.ByDead, page.ByExpiry, page.ByIdle, page.BySize}
+	columns := []page.Column{page.ByName, page.ByActive, page.ByLocked, page.ByScheduled, page.ByDeferred, page.ByDead, page.ByExpiry, page.ByIdle, page.BySize}
 	if kind == engine.Topic {
 		columns = append(columns, page.BySubscriptions)
 	}
@@ -119,6 +147,8 @@ func sortMembers(all []member, by page.Column, down bool) {
 		switch by {
 		case page.ByActive:
 			return int64(c.Active)
+		case page.ByLocked:
+			return int64(c.Locked)
 		case page.ByScheduled:
 			return int64(c.Scheduled)
 		case page.ByDeferred:

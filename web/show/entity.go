@@ -5,10 +5,13 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/listing"
+	"mayfly/engine/postmortem"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
@@ -25,6 +28,7 @@ type entitySight struct {
 	deaths *deaths            // of the tab of dead letters
 	minute engine.Span        // what runs out within a minute
 	flow   flowing
+	shows  showing // of columns, on the tabs of messages
 
 	sessions []engine.SessionRow // of the tab of sessions, those in line first
 	turns    map[string]int      // the place in line of those that are in line
@@ -62,6 +66,9 @@ func (p *Pages) entity(ctx context.Context, at Place) (view.Page, uint64, error)
 		if tab == page.Sessions {
 			return e.seeSessions(r, at.Query.Get("from"))
 		}
+		if l := listing.List(tab); slices.Contains(listing.Lists(), l) {
+			e.shows = choose(ctx, r, at, l)
+		}
 		return e.seeRows(r, tab, engine.Seq(from), at.Query.Get("reason"), at.Query.Get("error"))
 	})
 	if errors.Is(err, engine.ErrNotFound) {
@@ -72,7 +79,9 @@ func (p *Pages) entity(ctx context.Context, at Place) (view.Page, uint64, error)
 	}
 	m := p.entityModel(ctx, at, e, s)
 	m.Tab = tab
-	p.fillTab(ctx, at, &m, e, s.now)
+	if err := p.fillTab(ctx, at, &m, e, s.now); err != nil {
+		return nil, 0, err
+	}
 	if p.o.Peers != nil || tab == page.Parked || tab == page.Held || tab == page.Messages || len(m.Flow.In)+len(m.Flow.Out) > 0 { // what runs out there is not gone at once, and where something is forwarded to may open
 		return Refreshing{m, time.Second}, s.n, nil
 	}
@@ -165,6 +174,7 @@ func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sigh
 		Flow: p.flow(e, s.now), Duplicates: p.duplicates(e.EntityState),
 		Transfer: page.Transfer{Waiting: int(e.Counts.Transfer), Failed: int(e.Counts.TransferDeadLetter)},
 	}
+	m.Watch = p.watch(e.Path)
 	m.Receivers, m.Senders, m.GuestsAt = p.attached(e.Path)
 	if m.Total == m.Counts.Dead {
 		m.Dial = p.dial(ctx, task(e.EntityState, e.subs...))
@@ -199,26 +209,23 @@ func (p *Pages) entityModel(ctx context.Context, at Place, e entitySight, s sigh
 }
 
 // fillTab adds what only the open tab shows.
-func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entitySight, now engine.Instant) {
+func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entitySight, now engine.Instant) error {
 	switch m.Tab {
 	case page.Settled:
 		m.Settings = settings(ctx, e.Kind, e.Config, p.b.Limits())
 		m.Access, m.AccessAt = p.ownAccess(e.EntityState, now)
-		return
+		return nil
 	case page.Ruling:
 		p.rulesTab(ctx, at, m, e, now)
-		return
+		return nil
 	case page.Measured:
 		m.Figures = p.measured(at, e.Path, now)
-		return
+		return nil
 	case page.Subscribers:
-		return
+		return nil
 	case page.Sessions:
 		p.fillSessions(ctx, at, m, e, now)
-		return
-	}
-	for _, r := range e.rows[:min(len(e.rows), messagesOnPage)] {
-		m.Rows = append(m.Rows, p.messageRow(ctx, r, now, e.Config.LockFor()))
+		return nil
 	}
 	from, _ := number(at.Query.Get("from"))
 	m.From = int64(from)
@@ -230,20 +237,37 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 		m.Reason = at.Query.Get("reason")
 		m.Reasons = p.reasons(at, e.deaths, now)
 		for _, r := range m.Reasons {
-			if m.Reason != "" && (r.Reason == m.Reason || r.Reason == "" && m.Reason == noReason) {
+			if m.Reason != "" && strings.EqualFold(reasonWord(r.Reason), m.Reason) {
 				all = r.N
 			}
 		}
 		if m.Reason != "" {
 			m.Error, m.Errors = at.Query.Get("error"), p.errors(at, e.deaths, m.Reason, now)
 			for _, r := range m.Errors {
-				if r.Reason == m.Error {
+				if strings.EqualFold(r.Reason, m.Error) {
 					all = r.N
 				}
 			}
 		}
 	}
 	m.Lede = p.tabLede(ctx, m, e)
+	rows := e.rows[:min(len(e.rows), messagesOnPage)]
+	m.Every = everyOf(m, e.Path, all, len(rows))
+	o := orderingAt(at)
+	if o.still() {
+		var err error
+		if rows, err = p.sorted(ctx, at, m, o, now); err != nil {
+			return err
+		}
+		m.Shell.Live.URL = at.with(page.SearchText, "", page.AskSort, "", page.AskDir, "", "page", "").String()
+	}
+	if err := p.fillRows(ctx, at, m, e, rows, now); err != nil {
+		return err
+	}
+	p.sortMenu(at, m, o, e.shows.columns)
+	if o.still() {
+		return nil
+	}
 	if all > 0 {
 		m.Pages.Note = locale.N(ctx, "pager.note", all, locale.Args{"Shown": locale.Number(ctx, len(m.Rows))})
 	}
@@ -253,6 +277,55 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 	if len(e.rows) > messagesOnPage {
 		m.Pages.Next = p.URL(at.with("from", strconv.FormatInt(int64(e.rows[messagesOnPage].Message.Seq), 10)))
 	}
+	return nil
+}
+
+// fillRows adds the messages of the open tab.
+func (p *Pages) fillRows(ctx context.Context, at Place, m *page.Entity, e entitySight, rows []engine.Row, now engine.Instant) error {
+	for _, r := range rows {
+		row := p.messageRow(ctx, r, now, e.Config.LockFor())
+		row.Edit = p.editURL(r, at)
+		m.Rows = append(m.Rows, row)
+	}
+	if e.shows.list == "" {
+		return nil
+	}
+	m.Columns = p.menu(ctx, at, e.shows)
+	to := make([]*page.MessageRow, len(m.Rows))
+	for i := range m.Rows {
+		to[i] = &m.Rows[i]
+	}
+	return p.fillColumns(ctx, &m.Columns, e.shows, rows, to, now)
+}
+
+// everyOf is all that the open tab shows a part of.
+func everyOf(m *page.Entity, path engine.Path, all, shown int) page.Every {
+	out := page.Every{N: all, At: string(path), Shown: all > shown}
+	switch m.Tab {
+	case page.Waiting:
+		out.Query = "state:scheduled"
+	case page.Parked:
+		out.Query = "state:deferred"
+	case page.Held:
+		out.Query = "state:locked"
+	case page.Transfers:
+		out.At = string(path.Transfer())
+	case page.DeadLetters:
+		out.At = string(path.DeadLetter())
+		if m.Reason == "" {
+			break
+		}
+		reason := m.Reason
+		if reason == noReason {
+			reason = ""
+		}
+		out.Query = postmortem.QueryOf(reason)
+		if m.Error != "" {
+			out.Query = postmortem.Group{Reason: reason, Error: m.Error}.Query()
+		}
+		out.Shown = all > 0
+	}
+	return out
 }
 
 // tabLede is one sentence about the open tab.
@@ -265,8 +338,8 @@ func (p *Pages) tabLede(ctx context.Context, m *page.Entity, e entitySight) []co
 		}
 		return []component.Text{strong(locale.N(ctx, "overview.lede.minute", dead+lost)), say(" " + fates(ctx, dead, lost))}
 	case page.DeadLetters:
-		if len(e.deaths.each) >= reasonsScanned {
-			return []component.Text{say(locale.N(ctx, "dead.lede.scanned", reasonsScanned))}
+		if r := e.deaths.Report; r != nil && r.Seen < r.Total {
+			return []component.Text{say(locale.N(ctx, "dead.lede.scanned", int(r.Seen)))}
 		}
 	case page.Transfers:
 		if m.Transfer.Failed > 0 {

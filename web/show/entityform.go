@@ -79,6 +79,9 @@ func (p *Pages) editForm(ctx context.Context, at Place, t Typed) (view.Page, err
 		Kind:  pageKind(e.Kind), Name: e.Path.Name(), Href: p.thing(at), To: p.URL(at), Refused: t.Refused,
 		Fields: p.setters(e.Kind, e.Config, t, targets),
 	}
+	try := at
+	try.Query = url.Values{page.Try: {"1"}}
+	m.Try = p.URL(try)
 	if topic, _, ok := e.Path.Subscription(); ok {
 		m.Topic, m.TopicHref = topic, p.EntityURL(engine.Topic, engine.Path(topic))
 	}
@@ -102,6 +105,9 @@ func (p *Pages) editForm(ctx context.Context, at Place, t Typed) (view.Page, err
 	if t.Values != nil {
 		if m.WhatIf, err = p.WhatIf(ctx, e.Path, t.Values); err != nil {
 			return nil, err
+		}
+		if t.Errors["AutoDeleteOnIdle"] == "" {
+			m.IdleIf = p.idleIf(ctx, e.EntityState, s.now, t.Values)
 		}
 	}
 	return m, nil
@@ -319,6 +325,34 @@ func (p *Pages) WhatIf(ctx context.Context, path engine.Path, typed url.Values) 
 		}
 	}
 	return w, nil
+}
+
+// idleIf says when an entity would delete itself with the typed time to idle.
+// It is zero if that is the one it has, or cannot be read.
+func (p *Pages) idleIf(ctx context.Context, e engine.EntityState, now engine.Instant, typed url.Values) page.IdleIf {
+	d, never, err := engine.ParseDuration(Spaceless(typed.Get("AutoDeleteOnIdle")))
+	if never {
+		d = 0
+	}
+	if err != nil || d == e.Config.AutoDeleteOnIdle {
+		return page.IdleIf{}
+	}
+	if d == 0 {
+		return page.IdleIf{Never: true}
+	}
+	e.Config.AutoDeleteOnIdle, e.Config.ForwardTo, e.Unpinned = d, typed.Get("ForwardTo"), 0
+	i := page.IdleIf{Is: component.Length(d)}
+	switch {
+	case e.Config.ForwardTo != "": // IDLE-12
+		i.Why = locale.T(ctx, "if.idle.forwards")
+	case e.Held:
+		for _, why := range p.whyHeld(ctx, e) {
+			i.Why += why.S
+		}
+	default: // IDLE-10, IDLE-11, IDLE-15
+		i.At, i.Messages, i.Subscriptions = now.Add(d).Time(), int(e.Counts.MessageCount()), e.Subscriptions
+	}
+	return i
 }
 
 // count adds a slice of messages to w, and says where the next begins; zero:

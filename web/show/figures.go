@@ -41,7 +41,8 @@ func (r *Recent) sampleAll(ctx context.Context) error {
 // which anything happened. What could not be read is read the next time.
 func (r *Recent) sampleTouched(ctx context.Context, c engine.Counts) {
 	r.figures.Sample(r.b.Clock(), figures.Sample{Depth: figures.DepthOf(c)})
-	for some := range slices.Chunk(r.figures.Touched(), samplesAtOnce) {
+	touched := r.figures.Touched()
+	for some := range slices.Chunk(touched, samplesAtOnce) {
 		var now engine.Instant
 		var all []figures.Sample
 		var gone []engine.Path
@@ -57,8 +58,10 @@ func (r *Recent) sampleTouched(ctx context.Context, c engine.Counts) {
 			return nil
 		})
 		if err != nil {
+			r.figures.Touch(touched)
 			return
 		}
+		touched = touched[len(some):]
 		r.figures.Sample(now, all...)
 		for _, p := range gone {
 			r.figures.Forget(p)
@@ -89,7 +92,7 @@ func (p *Pages) measured(at Place, path engine.Path, now engine.Instant) page.Fi
 		asked.Set("entity", string(path))
 	}
 	out := page.Figures{
-		Source: "/api/v1/figures?" + asked.Encode(), OfDay: span == figures.Day,
+		Source: p.apiPath() + "/figures?" + asked.Encode(), OfDay: span == figures.Day,
 		Hour: p.URL(at.with("within", "")), Day: p.URL(at.with("within", "day")),
 	}
 	points := p.recent.figures.Line(path, span, now)

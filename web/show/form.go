@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"strings"
 
 	"mayfly/engine"
 	"mayfly/views/component"
@@ -20,6 +21,7 @@ type Typed struct {
 	Refused component.Notice           // what was wrong with all of it
 	Cancel  string                     // where Cancel leads; empty: to the thing itself
 	Try     *Attempt                   // what is to be tried; nil: nothing
+	Preview *Preview                   // what is to be shown of what would be sent; nil: nothing
 }
 
 // first is the first value of each field, as pages take them.
@@ -45,14 +47,33 @@ func (p *Pages) Form(ctx context.Context, at Place, t Typed) (view.Page, error) 
 	switch {
 	case at.Kind == Lab:
 		return nil, ErrNoPage
+	case strings.HasPrefix(at.Do, "bulk/"):
+		return p.askBulk(ctx, at, t)
+	case at.Kind == Alerts || at.Kind == Alert:
+		if at.Do != "new" && at.Do != "edit" && at.Do != "remove" {
+			return nil, ErrNoPage
+		}
+		return p.askAlert(ctx, at, t)
 	case at.Kind == Jobs:
 		return p.askJob(ctx, at, t)
+	case at.Kind == Templates:
+		return p.askTemplates(ctx, at, t)
 	case at.Kind == Access:
 		return p.askAccess(ctx, at, t)
+	case at.Kind == Views:
+		return p.viewForm(ctx, at, t)
+	case at.Kind == Definitions:
+		return p.Definitions(ctx, at, Drawing{})
+	case at.Kind == Import && at.Do == "":
+		return p.Import(ctx, at, t)
+	case at.Kind == Import:
+		return nil, ErrNoPage
 	case at.Do == "new":
 		return p.createForm(ctx, at, t)
 	case at.Kind == Connection:
 		return p.askDisconnect(ctx, at, t)
+	case at.Kind == Message && at.Do == "edit":
+		return p.rewriteForm(ctx, at, t)
 	case at.Kind == Message:
 		return p.askMessage(ctx, at, t)
 	case at.Kind != Entity:
@@ -65,6 +86,8 @@ func (p *Pages) Form(ctx context.Context, at Place, t Typed) (view.Page, error) 
 		return p.ruleForm(ctx, at, t)
 	case "send":
 		return p.sendForm(ctx, at, t)
+	case "import":
+		return p.Import(ctx, at, t)
 	case "status":
 		return p.askStatus(ctx, at, t)
 	case "delete":
@@ -73,8 +96,6 @@ func (p *Pages) Form(ctx context.Context, at Place, t Typed) (view.Page, error) 
 		return p.askPurge(ctx, at, t)
 	case "resubmit":
 		return p.askResubmit(ctx, at, t)
-	case "bulk/delete", "bulk/dead-letter", "bulk/extend", "bulk/resubmit":
-		return p.askBulk(ctx, at, t)
 	default:
 		return nil, ErrNoPage
 	}

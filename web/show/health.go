@@ -26,13 +26,13 @@ func (p *Pages) banner(ctx context.Context) component.Notice {
 	case h.Slow != 0:
 		return component.Notice{
 			Tone:   component.Low,
-			Title:  locale.T(ctx, "health.slow", locale.Args{"Span": component.Span(h.Slow)}),
+			Title:  locale.T(ctx, "health.slow", locale.Args{"Span": component.Span(ctx, h.Slow)}),
 			Detail: locale.T(ctx, "health.slow.detail"),
 		}
 	case h.ClockAhead != 0:
 		return component.Notice{
 			Tone:   component.Low,
-			Title:  locale.T(ctx, "health.clock", locale.Args{"Span": component.Span(h.ClockAhead)}),
+			Title:  locale.T(ctx, "health.clock", locale.Args{"Span": component.Span(ctx, h.ClockAhead)}),
 			Detail: locale.T(ctx, "health.clock.detail"),
 		}
 	default:

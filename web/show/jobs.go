@@ -2,6 +2,7 @@ package show
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/url"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"mayfly/engine/job"
 	"mayfly/engine/search"
 	"mayfly/views/component"
+	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
@@ -36,6 +38,28 @@ func (p *Pages) jobs(ctx context.Context, at Place) (view.Page, uint64, error) {
 	return Refreshing{m, jobsFresh}, s.n, nil
 }
 
+// JobEndShown is for how long pages say that a job has ended.
+const JobEndShown = 30 * time.Second
+
+// going is what every page says of jobs.
+func (p *Pages) going() layout.Jobs {
+	if p.o.Jobs == nil {
+		return layout.Jobs{}
+	}
+	g := p.o.Jobs.Going(p.b.Clock().Add(-JobEndShown))
+	out := layout.Jobs{Running: g.Jobs, Href: p.URL(Place{Namespace: p.b.Name(), Kind: Jobs})}
+	if g.Total > 0 {
+		out.Percent = int(min(100*g.Seen/g.Total, 100))
+	}
+	if g.Ended.ID != 0 {
+		out.Ended, out.How = strconv.FormatInt(int64(g.Ended.ID), 10), string(g.Ended.State)
+		if g.Jobs == 0 {
+			out.Href = p.JobURL(g.Ended.ID)
+		}
+	}
+	return out
+}
+
 // JobURL is where a job is looked at.
 func (p *Pages) JobURL(id job.ID) string {
 	return p.URL(Place{Namespace: p.b.Name(), Kind: Job, ID: uint64(id)})
@@ -45,6 +69,9 @@ func (p *Pages) jobRow(is job.Job, now engine.Instant) page.JobRow {
 	var at []string
 	for _, path := range is.Plan.Paths {
 		at = append(at, Shown(path))
+	}
+	if f := is.Plan.Imports; f != nil {
+		at = []string{f.File}
 	}
 	return page.JobRow{
 		Key: strconv.FormatInt(int64(is.ID), 10), Href: p.JobURL(is.ID), Kind: string(is.Plan.Kind), To: string(is.Plan.To),
@@ -90,23 +117,21 @@ func (p *Pages) job(ctx context.Context, at Place) (view.Page, uint64, error) {
 		m.Of = p.JobURL(is.Plan.Of)
 	}
 	for _, f := range is.Failures {
-		m.Failures = append(m.Failures, page.JobFailure{Key: keyText(f.Key), Href: p.MessageURL(f.Key), Seq: int64(f.Seq), At: Shown(f.Path), Why: f.Why})
+		m.Failures = append(m.Failures, page.JobFailure{Line: int(f.Line), Key: keyText(f.Key), Href: p.MessageURL(f.Key), Seq: int64(f.Seq), At: Shown(f.Path), Why: f.Why})
 	}
 	return Refreshing{m, jobsFresh}, s.n, nil
 }
 
-// jobKinds are those that the form for a new job has fields for.
+// jobKinds are those that the form for a new job has.
 func jobKinds() (all []string) {
 	for _, k := range job.Kinds() {
-		if k != job.Extend && k != job.Reschedule {
-			all = append(all, string(k))
-		}
+		all = append(all, string(k))
 	}
 	return all
 }
 
-// ReadPlan reads the form of a job. What is wrong with it goes into t.
-func ReadPlan(t *Typed, l engine.Limits) job.Plan {
+// ReadPlan reads the form of a job at an instant. What is wrong with it goes into t.
+func ReadPlan(ctx context.Context, t *Typed, now engine.Instant, l engine.Limits) job.Plan {
 	if t.Errors == nil {
 		t.Errors = map[string]string{}
 	}
@@ -130,6 +155,23 @@ func ReadPlan(t *Typed, l engine.Limits) job.Plan {
 		}
 		p.To = to
 	}
+	switch text := strings.TrimSpace(v.Get(page.AskBy)); {
+	case p.Kind == job.Extend:
+		by, minus := strings.CutPrefix(strings.Replace(strings.TrimPrefix(Spaceless(text), "+"), "−", "-", 1), "-")
+		d, never, err := engine.ParseDuration(by)
+		if err != nil || never || d == 0 {
+			t.Errors[page.AskBy] = locale.T(ctx, "ui.duration")
+		}
+		if p.By = d; minus {
+			p.By = -d
+		}
+	case p.Kind == job.Reschedule:
+		at, wrong := ReadMoment(v.Get(page.AskUntil), now)
+		if wrong != "" {
+			t.Errors[page.AskUntil] = locale.T(ctx, wrong)
+		}
+		p.Until = at
+	}
 	if _, err := search.Parse(p.Query); err != nil {
 		t.Errors[page.AskQuery] = asSentence(err.Error())
 	}
@@ -139,15 +181,16 @@ func ReadPlan(t *Typed, l engine.Limits) job.Plan {
 	return p
 }
 
-// JobConfirm is what is typed before a job does away with many messages.
-func JobConfirm(p job.Plan, n int64) string {
+// JobConfirm is what is typed before a job does away with many messages: the name of
+// their entity, or the namespace's where they may be of several.
+func (p *Pages) JobConfirm(plan job.Plan, n int64) string {
 	switch {
-	case !p.Kind.Destructive() || n <= TypeNameOver:
+	case !plan.Kind.Destructive() || n <= TypeNameOver:
 		return ""
-	case len(p.Paths) == 1:
-		return p.Paths[0].Entity().Name()
+	case len(plan.Paths) == 1:
+		return plan.Paths[0].Entity().Name()
 	default:
-		return strconv.FormatInt(n, 10)
+		return p.b.Name()
 	}
 }
 
@@ -159,18 +202,18 @@ func (p *Pages) askJob(ctx context.Context, at Place, t Typed) (view.Page, error
 	sent := t.Values != nil
 	if !sent {
 		t.Values = url.Values{}
-		for _, name := range []string{page.AskKind, page.AskAt, page.AskQuery, page.AskTo} {
+		for _, name := range page.AskedOfJob() {
 			t.Values.Set(name, at.Query.Get(name))
 		}
 	}
-	plan := ReadPlan(&t, p.b.Limits())
+	plan := ReadPlan(ctx, &t, p.b.Clock(), p.b.Limits())
 	at.Query = url.Values{}
 	m := page.NewJob{
-		Shell: p.still(ctx, at, locale.T(ctx, "jobs.new")), To: p.URL(at), Cancel: p.URL(Place{Namespace: at.Namespace, Kind: Jobs}), Kinds: jobKinds(),
+		Shell: p.still(ctx, at, locale.T(ctx, "jobs.new")), To: p.URL(at), Once: rand.Text(), Cancel: p.URL(Place{Namespace: at.Namespace, Kind: Jobs}), Kinds: jobKinds(),
 		Values: t.first(), Errors: t.Errors, Refused: t.Refused,
 	}
 	m.Values[page.AskKind] = string(plan.Kind)
-	if len(plan.Paths) == 0 && plan.Query == "" || t.Errors[page.AskAt]+t.Errors[page.AskQuery]+t.Errors[page.AskTo] != "" {
+	if len(plan.Paths) == 0 && plan.Query == "" || len(t.Errors) > 0 && t.Errors[page.AskConfirm] == "" {
 		return m, nil
 	}
 	f, err := p.o.Jobs.Foresee(ctx, plan, countedMost)
@@ -184,7 +227,31 @@ func (p *Pages) askJob(ctx context.Context, at Place, t Typed) (view.Page, error
 		return nil, err //nolint:wrapcheck // it says what it is about
 	}
 	m.Count = page.JobCount{
-		Known: true, Meant: int(f.Matching), Locked: int(f.Locked), Unseen: int(f.Unseen), Sample: names(f.Sample[:min(len(f.Sample), sampled)]), Confirm: JobConfirm(plan, f.AtMost()),
+		Known: true, Meant: int(f.Matching), Locked: int(f.Locked), Unseen: int(f.Unseen), Confirm: p.JobConfirm(plan, f.AtMost()), States: jobStates(f.States),
+	}
+	for _, r := range f.Sample[:min(len(f.Sample), sampled)] {
+		m.Count.First = append(m.Count.First, p.messageRow(ctx, r, p.b.Clock(), 0))
+	}
+	m.Count.Now = p.b.Clock().Time()
+	if len(plan.Paths) < 2 {
+		x := Export{Query: plan.Query}
+		for _, path := range plan.Paths {
+			x.Path = string(path)
+		}
+		m.Count.Export = p.ExportURL(x)
 	}
 	return m, nil
+}
+
+// jobStates are the states that there are messages in.
+func jobStates(s job.States) (out []page.StateLine) {
+	for _, line := range []page.StateLine{
+		{State: page.Active, N: int(s.Active)}, {State: page.Locked, N: int(s.Locked)}, {State: page.Parking, N: int(s.Deferred)},
+		{State: page.Scheduled, N: int(s.Scheduled)}, {State: page.DeadLetter, N: int(s.Dead)},
+	} {
+		if line.N > 0 {
+			out = append(out, line)
+		}
+	}
+	return out
 }

@@ -30,6 +30,15 @@ func (p *Pages) kin(ctx context.Context, k, content engine.Key, past []trace) (o
 	known := map[engine.Key]bool{k: true}
 	steps := 0
 	for _, own := range past {
+		if other, before, ok := engine.Edited(own.reason); ok && !known[other.Key] && len(out) < kinShown {
+			known[other.Key] = true
+			how := page.Copy
+			if before {
+				how = page.Original
+			}
+			out = append(out, page.Kin{How: how, Name: "#" + locale.Number(ctx, int(other.Seq)), In: Shown(other.Path), Href: p.MessageURL(other.Key), At: own.at.Time()})
+			continue
+		}
 		if !branches(own.kind) || content == 0 {
 			continue
 		}

@@ -102,6 +102,12 @@ func lifeTitle(t trace) string {
 	if t.kind == engine.EventDeadLettered && t.reason == engine.ReasonExpired {
 		return "life.ranout"
 	}
+	if t.reason == engine.TakenBack {
+		if t.kind == engine.EventDeleted {
+			return "life.withdrawn"
+		}
+		return "life.putback"
+	}
 	return map[engine.EventKind]string{
 		engine.EventSent: "life.sent", engine.EventScheduled: "life.scheduled", engine.EventActivated: "life.activated",
 		engine.EventCancelled: "life.cancelled", engine.EventLocked: "life.locked", engine.EventRenewed: "life.renewed",
@@ -118,8 +124,8 @@ func lifeTitle(t trace) string {
 func (p *Pages) present(ctx context.Context, m messageSight, now engine.Instant) string {
 	args := locale.Args{"Entity": Shown(m.Path)}
 	switch locked := m.Message.LockedUntil != 0 && !m.Message.LockedUntil.Passed(now); {
-	case locked && m.LockedBy != "":
-		args["By"], _ = p.holder(ctx, m.LockedBy)
+	case locked && m.Lock.By != "":
+		args["By"], _ = p.holder(ctx, m.Lock.By)
 		return locale.T(ctx, "now.locked.by", args)
 	case locked:
 		return locale.T(ctx, "now.locked", args)

@@ -9,7 +9,7 @@ import (
 
 // TestEveryEventHasALook keeps lines of the ticker from being empty.
 func TestEveryEventHasALook(t *testing.T) {
-	for k := engine.EventSent; k <= engine.EventDisconnected; k++ {
+	for k := engine.EventSent; k <= engine.EventNamespaceRemoved; k++ {
 		l := eventLooks[k]
 		if l.icon == "" || l.tone == "" || l.says == "" {
 			t.Errorf("%v: %+v", k, l)

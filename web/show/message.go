@@ -93,12 +93,12 @@ func (p *Pages) messageModel(ctx context.Context, at Place, m messageSight, s si
 		State: stateOf(m.Row, s.now), Number: int64(m.Message.Seq),
 		Subject: cut(m.content.Subject, 400), ID: cut(m.content.MessageID, 128), Type: cut(m.content.ContentType, 200),
 		Size: m.Content.Size(), Tries: int(m.Message.DeliveryCount), Max: int(m.Deliveries),
-		Clock: ttlClock(m.Row, s.now), Expired: outOfTime(m.Row, s.now), Hold: hold(m.Message, s.now, m.in.Config.LockFor()),
+		Clock: ttlClock(m.Row, s.now), Expired: outOfTime(m.Row, s.now), Hold: hold(m.Row, s.now, m.in.Config.LockFor()),
 		Due: dueClock(m.Message, s.now), Fate: fate(m.Path, m.KeepsDead),
 		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView), string(page.HeadersView), string(page.SentView))),
 		Body: page.Body{Size: m.content.BodySize, Form: bodyForm(m.content.BodyKind), Download: p.MessageURL(m.Message.Key) + "/body"},
 	}
-	out.Holder, out.HolderAt = p.holder(ctx, m.LockedBy)
+	out.Holder, out.HolderAt = p.holder(ctx, m.Lock.By)
 	if m.content.HasSessionID() && m.in.Config.RequiresSession {
 		out.Session = component.SessionName(ctx, m.content.SessionID)
 		out.SessionHref = p.SessionURL(m.in.Kind, m.Path.Entity(), m.content.SessionID)

@@ -16,14 +16,22 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strings"
+	"sync"
 	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/job"
+	"mayfly/engine/rescue"
+	"mayfly/engine/scene"
+	"mayfly/engine/suggest"
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/view"
+	"mayfly/web/hook"
+	"mayfly/web/intake"
+	"mayfly/web/openapi"
 	"mayfly/web/peers"
 )
 
@@ -40,31 +48,43 @@ type Options struct {
 	// Keyed is set where tokens of clients are asked for: the word KEY stands in
 	// connection strings for a key.
 	Keyed bool
-	Curl  string // a line for the shell that sends a message though no queue is there; empty: one for REST
+	// Document is what the JSON API says of itself, made anew by each call; nil: it
+	// is not explained.
+	Document func() *openapi.Document
+	Curl     string // a line for the shell that sends a message though no queue is there; empty: one for REST
 	// HistoryFor is how long the store's history is kept, for people; zero: they
 	// are not told.
 	HistoryFor time.Duration
-	Peers      peers.Source // clients that stay connected; nil: there are none
-	Jobs       *job.Jobs    // of the broker; nil: there are none
+	Peers      peers.Source  // clients that stay connected; nil: there are none
+	Jobs       *job.Jobs     // of the broker; nil: there are none
+	Rules      *rescue.Rules // of the broker; nil: there are none
+	Hooks      *hook.Sender  // of Rules; nil: there are none
+	Shelf      *intake.Shelf // files that were sent; nil: none can be
+	Spaces     Spaces
+	Scenes     *scene.Stages // of the server; nil: there are none
 	Logger     *slog.Logger
 }
 
 // Pages makes the dashboard's pages. It is safe for concurrent use.
 type Pages struct {
-	b       *broker.Broker
-	o       Options
-	recent  *Recent
-	morgue  morgue
-	board   board
-	found   findings
-	lately  chronicles
-	sources sources
-	tempo   tempo
+	b        *broker.Broker
+	o        Options
+	recent   *Recent
+	morgue   morgue
+	board    board
+	found    findings
+	lately   chronicles
+	sources  sources
+	tempo    tempo
+	inside   glimpses
+	suggests *suggest.Source
+
+	described func() *openapi.Document // once
 }
 
 // Start begins to remember what happens. Close ends it.
 func Start(b *broker.Broker, o Options) *Pages {
-	return &Pages{b: b, o: o, recent: follow(b, cmp.Or(o.Logger, slog.Default()))}
+	return &Pages{b: b, o: o, suggests: suggest.New(b), described: sync.OnceValue(o.Document), recent: follow(b, cmp.Or(o.Logger, slog.Default()))}
 }
 
 // Close ends the following of events and waits for it. Pages can still be
@@ -76,8 +96,10 @@ func (p *Pages) Close() { p.recent.close() }
 type Visitor struct {
 	CSRF   string
 	Host   string // by which the visitor reaches the server, without a port; empty: not known
-	Theme  string // "light", "dark"; empty: as the system has it
+	Origin string // likewise with scheme and port: http://127.0.0.1:8080; empty: not known
+	Looks  layout.Looks
 	Notice component.Notice
+	User   layout.User // zero: the server does not ask who it is
 }
 
 type visitorKey struct{}
@@ -108,7 +130,7 @@ func (p *Pages) Topic(raw string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if at.Do != "" || at.Kind == Search {
+	if at.Do != "" || at.Kind == Search || at.Kind == Reference || at.Kind == GoTo || at.Kind == Import {
 		return "", fmt.Errorf("%w that is kept up to date: %q", ErrNoPage, cut(raw, 80))
 	}
 	return at.String(), nil
@@ -117,9 +139,10 @@ func (p *Pages) Topic(raw string) (string, error) {
 // Parse is Parse for this broker's namespace.
 func (p *Pages) Parse(raw string) (Place, error) {
 	at, err := Parse(raw, p.b.Limits())
-	if err == nil && at.Namespace != p.b.Name() {
+	if err == nil && !strings.EqualFold(at.Namespace, p.b.Name()) {
 		return Place{}, fmt.Errorf("%w: the namespace here is %q", ErrNoPage, p.b.Name())
 	}
+	at.Namespace = p.b.Name()
 	return at, err
 }
 
@@ -159,10 +182,27 @@ func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
 		return p.session(ctx, at)
 	case Search:
 		return p.search(ctx, at)
+	case Reference:
+		return p.reference(ctx, at)
+	case Import:
+		page, err := p.Import(ctx, at, Typed{})
+		return page, 0, err
+	case Templates:
+		return p.templates(ctx, at)
+	case GoTo:
+		return p.goTo(ctx, at)
 	case Jobs:
 		return p.jobs(ctx, at)
 	case Job:
 		return p.job(ctx, at)
+	case Alerts:
+		return p.alerts(ctx, at)
+	case Alert:
+		return p.alert(ctx, at)
+	case Views:
+		return p.views(ctx, at)
+	case DeadGroups:
+		return p.deadGroups(ctx, at)
 	default:
 		return nil, 0, ErrNoPage
 	}
@@ -198,6 +238,11 @@ func (p *Pages) EntityURL(kind engine.EntityKind, path engine.Path) string {
 // MessageURL is the address of a message's page, base path included.
 func (p *Pages) MessageURL(k engine.Key) string { return p.Home() + "/m/" + keyText(k) }
 
+// UndoURL is where what has just been done is taken back, base path included.
+func (p *Pages) UndoURL(word string) string {
+	return p.URL(Place{Namespace: p.b.Name(), Kind: Undo, Peer: word})
+}
+
 // A sight is what every page learns from the broker when it looks.
 type sight struct {
 	n   uint64
@@ -223,23 +268,29 @@ func (p *Pages) look(ctx context.Context, see func(broker.Reader) error) (sight,
 func (p *Pages) shell(ctx context.Context, at Place, s sight, title string) layout.Shell {
 	sh := p.still(ctx, at, title)
 	sh.Live = layout.Live{URL: at.String(), N: s.n, Epoch: p.b.Epoch(), Now: s.now.Time(), Build: p.o.Build}
+	if is := p.b.Pace(); is != (broker.Pace{Rate: 1}) {
+		sh.Live.Pace = layout.Pace{Turned: true, Rate: is.Rate, Until: is.Until.Time()}
+	}
 	return sh
 }
 
 // still is what stands around a page that does not change by itself.
 func (p *Pages) still(ctx context.Context, at Place, title string) layout.Shell {
 	who, _ := ctx.Value(visitorKey{}).(Visitor)
-	return layout.Shell{
+	sh := layout.Shell{
 		Namespace: p.b.Name(), Home: p.Home(), Title: title, Active: at.section(),
-		Theme: who.Theme, CSRF: who.CSRF, Notice: who.Notice,
-		Back: p.URL(at), Banner: p.banner(ctx),
+		Looks: who.Looks, Settings: p.SettingsURL(), CSRF: who.CSRF, Notice: who.Notice, User: who.User,
+		Back: p.URL(at), Banner: p.banner(ctx), Jobs: p.going(),
 	}
+	p.others(&sh)
+	p.stage(ctx, &sh)
+	return sh
 }
 
 // section is where the rail stands.
 func (p Place) section() layout.Section {
 	switch p.Kind {
-	case Overview, Metrics:
+	case Overview, Metrics, Reference:
 		return layout.Overview
 	case Expirations:
 		return layout.Expirations

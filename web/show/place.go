@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"mayfly/engine"
+	"mayfly/views/layout"
 	"mayfly/views/page"
 	"mayfly/web/past"
 )
@@ -43,6 +44,19 @@ const (
 	Search      // messages of all entities that match a query
 	Jobs        // what is done to many messages
 	Job         // one of them
+	Alerts      // rules for rescue and alerts
+	Alert       // one of them
+	Views       // columns under names
+	DeadGroups  // dead letters of all entities, by what they died of
+	Undo        // what somebody has just done and may take back
+	Safe        // the switch of Safe mode
+	Chosen      // messages that were chosen, of whatever entities
+	Reference   // what the JSON API can do
+	Templates   // what forms of messages can be filled with
+	Definitions // entities and rules, as a Config.json has them
+	Import      // messages that are taken in, of a file, into whatever entity
+	GoTo        // the way to anywhere
+	Share       // how others follow what is shown
 )
 
 // A Place is what an address of the dashboard names: a thing, and what is done
@@ -53,9 +67,9 @@ type Place struct {
 	Entity    engine.EntityKind // of an Entity or Session
 	Path      engine.Path       // of an Entity or Session, as it stands in the address
 	Key       engine.Key        // of a Message
-	Peer      string            // the id of a Connection
+	Peer      string            // the id of a Connection, the word of an Undo
 	Epoch     uint64            // of a Tombstone, as is ID
-	ID        uint64            // of the event with which the entity went, or of a Job
+	ID        uint64            // of the event with which the entity went, or of a Job or Alert
 	Do        string            // "edit", "delete", "bulk/delete", …; empty: it is looked at
 	Query     url.Values        // only what the page knows; never nil
 }
@@ -67,7 +81,7 @@ const longestAddress = 4096
 // several pages.
 func asked() []string {
 	return append(past.Words(),
-		page.HexFrom, "after", "agreed", "by", "client", "dir", "dlq", "entity", "error", "fate", "filter", "format", "id", "key", "kind", "lock", "page", "reason", "rule", "so", "sort", "state", "tab", "temporary", "to", "top", "topic", "view", "within")
+		page.HexFrom, page.AskColumn, page.Try, "after", "agreed", "back", "by", "client", "dir", "dlq", "entity", "error", "fate", "file", "filter", "format", "id", "ids", "key", "kind", "lock", "page", "reason", "rule", "schedule", "so", "sort", "state", "tab", "template", "temporary", "to", "top", "topic", "ttl", "view", "within")
 }
 
 // Parse reads an address without the base path, such as /n/default/q/a%2Fb?tab=locked.
@@ -123,9 +137,18 @@ func (p *Place) read(parts []string, limits engine.Limits) bool {
 	case "deferred":
 		p.Kind = Deferred
 		return len(rest) == 0
+	case "api":
+		p.Kind = Reference
+		return len(rest) == 0
 	case "search":
 		p.Kind = Search
 		return len(rest) == 0
+	case "go":
+		p.Kind = GoTo
+		return len(rest) == 0
+	case "share":
+		p.Kind = Share
+		return p.deed(rest, "stop")
 	case "starter":
 		p.Kind = Starter
 		return len(rest) == 0
@@ -141,12 +164,42 @@ func (p *Place) read(parts []string, limits engine.Limits) bool {
 		return len(p.Peer) <= 64 && p.deed(rest[1:], "disconnect")
 	case "jobs":
 		return p.readJob(rest)
+	case "safe":
+		p.Kind = Safe
+		return len(rest) == 0
+	case "alerts":
+		return p.readAlert(rest)
+	case "undo":
+		p.Kind = Undo
+		if len(rest) == 1 && len(rest[0]) <= 64 {
+			p.Peer = rest[0]
+			return true
+		}
+		return false
+	case "bulk":
+		p.Kind = Chosen
+		return p.deed(parts, bulkDeeds()...)
+	case "definitions":
+		p.Kind = Definitions
+		return len(rest) == 1 && p.deed(rest, "import")
+	case "import":
+		p.Kind = Import
+		return p.deed(rest, "start")
+	case "templates":
+		p.Kind = Templates
+		return p.deed(rest, "rename", "remove")
 	case "access":
 		p.Kind = Access
 		return p.deed(rest, "new", "keys", "renew", "remove")
 	case "lab":
 		p.Kind = Lab
 		return p.deed(rest, "new")
+	case "dead-letters":
+		p.Kind = DeadGroups
+		return len(rest) == 0
+	case "views":
+		p.Kind = Views
+		return p.deed(rest, "edit", "delete")
 	case "queues":
 		p.Kind = Queues
 		return p.deed(rest, "new")
@@ -172,6 +225,16 @@ func (p *Place) readJob(rest []string) (ok bool) {
 	p.Kind = Job
 	p.ID, ok = number(rest[0])
 	return ok && p.ID <= math.MaxInt64 && p.deed(rest[1:], "cancel", "resume", "undo")
+}
+
+func (p *Place) readAlert(rest []string) (ok bool) {
+	p.Kind = Alerts
+	if len(rest) == 0 || len(rest) == 1 && slices.Contains([]string{"new", "try", "toasts"}, rest[0]) {
+		return p.deed(rest, "new", "try", "toasts")
+	}
+	p.Kind = Alert
+	p.ID, ok = number(rest[0])
+	return ok && p.ID <= math.MaxInt64 && p.deed(rest[1:], "edit", "try", "remove", "on", "off", "test")
 }
 
 func (p *Place) readMessage(rest []string) bool {
@@ -220,7 +283,7 @@ func (p *Place) readEntity(kind string, rest []string, limits engine.Limits) boo
 		p.Kind = Session
 		return p.deed(rest[1:], "state", "clear", "break", "receive", "release")
 	}
-	deeds := entityDeeds
+	deeds := append(bulkDeeds(), entityDeeds...)
 	if p.Entity == engine.Topic {
 		deeds = append([]string{"new"}, deeds...)
 	}
@@ -229,15 +292,23 @@ func (p *Place) readEntity(kind string, rest []string, limits engine.Limits) boo
 
 var (
 	messageDeeds = []string{
-		"body", "complete", "abandon", "defer", "dead-letter", "delete", "resubmit", "resubmit-copy", "cancel",
+		"body", "complete", "abandon", "defer", "dead-letter", "delete", "edit", "resubmit", "resubmit-copy", "cancel",
 		"send-now", "reschedule", "extend", "return", "fetch", "break-lock", "renew",
 	}
 	entityDeeds = []string{
-		"edit", "delete", "send", "receive", "purge", "touch", "pin", "unpin", "resubmit",
-		"bulk/delete", "bulk/dead-letter", "bulk/resubmit", "bulk/extend", "rules/add", "rules/remove",
+		"edit", "delete", "send", "receive", "purge", "import", "import/start", "touch", "pin", "unpin", "resubmit",
+		"rules/add", "rules/remove",
 		"rules/new", "rules/edit", "rules/try", "status",
 	}
 )
+
+// bulkDeeds are what is done to messages that were chosen.
+func bulkDeeds() []string {
+	return []string{
+		"bulk/delete", "bulk/cancel", "bulk/dead-letter", "bulk/resubmit", "bulk/copy", "bulk/move", "bulk/extend",
+		"bulk/reschedule", "bulk/send-now", "bulk/return", "bulk/break-lock", "bulk/export",
+	}
+}
 
 // deed takes what is done, one of the deeds there are.
 func (p *Place) deed(rest []string, deeds ...string) bool {
@@ -251,6 +322,22 @@ func (p *Place) deed(rest []string, deeds ...string) bool {
 func number(s string) (uint64, bool) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	return n, err == nil && n > 0 && strconv.FormatUint(n, 10) == s
+}
+
+// Shown is the one address, without the base path, of a page that somebody who
+// presents can lead others to. It is ErrNoPage for forms, and for what nobody looks at.
+func (p *Pages) Shown(raw string) (string, error) {
+	if base := strings.TrimPrefix(p.ScenesURL(), p.o.Base); raw == base && p.o.Scenes != nil {
+		return base, nil
+	}
+	at, err := p.Parse(raw)
+	if err != nil {
+		return "", err
+	}
+	if at.Do != "" || slices.Contains([]Kind{GoTo, Import, Starter, Undo, Safe, Chosen, Definitions, Tombstone, Share}, at.Kind) {
+		return "", fmt.Errorf("%w that others can look at: %q", ErrNoPage, cut(raw, 80))
+	}
+	return at.String(), nil
 }
 
 // String is the address of p, without the base path.
@@ -283,6 +370,12 @@ func (p Place) bare() string {
 		return home + "/deferred"
 	case Search:
 		return home + "/search"
+	case Reference:
+		return home + "/api"
+	case GoTo:
+		return home + layout.GoTo
+	case Share:
+		return home + "/share"
 	case Starter:
 		return home + "/starter"
 	case Message:
@@ -299,8 +392,26 @@ func (p Place) bare() string {
 		return home + "/jobs"
 	case Job:
 		return home + "/jobs/" + strconv.FormatUint(p.ID, 10)
+	case Safe:
+		return home + "/safe"
+	case Undo:
+		return home + "/undo/" + url.PathEscape(p.Peer)
+	case Alerts:
+		return home + "/alerts"
+	case Alert:
+		return home + "/alerts/" + strconv.FormatUint(p.ID, 10)
 	case Lab:
 		return home + "/lab"
+	case Views:
+		return home + "/views"
+	case Definitions:
+		return home + "/definitions"
+	case Import:
+		return home + "/import"
+	case Templates:
+		return home + "/templates"
+	case DeadGroups:
+		return home + "/dead-letters"
 	case Access:
 		return home + "/access"
 	case Entity:

@@ -140,6 +140,38 @@ func firstOf(e engine.EntityState) []string {
 	return nil
 }
 
+// firstOf are the first few messages that a purge takes: those with these keys where
+// they had to be looked for, by a filter.
+func (p *Pages) firstOf(ctx context.Context, of Purging, only *engine.Sieve, keys []engine.Key) (out []page.MessageRow, err error) {
+	var rows []engine.Row
+	s, err := p.look(ctx, func(r broker.Reader) error {
+		if rows = rowsOf(r, keys); only != nil {
+			return nil
+		}
+		list := func(at engine.Path, classes []engine.Class) error {
+			for _, c := range classes {
+				if len(rows) >= sampled {
+					return nil
+				}
+				some, err := r.Browse(engine.Browse{Path: at, Class: c, From: 1, Limit: sampled - len(rows)})
+				if err != nil {
+					return err //nolint:wrapcheck // the caller asked for just this
+				}
+				rows = append(rows, some...)
+			}
+			return nil
+		}
+		if err := list(of.Path, of.Classes); err != nil || of.Dead == "" {
+			return err
+		}
+		return list(of.Dead, DeadClasses())
+	})
+	for _, r := range rows {
+		out = append(out, p.messageRow(ctx, r, s.now, 0))
+	}
+	return out, err
+}
+
 // askPurge asks which messages go, by their state and by a filter (OPS-7).
 func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, error) {
 	e, err := p.see(ctx, at.Path, nil)
@@ -158,19 +190,28 @@ func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, err
 	m.Left = int(e.Counts.Locked + e.Counts.DeadLocked)
 	for _, s := range Purgeable(e.EntityState) {
 		line := page.StateLine{State: s, N: int(purgeable(e.Counts, s))}
+		line.Export = p.exportOf(e.Path, s)
 		line.Picked = line.N > 0 && slices.Contains(picked, string(s))
 		if m.States = append(m.States, line); line.Picked {
 			m.N += line.N
 		}
 	}
 	m.Filter = page.PurgeFilter{Text: lines(t.Values.Get(page.AskFilter)), Most: int(p.b.Limits().FilterLength), Fault: t.Faults[page.AskFilter], Error: t.Errors[page.AskFilter]}
-	if of, ok := PurgingOf(e.EntityState, picked); ok && only != nil {
+	of, ok := PurgingOf(e.EntityState, picked)
+	var first []engine.Key
+	if ok && only != nil {
 		f, err := of.Foresee(ctx, p.b, only, countedMost)
 		if err != nil {
 			return nil, err
 		}
 		m.Filter.Counted, m.Filter.Matching, m.Filter.Unseen, m.Filter.Failed = true, int(f.Matching), int(f.Unseen), int(f.Failed)
 		m.N, m.Left = int(min(f.AtMost(), math.MaxInt)), int(f.Skipped)
+		first = f.First[:min(len(f.First), sampled)]
+	}
+	if ok {
+		if m.First, err = p.firstOf(ctx, of, only, first); err != nil {
+			return nil, err
+		}
 	}
 	if m.N > TypeNameOver || t.Errors[page.AskConfirm] != "" {
 		m.Type = e.Path.Name()

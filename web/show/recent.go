@@ -45,10 +45,9 @@ type Recent struct {
 
 	figures *figures.Recorder
 
-	mu       sync.Mutex // guards all below
-	followed uint64     // the last event noted
-	moved    chan struct{}
-	lost     uint64 // events that came and went too fast
+	mu       sync.Mutex     // guards all below
+	followed broker.Reached // what was noted
+	lost     uint64         // events that came and went too fast
 
 	all     *pulse
 	depths  map[string]*tide // of entities, by folded path
@@ -86,7 +85,7 @@ func follow(b *broker.Broker, log *slog.Logger) *Recent {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Recent{
 		b: b, log: log, stop: stop, epoch: b.Epoch(), began: b.Clock(),
-		seeded: make(chan struct{}), reopened: make(chan engine.Instant, 1), moved: make(chan struct{}), made: map[string]bool{},
+		seeded: make(chan struct{}), reopened: make(chan engine.Instant, 1), made: map[string]bool{},
 		figures: figures.New(),
 		all:     newPulse(1000, 600), depths: map[string]*tide{},
 		lives: newLives(lifeEntries), gone: newDepartedOnes(),
@@ -173,9 +172,7 @@ func (r *Recent) note(events []engine.Event, lost uint64) {
 	for _, e := range events {
 		r.noteOne(e)
 	}
-	r.followed = events[len(events)-1].N
-	close(r.moved)
-	r.moved = make(chan struct{})
+	r.followed.Set(events[len(events)-1].N)
 }
 
 func (r *Recent) noteOne(e engine.Event) {
@@ -280,29 +277,12 @@ func latest[T any](s []T, most int) []T { return s[max(0, len(s)-most):] }
 // does, and until what happened before the start is known. What does not come in
 // a second is not waited for.
 func (r *Recent) reach(ctx context.Context, n uint64) {
-	late := time.NewTimer(time.Second)
-	defer late.Stop()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	select {
 	case <-r.seeded:
-	case <-late.C:
-		return
+		r.followed.Wait(ctx, n)
 	case <-ctx.Done():
-		return
-	}
-	for {
-		r.mu.Lock()
-		followed, moved := r.followed, r.moved
-		r.mu.Unlock()
-		if followed >= n {
-			return
-		}
-		select {
-		case <-moved:
-		case <-late.C:
-			return
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 

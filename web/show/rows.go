@@ -39,9 +39,9 @@ func (p *Pages) messageRow(ctx context.Context, r engine.Row, now engine.Instant
 		Key: keyText(m.Key), Href: p.MessageURL(m.Key), State: stateOf(r, now), Number: int64(m.Seq),
 		Subject: called(r.Content, m.Seq), Size: r.Content.Size(),
 		Tries: int(m.DeliveryCount), Max: int(r.Deliveries), At: m.EnqueuedAt.Time(),
-		Clock: ttlClock(r, now), Expired: outOfTime(r, now), Hold: hold(m, now, lockFor), Due: dueClock(m, now),
+		Clock: ttlClock(r, now), Expired: outOfTime(r, now), Hold: hold(r, now, lockFor), Due: dueClock(m, now),
 	}
-	row.Holder, row.HolderAt = p.holder(ctx, r.LockedBy)
+	row.Holder, row.HolderAt = p.holder(ctx, r.Lock.By)
 	row.Subject = cut(row.Subject, 200)
 	if r.Content.Subject() != "" {
 		row.ID = cut(r.Content.MessageID(), 128)

@@ -42,3 +42,28 @@ func TestDeferredSaysWhenItWasStored(t *testing.T) {
 		}
 	})
 }
+
+// A renewal moves what is shown of a lock: the end of its ring and the count, in
+// the row, on the passport, and for a session on its tab and its page.
+func TestRenewalsAreLive(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{LockDuration: time.Minute})
+		w.send("orders", engine.Content{Subject: "one"})
+		url := w.pages.MessageURL(w.rowsOf("orders")[0].Message.Key)
+		d := w.receive("orders")
+		w.pass(20 * time.Second)
+		before := w.part(url, "time")
+		if !strings.Contains(before, "not renewed") {
+			w.Errorf("before: %s", before)
+		}
+		_, err := w.b.Renew(w.Context(), d.Token(), "", "worker")
+		w.must(err)
+		if after := w.part(url, "time"); after == before || !strings.Contains(after, "renewed once") || strings.Contains(after, "not renewed") {
+			w.Errorf("after a renewal: %s", after)
+		}
+		row := w.entityAt("/n/default/q/orders?tab=locked").Rows[0]
+		if h := row.Hold; h.Renewals != 1 || !h.Until.Equal(h.RenewedAt.Add(time.Minute)) || !h.RenewedAt.Equal(h.Since.Add(20*time.Second)) {
+			w.Errorf("the lock is %+v", h)
+		}
+	})
+}

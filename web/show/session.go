@@ -109,8 +109,8 @@ func (p *Pages) sessionModel(ctx context.Context, at Place, v sessionSight, s si
 		m.Oldest = v.row.OldestAt.Time()
 	}
 	if !m.Hold.Until.IsZero() {
-		m.Holder, m.HolderAt = p.holder(ctx, v.row.Holder)
-		m.Ours = v.row.Attached && (v.row.Holder == "dashboard" || strings.HasPrefix(v.row.Holder, "dashboard "))
+		m.Holder, m.HolderAt = p.holder(ctx, v.row.Lock.By)
+		m.Ours = v.row.Attached && (v.row.Lock.By == "dashboard" || strings.HasPrefix(v.row.Lock.By, "dashboard "))
 	}
 	m.Takes = takesReceivers(v.Config.Status)
 	return m

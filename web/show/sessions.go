@@ -79,10 +79,7 @@ func turn(turns map[string]int, row engine.SessionRow, now engine.Instant) int {
 }
 
 func sessionHold(row engine.SessionRow, e engine.EntityState, now engine.Instant) component.Hold {
-	if row.LockedUntil == 0 || row.LockedUntil.Passed(now) {
-		return component.Hold{}
-	}
-	return component.Hold{Until: row.LockedUntil.Time(), Of: e.Config.LockFor()}
+	return holdOf(row.Lock, row.LockedUntil, now, e.Config.LockFor())
 }
 
 // fillSessions adds what the tab of sessions shows.
@@ -97,7 +94,7 @@ func (p *Pages) fillSessions(ctx context.Context, at Place, m *page.Entity, e en
 			r.Oldest = row.OldestAt.Time()
 		}
 		if !r.Hold.Until.IsZero() {
-			r.Holder, r.HolderAt = p.holder(ctx, row.Holder)
+			r.Holder, r.HolderAt = p.holder(ctx, row.Lock.By)
 		}
 		m.Sessions = append(m.Sessions, r)
 	}

@@ -1,11 +1,15 @@
 package show_test
 
 import (
+	"context"
+	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/listing"
 	"mayfly/views/component"
 	"mayfly/views/page"
 	"mayfly/views/view"
@@ -30,7 +34,7 @@ func text(parts []component.Text) string {
 	var b strings.Builder
 	for _, p := range parts {
 		if p.Clock != nil {
-			b.WriteString(component.Span(p.Clock.At.Sub(p.Clock.Now)))
+			b.WriteString(component.Span(context.Background(), p.Clock.At.Sub(p.Clock.Now)))
 		}
 		b.WriteString(p.S)
 	}
@@ -229,6 +233,67 @@ func TestEntitiesAreSortedAndFiltered(t *testing.T) {
 	})
 }
 
+// A table is narrowed by words that the address keeps; what is no filter says so,
+// and what stands before it counts.
+func TestEntitiesAreFiltered(t *testing.T) {
+	within(t, func(w *world) {
+		for _, name := range []engine.Path{"a", "b", "c", "other"} {
+			w.create(engine.Queue, name, engine.Config{AutoDeleteOnIdle: map[bool]time.Duration{true: time.Hour}[name == "a"]})
+		}
+		w.create(engine.Topic, "t", engine.Config{})
+		w.create(engine.Topic, "u", engine.Config{})
+		w.create(engine.Subscription, "t/Subscriptions/s", engine.Config{})
+		w.send("b", engine.Content{}, engine.Content{})
+		w.send("c", engine.Content{TTL: time.Hour})
+		w.send("t", engine.Content{TTL: time.Minute})
+		w.settle(w.receive("b"), engine.DeadLetter, "x")
+		const queues = "/n/default/queues"
+		table := func(at string) page.Entities {
+			p := w.open(at)
+			if r, ok := p.(show.Refreshing); ok {
+				p = r.Page
+			}
+			return p.(page.Entities)
+		}
+		for query, want := range map[string]string{
+			"has:dlq": "b", "has:active -has:dlq": "c", "-has:messages": "a other", "expiring:": "c", "expiring:<1h": "", "expiring:<=1h": "c", "temp:": "a",
+			"temp:<=1h o": "", "messages:2": "b", "kind:topic": "", "status:disabled": "", "has:dlq oops:x": "b", "oops:x": "a b c other", "-other has:messages": "b c",
+		} {
+			var names []string
+			for _, r := range table(queues + "?q=" + url.QueryEscape(query)).Rows {
+				names = append(names, r.Name)
+			}
+			w.said(query, strings.Join(names, " "), want)
+		}
+		if m := table("/n/default/topics?q=has:active+expiring:%3C2m"); len(m.Rows) != 1 || m.Rows[0].Name != "t" {
+			t.Errorf("topics whose subscriptions have messages that run out: %+v", m.Rows)
+		}
+
+		m := table(queues + "?q=has:messages+oops:x&sort=active&dir=down&page=1")
+		if !strings.Contains(m.Wrong, `There is no key "oops"`) || m.Query != "has:messages oops:x" || len(m.Chips) != 1 {
+			t.Errorf("what is wrong is told as %q, with chips %v", m.Wrong, m.Chips)
+		}
+		w.said("without a term", m.Chips[0].Without, queues+"?dir=down&sort=active")
+		w.said("with one more", m.More[0].Href, queues+"?dir=down&q="+url.QueryEscape("has:messages name:orders-*")+"&sort=active")
+		for _, c := range append(m.More, table("/n/default/topics").More...) {
+			if table(c.Href).Wrong != "" {
+				t.Errorf("the proposed %s is wrong", c.Label)
+			}
+		}
+		w.receive("c")
+		if m := table(queues + "?sort=locked&dir=down"); m.Rows[0].Name != "c" || m.Rows[1].Name != "a" {
+			t.Errorf("sorted by locked messages %s and %s come first", m.Rows[0].Name, m.Rows[1].Name)
+		}
+
+		// What depends on the time is rendered again when nothing happens.
+		for query, want := range map[string]bool{"has:dlq": false, "idle:%3E1s": true, "-expiring:": true} {
+			if r, ok := w.open(queues + "?q=" + query).(show.Refreshing); ok != want || ok && r.Every > 10*time.Second {
+				t.Errorf("%s is refreshed: %v", query, ok)
+			}
+		}
+	})
+}
+
 func TestMessagesAreShownInPages(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -262,6 +327,43 @@ func TestParkingLot(t *testing.T) {
 		w.said("the lede", text(m.Lede), "2 messages are parked. One has run out of time and goes when someone asks for it.")
 		if !m.Bays[0].Gone || m.Bays[1].Gone {
 			t.Errorf("the bays are %+v", m.Bays)
+		}
+	})
+}
+
+// Where columns are chosen the messages stand in a table, and what does not fit on one
+// page is on the next.
+func TestParkingLotInColumns(t *testing.T) {
+	within(t, func(w *world) {
+		for _, name := range []engine.Path{"bills", "orders"} {
+			w.create(engine.Queue, name, engine.Config{})
+			for i := range 120 {
+				w.send(name, engine.Content{Subject: fmt.Sprint(name, i)})
+			}
+			for range 120 {
+				w.settle(w.receive(name), engine.Defer, "")
+			}
+		}
+		m := as[page.Deferred](w, "/n/default/deferred")
+		if len(m.Bays) != 200 || len(m.Rows) != 0 || m.Pages.Next != "/n/default/deferred?entity=orders&from=81" || m.Pages.First != "" || m.Pages.Note != "200 of 240 shown" || !m.Every.Shown {
+			t.Errorf("%d bays, %+v", len(m.Bays), m.Pages)
+		}
+		m = as[page.Deferred](w, m.Pages.Next)
+		if len(m.Bays) != 40 || m.Bays[0].Entity != "orders" || m.Bays[0].Number != 81 || m.Pages.Next != "" || m.Pages.First != "/n/default/deferred" {
+			t.Errorf("%d bays, %+v", len(m.Bays), m.Pages)
+		}
+		m = as[page.Deferred](w, "/n/default/deferred?column=subject&column=entity&entity=orders&from=81")
+		if len(m.Rows) != 40 || len(m.Bays) != 0 || m.Rows[0].Cells[0].Text != "orders80" || m.Rows[0].Cells[1].Text != "orders" || m.Columns.Views[0].Href != "/n/default/deferred" {
+			t.Errorf("%d rows, %+v", len(m.Rows), m.Columns)
+		}
+		_, err := listing.Put(w.Context(), w.b, listing.View{Name: "parked", Columns: []listing.Column{listing.Prop("p")}, Lists: []listing.List{listing.DeferredList}}, "test")
+		w.must(err)
+		if m = as[page.Deferred](w, "/n/default/deferred?view=parked"); m.Columns.Name != "parked" || len(m.Rows) != 200 {
+			t.Errorf("%+v", m.Columns)
+		}
+		form := as[page.ViewForm](w, "/n/default/views/edit?back=%2Fn%2Fdefault%2Fdeferred")
+		if form.Back != "/n/default/deferred" || form.Columns[1].Value != listing.Entity {
+			t.Errorf("%+v", form)
 		}
 	})
 }

@@ -67,6 +67,12 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventGap:            {"warn", component.Low, "event.gap"},
 	engine.EventDisconnected:   {"plug", component.Low, "event.disconnected"},
 	engine.EventAccessChanged:  {"settings", component.Plenty, "event.access"},
+
+	engine.EventSettingsChanged:  {"settings", component.Plenty, "event.settings"},
+	engine.EventNamespaceCreated: {"check", component.Plenty, "event.namespace.created"},
+	engine.EventNamespaceRemoved: {"lost", component.Low, "event.namespace.removed"},
+	engine.EventClockTurned:      {"clock", component.Low, "event.clock.turned"},
+	engine.EventScenePlayed:      {"scenes", component.Plenty, "event.scene.played"},
 }
 
 // ofSession says whether events of a kind are of a session: what is done to one,
@@ -98,6 +104,10 @@ func lookOf(t trace) eventLook {
 		l.says = "event.sentnow"
 	case t.kind == engine.EventScheduled && t.audit:
 		l.says = "event.rescheduled"
+	case t.kind == engine.EventDeleted && t.reason == engine.TakenBack:
+		l.says = "event.withdrawn"
+	case t.kind == engine.EventReturned && t.reason == engine.TakenBack:
+		l.icon, l.says = "restore", "event.putback"
 	case t.kind == engine.EventPurged && t.reason != "":
 		l.says = "event.purged.where"
 	case t.kind == engine.EventEntityUpdated && t.reason == "pin":

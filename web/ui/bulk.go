@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/job"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
@@ -23,17 +23,12 @@ import (
 )
 
 const (
-	// mostKeys is how many messages of a table one form acts on.
-	mostKeys = 100
+	// mostKeys is how many messages of a table one form acts on: as many as a
+	// search lists.
+	mostKeys = 500
 	// mostResubmitted is how many dead letters go back in one request.
 	mostResubmitted = 5000
-	// atOnce is how many operations of one request are in the broker together,
-	// so that one commit serves many.
-	atOnce = 64
 )
-
-// errDropped is that a message was dropped as a duplicate, as was asked for.
-var errDropped = errors.New("dropped as a duplicate")
 
 // A tally is what became of several messages.
 type tally struct {
@@ -42,41 +37,13 @@ type tally struct {
 	err    error          // of the first that failed in a way that ends it all
 }
 
-// each does one thing to several messages, many at a time.
-func each(ctx context.Context, keys []engine.Key, do func(engine.Key) error) tally {
-	var (
-		mu   sync.Mutex
-		wg   sync.WaitGroup
-		out  = tally{failed: map[string]int{}}
-		next = make(chan engine.Key)
-	)
-	for range min(atOnce, len(keys)) {
-		wg.Go(func() {
-			for k := range next {
-				err := do(k)
-				mu.Lock()
-				out.note(err)
-				mu.Unlock()
-			}
-		})
-	}
-	for _, k := range keys {
-		if ctx.Err() != nil {
-			break // whoever asked has left
-		}
-		next <- k
-	}
-	close(next)
-	wg.Wait()
-	return out
-}
-
 func (t *tally) note(err error) {
+	if t.failed == nil {
+		t.failed = map[string]int{}
+	}
 	switch {
 	case err == nil:
 		t.done++
-	case errors.Is(err, errDropped):
-		t.failed["ui.bulk.dropped"]++
 	case errors.Is(err, engine.ErrMessageNotFound):
 		t.failed["ui.bulk.gone"]++
 	case errors.Is(err, engine.ErrDuplicate):
@@ -108,88 +75,204 @@ func (t tally) says(ctx context.Context, id string) component.Notice {
 	return n
 }
 
-// bulk acts on the messages that were chosen in a table. What cannot be undone
-// asks first.
+// doMany does something to several messages, and says where that is taken back as
+// far as it can be; empty if nothing of it can.
+func (d *Door) doMany(ctx context.Context, keys []engine.Key, deed engine.Deed, actor string) (t tally, undo string, err error) {
+	var deeds []engine.Deed
+	err = d.b.Read(ctx, func(r broker.Reader) error {
+		deeds, t = nil, tally{}
+		for _, k := range keys {
+			row, err := r.Message(k)
+			if err != nil {
+				t.note(err)
+				continue
+			}
+			one := deed
+			one.Target = engine.Target{Key: k, Path: row.Path, Seq: row.Message.Seq}
+			deeds = append(deeds, one)
+		}
+		return nil
+	})
+	if err != nil {
+		return t, "", err //nolint:wrapcheck // it says what it is about
+	}
+	all, err := d.doEach(ctx, deeds, actor)
+	var was job.Reversal
+	for i, is := range all {
+		if is.Dropped {
+			t.failed = with(t.failed, "ui.bulk.dropped")
+			continue
+		}
+		t.note(is.Err)
+		if is.Err == nil {
+			was.Add(deeds[i], is)
+		}
+	}
+	if err != nil && len(all) == 0 {
+		return t, "", err
+	}
+	t.err = cmp.Or(t.err, err)
+	return t, d.takeBack(was), nil //nolint:contextcheck // whoever takes it back has a request of their own
+}
+
+func with(n map[string]int, id string) map[string]int {
+	if n == nil {
+		n = map[string]int{}
+	}
+	n[id]++
+	return n
+}
+
+// A bulk is what a form does to the messages that were chosen in a table.
+type bulk struct {
+	deed engine.DeedKind // zero: see breakLocks
+	says string          // the id of what is said of those it was done to
+	job  job.Kind        // what does the same to all that match; empty: nothing does
+	asks bool            // first, whatever is known already
+}
+
+func bulks() map[string]bulk {
+	return map[string]bulk{
+		"bulk/delete":      {engine.DeedDelete, "ui.bulk.deleted", job.Delete, true},
+		"bulk/cancel":      {engine.DeedDelete, "ui.bulk.cancelled", job.Delete, true},
+		"bulk/dead-letter": {engine.DeedDeadLetter, "ui.bulk.dead", job.DeadLetter, true},
+		"bulk/move":        {engine.DeedMove, "ui.bulk.moved", job.Move, true},
+		"bulk/reschedule":  {engine.DeedReschedule, "ui.bulk.rescheduled", job.Reschedule, true},
+		"bulk/resubmit":    {engine.DeedMove, "ui.bulk.resubmitted", job.Resubmit, false},
+		"bulk/copy":        {engine.DeedCopy, "ui.bulk.copied", job.Copy, false},
+		"bulk/extend":      {engine.DeedExtend, "ui.bulk.extended", job.Extend, false},
+		"bulk/send-now":    {engine.DeedSendNow, "ui.bulk.sentnow", job.SendNow, false},
+		"bulk/return":      {engine.DeedReturn, "ui.bulk.returned", job.Return, false},
+		"bulk/break-lock":  {says: "ui.bulk.broken"},
+		"bulk/export":      {},
+	}
+}
+
+// bulk acts on the messages that were chosen in a table, or leads to the job that
+// acts on all that match. What cannot be undone asks first.
 func (d *Door) bulk(c echo.Context, at show.Place, typed url.Values) error {
-	ctx := c.Request().Context()
+	ctx, do := c.Request().Context(), bulks()[at.Do]
+	if typed.Has(page.AskAll) {
+		return d.bulkAll(c, at, do, typed)
+	}
 	keys, err := chosen(ctx, typed)
 	if err != nil {
 		return err
 	}
+	home := d.pages.BulkHome(at)
 	if len(keys) == 0 {
-		return d.done(c, d.pages.EntityURL(at.Entity, at.Path), component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.bulk.none")})
+		return d.done(c, home, component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.bulk.none")})
+	}
+	if at.Do == "bulk/export" {
+		return c.Redirect(http.StatusSeeOther, d.pages.ExportURL(show.Export{Keys: keys}))
 	}
 	t := show.Typed{Values: typed}
 	agreed, asked := agreedTo(typed)
 	if asked && int64(len(keys)) > agreed {
 		return &engine.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", len(keys), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})}
 	}
-	var do func(engine.Key) error
-	id := ""
-	switch at.Do {
-	case "bulk/delete":
-		if !asked {
-			return d.form(c, http.StatusOK, at, t)
-		}
-		e, err := d.state(c, at.Path)
-		if err != nil {
-			return err
-		}
-		if len(keys) > show.TypeNameOver && !nameTyped(c, typed, e.Path.Name(), &t) {
-			return d.form(c, http.StatusUnprocessableEntity, at, t)
-		}
-		id, do = "ui.bulk.deleted", func(k engine.Key) error { return d.b.DeleteOne(ctx, k, actor(c)) }
-	case "bulk/dead-letter":
-		if !asked {
-			return d.form(c, http.StatusOK, at, t)
-		}
-		if wrong := d.reasonsTooLong(ctx, typed); len(wrong) > 0 {
-			t.Errors = wrong
-			return d.form(c, http.StatusUnprocessableEntity, at, t)
-		}
-		id, do = "ui.bulk.dead", func(k engine.Key) error {
-			return d.b.DeadLetterOne(ctx, k, typed.Get(page.AskReason), typed.Get(page.AskDescription), actor(c))
-		}
-	case "bulk/extend":
-		by, err := signed(ctx, typed.Get(page.AskBy))
-		if err != nil {
-			return d.againOr(c, at, typed, page.AskBy, err)
-		}
-		id, do = "ui.bulk.extended", func(k engine.Key) error { return d.extendQuietly(c, k, by) }
-	default:
-		if !asked {
-			twice, err := d.pages.AnyDuplicate(ctx, keys)
-			if err != nil {
-				return err //nolint:wrapcheck // it says what it is about
-			}
-			if twice {
-				return d.form(c, http.StatusOK, at, t)
-			}
-		}
-		id, do = "ui.bulk.resubmitted", d.mover(c, typed)
+	deed, ready, err := d.bulkDeed(c, at, do, keys, &t, asked)
+	if err != nil {
+		return err
 	}
-	out := each(ctx, keys, do)
-	n := out.says(ctx, id)
-	if out.failed["ui.bulk.duplicate"] > 0 {
+	if !ready {
+		code := http.StatusOK
+		if len(t.Errors) > 0 {
+			code = http.StatusUnprocessableEntity
+		}
+		return d.form(c, code, at, t)
+	}
+	if do.deed == 0 {
+		return d.done(c, home, d.breakLocks(c, keys).says(ctx, do.says))
+	}
+	out, undo, err := d.doMany(ctx, keys, deed, actor(c))
+	if err != nil {
+		return err
+	}
+	n := out.says(ctx, do.says)
+	n.Undo = undo
+	if out.failed["ui.bulk.duplicate"] > 0 && at.Kind == show.Entity {
 		return d.stayed(c, at, d.lies(ctx, keys, at.Path.DeadLetter()), out, n)
 	}
-	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), n)
+	return d.done(c, home, n)
 }
 
-func (d *Door) extendQuietly(c echo.Context, k engine.Key, by time.Duration) error {
-	_, _, err := d.extendOne(c, k, by)
-	return err
-}
-
-func (d *Door) mover(c echo.Context, typed url.Values) func(engine.Key) error {
-	keep, drop := typed.Get(page.AskHow) == "copy", typed.Get(page.AskDuplicate) != ""
-	return func(k engine.Key) error {
-		seq, err := d.b.Move(c.Request().Context(), engine.Move{Key: k, Copy: keep, DropDuplicate: drop}, actor(c))
-		if err == nil && seq == 0 {
-			return errDropped
-		}
-		return err //nolint:wrapcheck // it is counted
+// bulkDeed is what is done to each of the messages. It is not ready where something
+// has to be asked first; t says what was wrong with what was typed.
+func (d *Door) bulkDeed(c echo.Context, at show.Place, do bulk, keys []engine.Key, t *show.Typed, asked bool) (deed engine.Deed, ready bool, err error) {
+	ctx, typed := c.Request().Context(), t.Values
+	deed.Kind, deed.DropDuplicate = do.deed, typed.Get(page.AskDuplicate) != ""
+	if do.asks && !asked {
+		return deed, false, nil
 	}
+	wrong := func(field string, err error) { t.Errors = map[string]string{field: told(err)} }
+	switch at.Do {
+	case "bulk/delete", "bulk/cancel":
+		name, err := d.pages.BulkName(ctx, at)
+		if err != nil {
+			return deed, false, err //nolint:wrapcheck // it says what it is about
+		}
+		ready = len(keys) <= show.TypeNameOver || nameTyped(c, typed, name, t)
+		return deed, ready, nil
+	case "bulk/dead-letter":
+		t.Errors = d.reasonsTooLong(ctx, typed)
+		deed.Reason, deed.Description = typed.Get(page.AskReason), typed.Get(page.AskDescription)
+	case "bulk/extend":
+		if !asked && typed.Get(page.AskBy) == "" {
+			return deed, false, nil
+		}
+		if deed.By, err = signed(ctx, typed.Get(page.AskBy)); err != nil {
+			wrong(page.AskBy, err)
+		}
+	case "bulk/move":
+		if deed.To, err = engine.ParsePath(strings.TrimSpace(typed.Get(page.AskTo)), d.b.Limits()); err != nil {
+			wrong(page.AskTo, err)
+		} else if _, err := d.state(c, deed.To); err != nil {
+			wrong(page.AskTo, err)
+		}
+		if typed.Get(page.AskHow) == "copy" {
+			deed.Kind = engine.DeedCopy
+		}
+	case "bulk/reschedule":
+		when, field, err := due(ctx, typed, d.b.Clock())
+		if err == nil && when == 0 {
+			field, err = page.SendIn, refuse(ctx, "ui.when")
+		}
+		if err != nil {
+			wrong(field, err)
+		}
+		deed.Until = when
+	case "bulk/resubmit", "bulk/copy":
+		if typed.Get(page.AskHow) == "copy" {
+			deed.Kind = engine.DeedCopy
+		}
+		if !asked {
+			twice, err := d.pages.AnyDuplicate(ctx, keys)
+			return deed, !twice && err == nil, err //nolint:wrapcheck // it says what it is about
+		}
+	}
+	return deed, len(t.Errors) == 0, nil
+}
+
+// bulkAll leads to the form of the job that does something to all messages that
+// match what a table shows: it counts them before anything is done.
+func (d *Door) bulkAll(c echo.Context, at show.Place, do bulk, typed url.Values) error {
+	of := show.Export{Path: typed.Get(page.AskAt), Query: typed.Get(page.AskQuery)}
+	if at.Do == "bulk/export" {
+		return c.Redirect(http.StatusSeeOther, d.pages.ExportURL(of))
+	}
+	if do.job == "" {
+		return &engine.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(c.Request().Context(), "ui.bulk.chosen")}
+	}
+	return c.Redirect(http.StatusSeeOther, d.pages.NewJobURL(do.job, of, typed.Get(page.AskBy)))
+}
+
+// breakLocks ends the locks of messages as if they had run out (OPS-6).
+func (d *Door) breakLocks(c echo.Context, keys []engine.Key) (t tally) {
+	for _, k := range keys {
+		t.note(d.b.BreakLock(c.Request().Context(), k, actor(c)))
+	}
+	return t
 }
 
 // chosen are the keys of the rows that were chosen, each once.
@@ -238,8 +321,16 @@ func (d *Door) resubmitAll(c echo.Context, at show.Place, typed url.Values) erro
 	if broker.Agreed(agreed).Check(all) != nil {
 		return d.again(c, at, t, &engine.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(all), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
 	}
-	out := each(ctx, keys, d.mover(c, typed))
+	deed := engine.Deed{Kind: engine.DeedMove, DropDuplicate: typed.Get(page.AskDuplicate) != ""}
+	if how == "copy" {
+		deed.Kind = engine.DeedCopy
+	}
+	out, undo, err := d.doMany(ctx, keys, deed, actor(c))
+	if err != nil {
+		return err
+	}
 	n := out.says(ctx, "ui.bulk.resubmitted")
+	n.Undo = undo
 	if left := int(all) - len(keys); left > 0 {
 		n.Detail = locale.N(ctx, "ui.resubmit.left", left)
 	}

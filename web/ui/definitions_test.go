@@ -3,6 +3,7 @@ package ui_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/definition"
@@ -29,5 +30,70 @@ func TestDefinitionsFile(t *testing.T) {
 			t.Errorf("it asks for %+v", top.Entities)
 		}
 		w.get("/n/other/definitions").wants(404)
+	})
+}
+
+const drawnFile = `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"orders","Properties":{"LockDuration":"PT20S"}},{"Name":"audit"}]}]}}`
+
+// A Config.json is looked at first, and done as it was seen, once (EMU-8).
+func TestDefinitionsAreImported(t *testing.T) {
+	within(t, func(w *world) {
+		const at = "/n/default/definitions/import"
+		w.create(engine.Queue, "orders", engine.Config{LockDuration: 10 * time.Second})
+		if w.see("/n/default/queues").Find(`a[href="`+at+`"]`).Length() != 1 {
+			t.Error("nothing leads to the page")
+		}
+		w.see(at).wants(200, "Import definitions")
+		a := w.upload(at, "csrf", w.token(), "file/Config.json", drawnFile, "text", "")
+		a.wants(200, "It would make 2 changes", "orders", "LockDuration", "PT10S", "PT20S", "audit", "Create")
+		if w.state("orders").Config.LockDuration != 10*time.Second {
+			t.Error("looking has changed it")
+		}
+		agreed, _ := a.Find("button[name=agreed]").Attr("value")
+		text := a.Find("textarea").Text()
+		other := strings.Replace(text, "PT20S", "PT30S", 1)
+		w.upload(at, "csrf", w.token(), "text", other, "agreed", agreed).wants(409, "has changed", "PT30S")
+		w.upload(at, "csrf", w.token(), "text", text, "file/Config.json", other, "agreed", agreed).wants(200, "PT30S") // nobody has seen what the file does
+		w.upload(at, "csrf", "guessed", "text", text, "agreed", agreed).wants(403)
+		w.post(at, "text", text, "agreed", agreed).wants(403)
+		done := w.upload(at, "csrf", w.token(), "text", text, "agreed", agreed)
+		if done.status != 303 || w.state("orders").Config.LockDuration != 20*time.Second || w.state("audit").Path != "audit" {
+			t.Errorf("answered with %d, and it is %+v", done.status, w.state("orders").Config)
+		}
+		if n := strings.Count(w.see("/n/default/activity").Find("main").Text(), "dashboard"); n < 2 {
+			t.Errorf("Activity names who did it %d times", n)
+		}
+		if again := w.upload(at, "csrf", w.token(), "text", text, "agreed", agreed); again.status != 303 {
+			t.Errorf("sent twice, it is answered with %d", again.status)
+		}
+		w.upload(at, "csrf", w.token(), "text", text).wants(200, "All is as the file says", "2 others are")
+	})
+}
+
+// What is wrong with a file is said by its path in it, and nothing is changed.
+func TestDefinitionsAreRefused(t *testing.T) {
+	within(t, func(w *world) {
+		const at = "/n/default/definitions/import"
+		w.create(engine.Queue, "orders", engine.Config{})
+		bad := strings.Replace(strings.Replace(drawnFile, "PT20S", "soon", 1), `"audit"`, `"<b>","Properties":{"What":1}`, 1)
+		w.upload(at, "csrf", w.token(), "text", bad).wants(422, "things are wrong", "UserConfig.Namespaces[0].Queues[0].Properties.LockDuration", "Queues[1].Name", "Queues[1].Properties.What")
+		w.upload(at, "csrf", w.token(), "text", "{").wants(422, "One thing is wrong")
+		w.upload(at, "csrf", w.token(), "text", " ", "file/", "").wants(422, "Choose a file")
+		w.upload(at, "csrf", w.token(), "file/x", strings.Repeat(" ", 1<<20+1)).wants(422, "more than 1")
+		w.upload(at, "csrf", w.token(), "file/x", strings.Repeat(" ", 4<<20)).wants(413)
+		w.get("/n/default/definitions/other").wants(404)
+		a := w.upload(at, "csrf", w.token(), "text", drawnFile)
+		agreed, _ := a.Find("button[name=agreed]").Attr("value")
+		w.safe = true
+		w.reopen()
+		w.upload(at, "csrf", w.token(), "text", drawnFile, "agreed", agreed).wants(403, "Safe mode is on")
+		if w.upload(at, "csrf", w.token(), "text", drawnFile).Find("button[name=agreed][disabled]").Length() != 1 {
+			t.Error("the button can be pressed")
+		}
+		only := `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"audit"}]}]}}`
+		agreed, _ = w.upload(at, "csrf", w.token(), "text", only).Find("button[name=agreed]").Attr("value")
+		if a := w.upload(at, "csrf", w.token(), "text", only, "agreed", agreed); a.status != 303 {
+			t.Errorf("what is only made is answered with %d", a.status)
+		}
 	})
 }

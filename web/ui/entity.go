@@ -15,6 +15,8 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/view"
+	"mayfly/web/access"
 	"mayfly/web/show"
 )
 
@@ -66,7 +68,8 @@ func (d *Door) state(c echo.Context, path engine.Path) (e engine.EntityState, er
 }
 
 // edit replaces an entity's description (PROP-2). One that would let messages
-// run out at once has to be sent a second time, with their number agreed to.
+// run out at once has to be sent a second time, with their number agreed to. One
+// that is only tried is answered with what it would do.
 func (d *Door) edit(c echo.Context, at show.Place, typed url.Values) error {
 	ctx := c.Request().Context()
 	e, err := d.state(c, at.Path)
@@ -75,6 +78,10 @@ func (d *Door) edit(c echo.Context, at show.Place, typed url.Values) error {
 	}
 	config, wrong := show.ReadConfig(e.Kind, e.Config, false, d.b.Limits(), typed)
 	t := show.Typed{Values: typed, Errors: wrong}
+	if at.Query.Has(page.Try) {
+		at.Query = nil
+		return d.form(c, http.StatusOK, at, t)
+	}
 	if len(wrong) > 0 {
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
@@ -85,6 +92,9 @@ func (d *Door) edit(c echo.Context, at show.Place, typed url.Values) error {
 	what, err := d.pages.WhatIf(ctx, e.Path, typed)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
+	}
+	if what.Expire > 0 && view.Safe(ctx) {
+		return access.ErrSafe
 	}
 	if broker.Agreed(agreed).Check(int64(what.Expire)) != nil {
 		t.Refused = component.Notice{
@@ -160,23 +170,35 @@ func (d *Door) deleteEntity(c echo.Context, at show.Place, typed url.Values) err
 // touch counts as use of a temporary entity; pin keeps it, unpin lets it go
 // again (OPS-9).
 func (d *Door) touch(c echo.Context, at show.Place, _ url.Values) error {
-	return d.idle(c, at, d.b.Touch, "ui.touched")
+	return d.idle(c, at, d.b.Touch, "ui.touched", nil)
 }
 
 func (d *Door) pin(c echo.Context, at show.Place, _ url.Values) error {
-	return d.idle(c, at, d.b.Pin, "ui.pinned")
+	return d.idle(c, at, d.b.Pin, "ui.pinned", d.b.Unpin)
 }
 
 func (d *Door) unpin(c echo.Context, at show.Place, _ url.Values) error {
-	return d.idle(c, at, d.b.Unpin, "ui.unpinned")
+	return d.idle(c, at, d.b.Unpin, "ui.unpinned", d.b.Pin)
 }
 
-func (d *Door) idle(c echo.Context, at show.Place, do func(ctx context.Context, p engine.Path, actor string) error, says string) error {
+// idle does something to how an entity deletes itself, which back takes back; nil:
+// nothing does.
+func (d *Door) idle(c echo.Context, at show.Place, do func(ctx context.Context, p engine.Path, actor string) error, says string, back func(ctx context.Context, p engine.Path, actor string) error) error {
 	ctx := c.Request().Context()
 	if err := do(ctx, at.Path, actor(c)); err != nil {
 		return err
 	}
-	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), component.Notice{Title: locale.T(ctx, says, locale.Args{"Name": show.Shown(at.Path)})})
+	n := component.Notice{Title: locale.T(ctx, says, locale.Args{"Name": show.Shown(at.Path)})}
+	if back != nil {
+		n.Undo = d.undoURL(func(c echo.Context) (component.Notice, error) {
+			ctx := c.Request().Context()
+			if err := back(ctx, at.Path, actor(c)); err != nil {
+				return component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none"), Detail: told(err)}, nil
+			}
+			return component.Notice{Title: locale.T(ctx, "ui.undone.idle", locale.Args{"Name": show.Shown(at.Path)})}, nil
+		})
+	}
+	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), n)
 }
 
 // restore brings back the description of an entity that deleted itself (OPS-9).

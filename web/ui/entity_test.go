@@ -158,6 +158,47 @@ func TestLoweredTTLAsksFirst(t *testing.T) {
 	})
 }
 
+// A form that is only tried says what it would do, and changes nothing
+// (IDLE-9 … IDLE-12, IDLE-15, TTL-16).
+func TestTriedTimes(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: 10 * time.Minute})
+		w.create(engine.Queue, "other", engine.Config{})
+		w.fill("orders", engine.Content{}, engine.Content{})
+		w.pass(5 * time.Minute)
+		is := w.state("orders")
+		said := func(pairs ...string) answer { return w.post("/n/default/q/orders/edit?try=1", pairs...) }
+		for name, c := range map[string]struct {
+			typed []string
+			says  string
+		}{
+			"it would go":        {[]string{"AutoDeleteOnIdle", "1h"}, "With 1h it would delete itself at 01:05:00"},
+			"with what is in it": {[]string{"AutoDeleteOnIdle", "1h"}, "2 messages"},
+			"never":              {[]string{"AutoDeleteOnIdle", "never"}, "It would not delete itself any more"},
+			"it forwards":        {[]string{"AutoDeleteOnIdle", "1h", "ForwardTo", "other"}, "While it forwards its messages it never does"},
+			"what it is":         {[]string{"AutoDeleteOnIdle", "10m"}, "is shown here"},
+			"less than may be":   {[]string{"AutoDeleteOnIdle", "500ms"}, "is shown here"},
+			"time to live":       {[]string{"AutoDeleteOnIdle", "10m", "DefaultMessageTimeToLive", "1m"}, "of 2 messages"},
+		} {
+			a := said(c.typed...)
+			if text := strings.Join(strings.Fields(a.Find("main").Text()), " "); a.status != 200 || !strings.Contains(text, c.says) {
+				t.Errorf("%s: %d, %s", name, a.status, text)
+			}
+			if to, _ := a.Find("form#f").Attr("action"); to != "/n/default/q/orders/edit" {
+				t.Errorf("%s: saving goes to %s", name, to)
+			}
+		}
+		if a := said("AutoDeleteOnIdle", "500ms"); a.Find("#f-AutoDeleteOnIdle[aria-invalid=true]").Length() != 1 {
+			t.Error("a wrong field is not told")
+		}
+		if now := w.state("orders"); !now.Config.Equal(is.Config) || now.LastUsed != is.LastUsed {
+			t.Errorf("trying changed something: %+v", now)
+		}
+		w.fill("orders", engine.Content{ScheduledFor: is.LastUsed.Add(time.Hour)})
+		said("AutoDeleteOnIdle", "1h").wants(200, "One scheduled message is waiting. The 1h start when it becomes active")
+	})
+}
+
 func TestDeleteEntityAsksForItsName(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Topic, "prices", engine.Config{})

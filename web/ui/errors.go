@@ -13,6 +13,7 @@ import (
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/web/access"
+	"mayfly/web/identity"
 	"mayfly/web/show"
 )
 
@@ -21,12 +22,21 @@ func status(err error) int {
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return e.Code
 	}
+	if _, ok := errors.AsType[*identity.RoleError](err); ok {
+		return http.StatusForbidden
+	}
+	if _, ok := errors.AsType[*identity.Refused](err); ok {
+		return http.StatusUnauthorized
+	}
 	for _, s := range []struct {
 		kind   error
 		status int
 	}{
 		{access.ErrForm, http.StatusForbidden},
 		{access.ErrCrossSite, http.StatusForbidden},
+		{access.ErrSafe, http.StatusForbidden},
+		{identity.ErrNobody, http.StatusUnauthorized},
+		{identity.ErrOver, http.StatusUnauthorized},
 		{show.ErrNoPage, http.StatusNotFound},
 		{engine.ErrRolledBack, http.StatusConflict}, // before what it was rolled back for, which is not to be tried again
 		{engine.ErrSessionLockLost, http.StatusGone},
@@ -68,7 +78,7 @@ func told(err error) string {
 	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
 		return e.Text
 	}
-	if errors.Is(err, access.ErrForm) || errors.Is(err, access.ErrCrossSite) {
+	if errors.Is(err, access.ErrForm) || errors.Is(err, access.ErrCrossSite) || errors.Is(err, access.ErrSafe) {
 		return err.Error()
 	}
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok && e.Internal != nil {
@@ -84,6 +94,9 @@ func (d *Door) Error(err error, c echo.Context) {
 	}
 	d.visit(c)
 	code := status(err)
+	if code == http.StatusUnauthorized {
+		c.Response().Header().Set(echo.HeaderWWWAuthenticate, identity.Challenge)
+	}
 	ctx := c.Request().Context()
 	id := c.Response().Header().Get(echo.HeaderXRequestID)
 	if code == http.StatusInternalServerError {
@@ -94,13 +107,17 @@ func (d *Door) Error(err error, c echo.Context) {
 		at = show.Place{}
 	}
 	f := page.Failure{Status: code, Refused: told(err)}
+	if e, ok := errors.AsType[*identity.RoleError](err); ok && f.Refused == "" {
+		f.Refused = locale.T(ctx, "failure.role", locale.Args{"Needs": e.Needs.String(), "Has": e.Has.String()})
+		f.Do = locale.T(ctx, "failure.role.do")
+	}
 	if back := d.back(c); back != "" {
 		f.Go = component.Link{Href: back, Label: locale.T(ctx, "ui.back")}
 	} else if code == http.StatusServiceUnavailable && parseErr == nil && c.Request().Method == http.MethodGet {
 		f.Go = component.Link{Href: d.pages.URL(at), Label: locale.T(ctx, "ui.again")} // looking once more does no harm
 	}
 	p := d.pages.Failure(ctx, at, f)
-	if err := d.write(c, code, p.Full()); err != nil && ctx.Err() == nil { // somebody is there to miss it
+	if err := d.show(c, code, p); err != nil && ctx.Err() == nil { // somebody is there to miss it
 		d.log.ErrorContext(ctx, "the page of an error failed", "id", id, "err", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"mayfly/engine"
 )
@@ -57,6 +58,28 @@ func TestJobFromItsForm(t *testing.T) {
 	})
 }
 
+// A form that is sent twice starts one job; the one that is asked for anew another.
+func TestJobFormSentTwice(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		w.create(engine.Queue, "other", engine.Config{})
+		w.fillMany("orders", 40)
+		for _, want := range []string{"/jobs/1", "/jobs/2"} {
+			word, _ := w.see("/n/default/jobs/new?kind=copy&path=orders&to=other").Find("form[method=post] input[name=once]").Attr("value")
+			for range 2 {
+				_, at := w.done("/n/default/jobs/new", "kind", "copy", "path", "orders", "to", "other", "count", "40", "once", word)
+				if !strings.HasSuffix(at, want) {
+					t.Errorf("it led to %s, not to %s", at, want)
+				}
+			}
+		}
+		synctest.Wait()
+		if n := w.state("other").Counts.Active; n != 80 {
+			t.Errorf("%d messages were copied", n)
+		}
+	})
+}
+
 // What does away with many messages asks for a name, and for the number that was
 // shown (dashboard §4).
 func TestDestructiveJobIsGuarded(t *testing.T) {
@@ -82,5 +105,34 @@ func TestDestructiveJobIsGuarded(t *testing.T) {
 			t.Errorf("%d are left", n)
 		}
 		w.see(at + "?kind=delete&path=orders").lacks("Delete 0 messages")
+	})
+}
+
+// What a job needs to know beyond that: by how much, or until when.
+func TestJobsOverTime(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		w.fill("orders", engine.Content{MessageID: "a", TTL: time.Hour}, engine.Content{MessageID: "b", TTL: time.Hour})
+		const at = "/n/default/jobs/new"
+		w.see(at+"?kind=extend&path=orders").wants(200, "7d")
+		w.see(at+"?kind=extend&path=orders&by=-10m").wants(200, "2 messages", "Change the time of 2 messages")
+		w.post(at, "kind", "extend", "path", "orders", "count", "2").wants(422)
+		w.post(at, "kind", "extend", "path", "orders", "count", "2", "by", "soon").wants(422)
+		before := w.rows("orders", engine.ClassAll)[1].Expires
+		w.done(at, "kind", "extend", "path", "orders", "count", "2", "by", "-10m")
+		synctest.Wait()
+		if got := w.rows("orders", engine.ClassAll)[1].Expires; got != before.Add(-10*time.Minute) { // OPS-3
+			w.Errorf("it expires at %v, before at %v", got, before)
+		}
+		now := w.b.Clock()
+		w.fill("orders", engine.Content{MessageID: "c", ScheduledFor: now.Add(time.Hour)})
+		until := now.Add(3 * time.Hour).Time().UTC().Format("2006-01-02T15:04:05Z")
+		w.see(at+"?kind=reschedule&path=orders&until="+until).wants(200, "one message", "Reschedule one message")
+		w.post(at, "kind", "reschedule", "path", "orders", "count", "1", "until", "1999-01-01T00:00").wants(422)
+		w.done(at, "kind", "reschedule", "path", "orders", "count", "1", "until", until)
+		synctest.Wait()
+		if got := w.rows("orders", engine.ClassScheduled)[0].Message.ScheduledFor.Time().UTC().Format("2006-01-02T15:04:05Z"); got != until { // OPS-8
+			w.Errorf("it comes at %s, not %s", got, until)
+		}
 	})
 }

@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/job"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
@@ -144,7 +144,15 @@ func (d *Door) settleWith(c echo.Context, at show.Place, typed url.Values, s eng
 	if errs[0] != nil {
 		return errs[0]
 	}
-	return d.settled(c, at, says(c, id, nil))
+	n := says(c, id, nil)
+	if s.Outcome == engine.Defer {
+		if row, _, err = d.look(c, at.Key); err == nil && row.Message.State == engine.Deferred { // else it has gone on meanwhile
+			var was job.Reversal
+			was.AddDeferred(row)
+			n.Undo = d.takeBack(was)
+		}
+	}
+	return d.settled(c, at, n)
 }
 
 // deadLetter moves a message to the dead-letter queue: with the lock of whoever
@@ -158,10 +166,17 @@ func (d *Door) deadLetter(c echo.Context, at show.Place, typed url.Values) error
 		err := d.settleWith(c, at, typed, engine.Settlement{Outcome: engine.DeadLetter, Reason: reason, Description: description}, "ui.dead")
 		return d.againOr(c, at, typed, page.AskReason, err)
 	}
-	if err := d.b.DeadLetterOne(c.Request().Context(), at.Key, reason, description, actor(c)); err != nil {
+	row, _, err := d.look(c, at.Key)
+	if err != nil {
+		return err
+	}
+	_, undo, err := d.doOne(c, row, engine.Deed{Kind: engine.DeedDeadLetter, Reason: reason, Description: description})
+	if err != nil {
 		return d.againOr(c, at, typed, page.AskReason, err)
 	}
-	return d.settled(c, at, says(c, "ui.dead", nil))
+	n := says(c, "ui.dead", nil)
+	n.Undo = undo
+	return d.settled(c, at, n)
 }
 
 // againOr asks again when what was typed is out of range: with the error beside
@@ -201,10 +216,15 @@ func (d *Door) resubmit(c echo.Context, at show.Place, typed url.Values) error {
 	if how != "" && how != "move" && how != "copy" {
 		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]string{page.AskHow: locale.T(c.Request().Context(), "ui.how")}})
 	}
-	m := engine.Move{
-		Key: at.Key, Copy: at.Do == "resubmit-copy" || how == "copy", DropDuplicate: typed.Get(page.AskDuplicate) != "",
+	row, _, err := d.look(c, at.Key)
+	if err != nil {
+		return err
 	}
-	seq, err := d.b.Move(c.Request().Context(), m, actor(c))
+	deed := engine.Deed{Kind: engine.DeedMove, DropDuplicate: typed.Get(page.AskDuplicate) != ""}
+	if at.Do == "resubmit-copy" || how == "copy" {
+		deed.Kind = engine.DeedCopy
+	}
+	is, undo, err := d.doOne(c, row, deed)
 	if errors.Is(err, engine.ErrDuplicate) { // it can be let go
 		at.Do = "resubmit"
 		return d.again(c, at, show.Typed{Values: typed}, err)
@@ -214,12 +234,16 @@ func (d *Door) resubmit(c echo.Context, at show.Place, typed url.Values) error {
 	}
 	id := "ui.resubmitted"
 	switch {
-	case seq == 0:
+	case is.Dropped:
 		id = "ui.duplicate"
-	case m.Copy:
+	case is.Is.Seq == 0:
+		id = "ui.resubmitted.on"
+	case deed.Kind == engine.DeedCopy:
 		id = "ui.copied"
 	}
-	return d.settled(c, at, says(c, id, locale.Args{"Number": locale.Number(c.Request().Context(), int(seq))}))
+	n := says(c, id, locale.Args{"Number": locale.Number(c.Request().Context(), int(is.Is.Seq))})
+	n.Undo = undo
+	return d.settled(c, at, n)
 }
 
 // The deeds that need nothing but the message.
@@ -253,7 +277,7 @@ func (d *Door) simple(c echo.Context, at show.Place, do func(context.Context, en
 // reschedule gives a scheduled message another time (OPS-8).
 func (d *Door) reschedule(c echo.Context, at show.Place, typed url.Values) error {
 	ctx := c.Request().Context()
-	_, now, err := d.look(c, at.Key)
+	row, now, err := d.look(c, at.Key)
 	if err != nil {
 		return err
 	}
@@ -264,11 +288,13 @@ func (d *Door) reschedule(c echo.Context, at show.Place, typed url.Values) error
 	if err != nil {
 		return d.againOr(c, at, typed, field, err)
 	}
-	seq, err := d.b.Reschedule(ctx, at.Key, when, actor(c))
+	is, undo, err := d.doOne(c, row, engine.Deed{Kind: engine.DeedReschedule, Until: when})
 	if err != nil {
 		return d.againOr(c, at, typed, field, err)
 	}
-	return d.settled(c, at, says(c, "ui.rescheduled", locale.Args{"Number": locale.Number(ctx, int(seq))}))
+	n := says(c, "ui.rescheduled", locale.Args{"Number": locale.Number(ctx, int(is.Is.Seq))})
+	n.Undo = undo
+	return d.settled(c, at, n)
 }
 
 // extend adds to the time that a message has left, or takes from it (OPS-3).
@@ -278,20 +304,17 @@ func (d *Door) extend(c echo.Context, at show.Place, typed url.Values) error {
 	if err != nil {
 		return d.againOr(c, at, typed, page.AskBy, err)
 	}
-	to, now, err := d.extendOne(c, at.Key, by)
+	row, now, err := d.look(c, at.Key)
+	if err != nil {
+		return err
+	}
+	is, undo, err := d.doOne(c, row, engine.Deed{Kind: engine.DeedExtend, By: by})
 	if err != nil {
 		return d.againOr(c, at, typed, page.AskBy, err)
 	}
-	return d.settled(c, at, says(c, "ui.extended", locale.Args{"At": show.ClockTime(to, now)}))
-}
-
-func (d *Door) extendOne(c echo.Context, k engine.Key, by time.Duration) (to, now engine.Instant, err error) {
-	row, now, err := d.look(c, k)
-	if err != nil {
-		return 0, 0, err
-	}
-	to = max(now, row.Expires).Add(by)                                 // from now for one that never ends, or whose time has come
-	return to, now, d.b.Extend(c.Request().Context(), k, to, actor(c)) //nolint:wrapcheck // it says what it is about
+	n := says(c, "ui.extended", locale.Args{"At": show.ClockTime(is.Until, now)})
+	n.Undo = undo
+	return d.settled(c, at, n)
 }
 
 // body sends all of a message's body, as something to keep: its content type is

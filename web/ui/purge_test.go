@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,6 +35,48 @@ func (a answer) asked() url.Values {
 // button is what the last button of a form says.
 func (a answer) button() string {
 	return strings.Join(strings.Fields(a.Find("form.asking footer button").Text()), " ")
+}
+
+// sampled are the messages that a page shows a few of: state, number, and what they are.
+func (a answer) sampled() (out []string) {
+	a.Find(".sample li").Each(func(_ int, li *goquery.Selection) {
+		li.Find("small").Remove()
+		text := strings.Join(strings.Fields(li.Text()), " ")
+		is, ok := strings.CutSuffix(text, " customer.id: 4417, total: 129.90")
+		if !ok {
+			a.t.Errorf("%q has no preview", text)
+		}
+		out = append(out, is)
+	})
+	return out
+}
+
+// OPS-7: what asks before a purge, or before a job, shows the first few that go.
+func TestPurgeShowsSome(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		for i := range 7 {
+			w.fill("orders", engine.Content{Subject: fmt.Sprint("order ", i), Properties: value.Properties{{Name: "n", Value: value.OfLong(int64(i))}}})
+		}
+		w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		for _, tc := range []struct {
+			to   string
+			want string
+		}{
+			{"/n/default/q/orders/purge", "Active #2 order 1|Active #3 order 2|Active #4 order 3|Active #5 order 4|Active #6 order 5"},
+			{"/n/default/q/orders/purge?state=dead-letter", "Dead letter #1 order 0"},
+			{"/n/default/q/orders/purge?state=active&filter=n+%3E+4", "Active #6 order 5|Active #7 order 6"},
+			{"/n/default/q/orders/purge?state=scheduled", ""},
+			{"/n/default/jobs/new?kind=delete&path=orders&q=order+prop.n%3A%3E%3D3", "Active #4 order 3|Active #5 order 4|Active #6 order 5|Active #7 order 6"},
+		} {
+			if got := strings.Join(w.see(tc.to).sampled(), "|"); got != tc.want {
+				t.Errorf("%s shows %q, want %q", tc.to, got, tc.want)
+			}
+		}
+		if age := w.see("/n/default/q/orders/purge").Find(".sample li:first-child time[data-ago]"); age.Length() != 1 {
+			t.Error("it does not say how old they are")
+		}
+	})
 }
 
 // OPS-7: with a filter the number that matches is shown before anything goes,

@@ -115,13 +115,17 @@ func (d *Door) tryRule(c echo.Context, at show.Place, typed url.Values) error {
 // broker would accept. If it is none, t says why.
 func (d *Door) readTried(ctx context.Context, t *show.Typed) (m engine.Content, ok bool) {
 	read := show.Typed{Values: t.Values, Errors: map[string]string{}}
-	m = d.readMessage(ctx, read, 0).content
+	mould, seed, _, err := d.readMessage(ctx, read, 0)
 	detail := ""
+	if mould != nil && len(read.Errors) == 0 && err == nil {
+		m, err = mould.Head(1, 0, seed)
+		m.MessageID = t.Values.Get(page.SendMessageID) // without the one that is made up
+	}
 	if len(read.Errors) > 0 {
 		maps.Copy(t.Errors, read.Errors)
 		first := slices.Min(slices.Collect(maps.Keys(read.Errors)))
 		detail = cmp.Or(t.Values.Get(first+page.SendPropertyName), first) + ": " + read.Errors[first]
-	} else if _, err := engine.Submit(m, nil, 0, 0, d.b.Limits()); err != nil {
+	} else if err != nil {
 		detail = told(err)
 	} else {
 		return m, true

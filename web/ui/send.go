@@ -3,26 +3,28 @@ package ui
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
+	"crypto/sha256"
+	"errors"
+	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/draft"
+	"mayfly/engine/job"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/web/access"
 	"mayfly/web/show"
 )
 
-// numberPlace is what stands for the number of a repeated message.
-const numberPlace = "{n}"
-
-// send sends what was filled in, as often as was asked.
+// send sends what was filled in, as often as was asked; shows what that would be,
+// or keeps it as a template.
 func (d *Door) send(c echo.Context, at show.Place, typed url.Values) error {
 	ctx := c.Request().Context()
 	t := show.Typed{Values: typed, Errors: map[string]string{}}
@@ -33,58 +35,77 @@ func (d *Door) send(c echo.Context, at show.Place, typed url.Values) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	m := d.readMessage(ctx, t, now)
+	m, seed, written, err := d.readMessage(ctx, t, now)
 	if len(t.Errors) > 0 {
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
-	sent, err := d.sendAll(c, at.Path, m)
 	if err != nil {
-		if sent > 0 {
-			return d.goTo(c, d.pages.EntityURL(at.Entity, at.Path), component.Notice{
-				Tone: component.Critical, Title: locale.N(ctx, "ui.sent.some", sent, locale.Args{"All": locale.Number(ctx, m.repeat)}), Detail: told(err),
-			})
-		}
 		return d.again(c, at, t, err)
 	}
-	return d.goTo(c, d.pages.EntityURL(at.Entity, at.Path), component.Notice{Title: locale.N(ctx, "ui.sent", sent, locale.Args{"Name": show.Shown(at.Path)})})
-}
-
-// A letter is what a form sends: a message, and how often.
-type letter struct {
-	content engine.Content
-	body    string
-	repeat  int
-}
-
-// readMessage reads a message; what is wrong with it goes to t.Errors.
-func (d *Door) readMessage(ctx context.Context, t show.Typed, now engine.Instant) letter {
-	get := t.Values.Get
-	m := letter{body: strings.ReplaceAll(get(page.SendBody), "\r\n", "\n"), repeat: 1}
-	m.content = engine.Content{
-		MessageID: d.id(ctx, t, page.SendMessageID), Subject: get(page.SendSubject), ContentType: get(page.SendContentType),
-		CorrelationID: get(page.SendCorrelationID), SessionID: d.id(ctx, t, page.SendSessionID), To: get(page.SendTo),
-		ReplyTo: get(page.SendReplyTo), ReplyToSessionID: d.id(ctx, t, page.SendReplyToSession), PartitionKey: d.id(ctx, t, page.SendPartitionKey),
-	}
-	if ttl := strings.TrimSpace(get(page.SendTTL)); ttl != "" && !strings.EqualFold(ttl, "never") {
-		var err error
-		if m.content.TTL, err = length(ctx, ttl); err != nil {
-			t.Errors[page.SendTTL] = told(err)
+	switch {
+	case typed.Has(page.SendPreview):
+		t.Preview = &show.Preview{Mould: m, Seed: seed}
+		return d.form(c, http.StatusOK, at, t)
+	case typed.Has(page.SendSave):
+		return d.saveTemplate(c, at, t, written)
+	case m.Count() > show.MostAtOnce:
+		if d.jobs == nil {
+			return &engine.Refusal{Kind: engine.ErrNotImplemented, Text: locale.T(ctx, "ui.repeat", locale.Args{"Most": locale.Number(ctx, show.MostAtOnce)})}
 		}
+		is, err := d.jobs.Send(ctx, job.Plan{To: at.Path, Sends: &job.Sends{Draft: written, Seed: seed}, Once: onceWord(typed)}, actor(c))
+		if err != nil {
+			return d.again(c, at, t, err)
+		}
+		return d.goTo(c, d.pages.JobURL(is.ID), component.Notice{Title: locale.T(ctx, "ui.sending", locale.Args{"Name": show.Shown(at.Path)})})
 	}
-	at, field, err := due(ctx, t.Values, now)
+	n, again, err := d.sends.Do(ctx, sameForm(at, typed), func() (component.Notice, error) {
+		sent, err := d.sendAll(ctx, actor(c), at.Path, m, now, seed)
+		if err != nil && sent > 0 {
+			return component.Notice{
+				Tone: component.Critical, Title: locale.N(ctx, "ui.sent.some", sent, locale.Args{"All": locale.Number(ctx, int(m.Count()))}), Detail: told(err),
+			}, nil
+		}
+		return component.Notice{Title: locale.N(ctx, "ui.sent", sent, locale.Args{"Name": show.Shown(at.Path)})}, err
+	})
 	if err != nil {
-		t.Errors[field] = told(err)
+		return d.again(c, at, t, err)
 	}
-	m.content.ScheduledFor = at
-	if text := strings.TrimSpace(get(page.SendRepeat)); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > show.MostRepeats {
-			t.Errors[page.SendRepeat] = locale.T(ctx, "ui.repeat", locale.Args{"Most": locale.Number(ctx, show.MostRepeats)})
+	if again {
+		n.Detail = strings.TrimSpace(n.Detail + " " + locale.T(ctx, "ui.sent.twice"))
+	}
+	return d.goTo(c, d.pages.EntityURL(at.Entity, at.Path), n)
+}
+
+// sameForm is the same for a form that is sent twice as it was given out and filled
+// in: by a double click, or by a page that is loaded again. Whoever goes back to it and
+// changes something sends another. It is empty for one without a word.
+func sameForm(at show.Place, typed url.Values) string {
+	if onceWord(typed) == "" {
+		return ""
+	}
+	all := maps.Clone(typed)
+	all.Del(access.FormField)
+	sum := sha256.Sum256([]byte(at.String() + "\x00" + all.Encode()))
+	return string(sum[:])
+}
+
+// readMessage reads a message and makes the first of those that it would be; what
+// is wrong goes to t.Errors, or is the broker's error.
+func (d *Door) readMessage(ctx context.Context, t show.Typed, now engine.Instant) (m *draft.Mould, seed draft.Seed, written draft.Draft, err error) {
+	for _, field := range []string{page.SendMessageID, page.SendSessionID, page.SendReplyToSession, page.SendPartitionKey} {
+		if !strings.Contains(t.Values.Get(field), "{{") {
+			d.id(ctx, t, field)
 		}
-		m.repeat = n
 	}
-	m.content.Properties = show.ReadEntries(ctx, t, page.SendPropertyPrefix)
-	return m
+	seed, ok := show.ReadSeed(t.Values.Get(page.SendSeed))
+	if !ok {
+		_, _ = rand.Read(seed[:]) // never fails, by its contract
+	}
+	written, m = show.ReadDraft(ctx, t, now)
+	if m != nil {
+		err = show.CheckDraft(ctx, t, m, now, seed, d.b.Limits())
+	}
+	return m, seed, written, err
 }
 
 // id is a field whose length is limited (MSG-5).
@@ -96,33 +117,8 @@ func (d *Door) id(ctx context.Context, t show.Typed, field string) string {
 	return text
 }
 
-// at is the message with its number put in.
-func (m letter) at(n int) broker.Outgoing {
-	return broker.Outgoing{Content: m.numbered(n), Body: []byte(strings.ReplaceAll(m.body, numberPlace, strconv.Itoa(n)))}
-}
-
-func (m letter) numbered(n int) engine.Content {
-	c := m.content
-	for _, s := range []*string{&c.MessageID, &c.Subject, &c.CorrelationID, &c.SessionID, &c.PartitionKey} {
-		*s = strings.ReplaceAll(*s, numberPlace, strconv.Itoa(n))
-	}
-	if c.MessageID == "" {
-		c.MessageID = newMessageID()
-	}
-	return c
-}
-
-// newMessageID is a random UUID, which a message without an id is given as an
-// Azure client library would.
-func newMessageID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, by its contract
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
 // sendAll sends in batches that the broker takes, and says how many it took.
-func (d *Door) sendAll(c echo.Context, to engine.Path, m letter) (sent int, err error) {
+func (d *Door) sendAll(ctx context.Context, who string, to engine.Path, m *draft.Mould, now engine.Instant, seed draft.Seed) (sent int, err error) {
 	const batchMost = 100
 	half := d.b.Limits().BatchSize / 2 // room for what else counts
 	var batch []broker.Outgoing
@@ -131,20 +127,70 @@ func (d *Door) sendAll(c echo.Context, to engine.Path, m letter) (sent int, err 
 		if len(batch) == 0 {
 			return nil
 		}
-		if _, err := d.b.Send(c.Request().Context(), to, batch, actor(c)); err != nil {
+		if _, err := d.b.Send(ctx, to, batch, who); err != nil {
 			return err //nolint:wrapcheck // it says what it is about
 		}
 		sent, batch, size = sent+len(batch), nil, 0
 		return nil
 	}
-	for n := 1; n <= m.repeat; n++ {
-		out := m.at(n)
-		if len(batch) == batchMost || size+int64(len(out.Body)) > half {
+	for n := int64(1); n <= m.Count(); n++ {
+		content, body, err := m.Message(n, now, seed)
+		if err != nil {
+			return sent, err //nolint:wrapcheck // it says what it is about
+		}
+		if len(batch) == batchMost || size+int64(len(body)) > half {
 			if err := flush(); err != nil {
 				return sent, err
 			}
 		}
-		batch, size = append(batch, out), size+int64(len(out.Body))+256
+		batch, size = append(batch, broker.Outgoing{Content: content, Body: body}), size+int64(len(body))+256
 	}
 	return sent, flush()
+}
+
+// saveTemplate keeps what was filled in under a name.
+func (d *Door) saveTemplate(c echo.Context, at show.Place, t show.Typed, written draft.Draft) error {
+	ctx := c.Request().Context()
+	name := strings.TrimSpace(t.Values.Get(page.SendTemplateName))
+	if _, err := draft.Save(ctx, d.b, name, written, actor(c)); err != nil {
+		if text := told(err); text != "" && asks(err) {
+			t.Errors[page.SendTemplateName] = text
+			return d.form(c, http.StatusUnprocessableEntity, at, t)
+		}
+		return err
+	}
+	at.Do, at.Query = "send", url.Values{"template": {name}}
+	return d.goTo(c, d.pages.URL(at), component.Notice{Title: locale.T(ctx, "templates.kept", locale.Args{"Name": name})})
+}
+
+// renameTemplate gives a template another name, which nothing has.
+func (d *Door) renameTemplate(c echo.Context, at show.Place, typed url.Values) error {
+	ctx := c.Request().Context()
+	from, to := typed.Get(page.SendTemplate), strings.TrimSpace(typed.Get(page.SendTemplateName))
+	_, err := draft.Rename(ctx, d.b, from, to, actor(c))
+	if errors.Is(err, engine.ErrExists) {
+		err = &engine.Refusal{Kind: engine.ErrExists, Text: locale.T(ctx, "templates.taken", locale.Args{"Name": to})}
+	}
+	if err != nil && told(err) != "" && asks(err) {
+		at.Do = ""
+		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]string{page.SendTemplateName: told(err)}})
+	}
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	at.Do, at.Query = "", nil
+	return d.goTo(c, d.pages.URL(at), component.Notice{Title: locale.T(ctx, "templates.renamed", locale.Args{"Name": to})})
+}
+
+// removeTemplate forgets one, once that was agreed to.
+func (d *Door) removeTemplate(c echo.Context, at show.Place, typed url.Values) error {
+	name := typed.Get(page.SendTemplate)
+	if n, ok := agreedTo(typed); !ok || n != 1 {
+		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed})
+	}
+	if err := draft.Drop(c.Request().Context(), d.b, name, actor(c)); err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	at.Do, at.Query = "", nil
+	return d.goTo(c, d.pages.URL(at), says(c, "templates.removed", locale.Args{"Name": name}))
 }

@@ -140,7 +140,7 @@ func TestSessionsPages(t *testing.T) {
 func TestReceiveFromSession(t *testing.T) {
 	sessioned(t, func(w *world) {
 		_, first := w.done("/n/default/q/orders/receive") // of the next session
-		if r := w.session("b"); r.Locked != 1 || r.Holder != "dashboard" || !strings.Contains(first, "?lock=") {
+		if r := w.session("b"); r.Locked != 1 || r.Lock.By != "dashboard" || !strings.Contains(first, "?lock=") {
 			t.Fatalf("%+v, %s", r, first)
 		}
 		w.see(first).wants(200, "Complete")
@@ -323,7 +323,7 @@ func TestMessageLeadsToItsSession(t *testing.T) {
 			if want != "" {
 				w.see(want).wants(200, "a b/ä")
 			}
-			a.wants(200, component.Bytes(w.state(path).Bytes)+" in all")
+			a.wants(200, component.Bytes(w.Context(), w.state(path).Bytes)+" in all")
 		}
 	})
 }

@@ -35,9 +35,29 @@ func (d *Door) setStatus(c echo.Context, at show.Place, typed url.Values) error 
 		return d.again(c, at, t, err)
 	}
 	return d.goTo(c, d.pages.EntityURL(e.Kind, e.Path)+"?tab="+string(page.Settled)+"#status", component.Notice{
+		Undo: d.undoURL(func(c echo.Context) (component.Notice, error) { return d.statusBack(c, e, to) }),
 		Title: locale.T(ctx, map[engine.Status]string{
 			engine.StatusActive: "ui.status.active", engine.StatusDisabled: "ui.status.disabled",
 			engine.StatusSendDisabled: "ui.status.send", engine.StatusReceiveDisabled: "ui.status.receive",
 		}[to], locale.Args{"Name": show.Shown(e.Path)}),
 	})
+}
+
+// statusBack gives an entity the status that it had, if it still has the one that it
+// was given.
+func (d *Door) statusBack(c echo.Context, was engine.EntityState, given engine.Status) (n component.Notice, err error) {
+	ctx := c.Request().Context()
+	is, err := d.state(c, was.Path)
+	if err != nil {
+		return n, err
+	}
+	if is.ID != was.ID || is.Config.Status != given {
+		return component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none"), Detail: locale.T(ctx, "ui.undo.status")}, nil
+	}
+	config := is.Config
+	config.Status = was.Config.Status
+	if _, err := d.b.Update(ctx, is.Path, config, actor(c)); err != nil {
+		return n, err //nolint:wrapcheck // it says what it is about
+	}
+	return component.Notice{Title: locale.T(ctx, "ui.undone.status", locale.Args{"Name": show.Shown(is.Path)})}, nil
 }

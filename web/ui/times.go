@@ -39,11 +39,6 @@ func signed(ctx context.Context, text string) (time.Duration, error) {
 	return length(ctx, text)
 }
 
-// moments are the forms of an instant in UTC that a form takes.
-var moments = []string{
-	"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339Nano, "2006-01-02 15:04", "2006-01-02 15:04:05",
-}
-
 // due reads when a message is to come: zero is at once. Field is the one that
 // the error is about.
 func due(ctx context.Context, typed url.Values, now engine.Instant) (at engine.Instant, field string, err error) {
@@ -54,16 +49,11 @@ func due(ctx context.Context, typed url.Values, now engine.Instant) (at engine.I
 		d, err := length(ctx, typed.Get(page.SendIn))
 		return now.Add(d), page.SendIn, err
 	case "at":
-		text := strings.TrimSpace(typed.Get(page.SendAt))
-		for _, form := range moments {
-			if t, err := time.Parse(form, text); err == nil && t.Year() < 9999 {
-				if i := engine.At(t); i > now {
-					return i, page.SendAt, nil
-				}
-				return 0, page.SendAt, refuse(ctx, "ui.past")
-			}
+		at, wrong := show.ReadMoment(typed.Get(page.SendAt), now)
+		if wrong != "" {
+			return 0, page.SendAt, refuse(ctx, wrong)
 		}
-		return 0, page.SendAt, refuse(ctx, "ui.moment")
+		return at, page.SendAt, nil
 	default:
 		return 0, page.SendSchedule, refuse(ctx, "ui.when")
 	}

@@ -20,8 +20,13 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/fleet"
 	"mayfly/engine/job"
+	"mayfly/engine/rescue"
+	"mayfly/engine/scene"
 	"mayfly/storage/memory"
+	"mayfly/web/hook"
+	"mayfly/web/intake"
 	"mayfly/web/peers/peerstest"
 	"mayfly/web/show"
 	"mayfly/web/ui"
@@ -34,13 +39,20 @@ type world struct {
 	b       *broker.Broker
 	pages   *show.Pages
 	jobs    *job.Jobs
+	fleet   *fleet.Fleet  // of another server; nil: there is one namespace
+	scenes  *scene.Stages // of that fleet; nil: there are none
+	shelf   *intake.Shelf
+	rules   *rescue.Rules
+	hooks   *hook.Sender
 	door    http.Handler
 	store   *breakable
 	jar     sync.Mutex // over cookies
 	cookies map[string]*http.Cookie
 	remote  string
 	peers   peerstest.Source
-	largest int64 // bytes of a message, from the next start on; zero: the default
+	safe    bool   // the door of the next start, or reopening, is in Safe mode
+	undo    string // where what was done last is taken back; empty: it cannot be
+	largest int64  // bytes of a message, from the next start on; zero: the default
 }
 
 // breakable is a store that refuses to write, or writes and does not answer,
@@ -63,8 +75,14 @@ func (s *breakable) Commit(ctx context.Context, b *engine.Batch) error {
 
 func within(t *testing.T, f func(w *world)) {
 	t.Helper()
+	withinFleet(t, func(*testing.T) *fleet.Fleet { return nil }, f)
+}
+
+// withinFleet is within, with namespaces beside the world's.
+func withinFleet(t *testing.T, open func(t *testing.T) *fleet.Fleet, f func(w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, store: &breakable{Store: new(memory.Store)}, cookies: map[string]*http.Cookie{}, remote: "127.0.0.1:50000"}
+		w := &world{T: t, store: &breakable{Store: new(memory.Store)}, cookies: map[string]*http.Cookie{}, remote: "127.0.0.1:50000", fleet: open(t)}
 		w.start()
 		defer func() { w.stop() }()
 		f(w)
@@ -95,17 +113,53 @@ func (w *world) start() {
 	if w.jobs, err = job.Open(w.Context(), w.b, logger); err != nil {
 		w.Fatal(err)
 	}
-	w.pages = show.Start(w.b, show.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Peers: &w.peers, Jobs: w.jobs, Logger: logger})
-	e := echo.New()
-	d := ui.New(ui.Options{Broker: w.b, Pages: w.pages, Peers: &w.peers, Jobs: w.jobs, Logger: logger})
+	w.shelf = intake.NewShelf()
+	w.hooks = hook.New(hook.Options{Logger: logger, Transport: nowhere{}})
+	if w.rules, err = rescue.Open(w.Context(), w.b, rescue.Options{Logger: logger, Offer: w.hooks.Offer, Admit: w.hooks.Admit}); err != nil {
+		w.Fatal(err)
+	}
+	if w.scenes = nil; w.fleet != nil {
+		library, err := scene.Open()
+		w.must(err)
+		w.scenes = scene.Start(scene.Options{Fleet: w.fleet, Library: library, Logger: logger})
+		w.must(w.scenes.Recall(w.Context(), w.b))
+	}
+	w.pages = show.Start(w.b, show.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Peers: &w.peers, Jobs: w.jobs, Rules: w.rules, Hooks: w.hooks, Shelf: w.shelf, Scenes: w.scenes, Spaces: show.Spaces{Fleet: w.fleet}, Logger: logger})
+	w.reopen()
+}
+
+// newDoor is a dashboard's on what runs.
+func (w *world) newDoor() *ui.Door {
+	return ui.New(ui.Options{Broker: w.b, Fleet: w.fleet, Scenes: w.scenes, Pages: w.pages, Peers: &w.peers, Jobs: w.jobs, Shelf: w.shelf, Rules: w.rules, Safe: w.safe, Logger: slog.New(slog.DiscardHandler)})
+}
+
+// reopen has a new door answer. Forms of the former one have to be loaded again.
+func (w *world) reopen() {
+	e, d := echo.New(), w.newDoor()
 	d.Mount(e.Group(""))
 	e.HTTPErrorHandler = d.Error
 	w.door = e
 }
 
+// all are the entities of a kind.
+func (w *world) all(kind engine.EntityKind) (all []engine.EntityState) {
+	w.Helper()
+	w.must(w.b.Read(w.Context(), func(r broker.Reader) error {
+		all = r.States(kind)
+		return nil
+	}))
+	return all
+}
+
 func (w *world) stop() {
 	w.Helper()
+	if w.scenes != nil {
+		w.scenes.Close()
+	}
 	w.jobs.Close()
+	w.rules.Close()
+	w.hooks.Close()
+	w.shelf.Close()
 	w.pages.Close()
 	if err := w.b.Close(); err != nil {
 		w.Error(err)
@@ -211,6 +265,7 @@ func (w *world) send(to string, form url.Values) answer {
 // done is a post that worked; what it says on the page it leads to is returned.
 func (w *world) done(to string, pairs ...string) (says string, at string) {
 	w.Helper()
+	w.undo = ""
 	a := w.post(to, pairs...)
 	if a.status != http.StatusSeeOther {
 		w.Fatalf("POST %s: %d: %s", to, a.status, a.Find("main").Text())
@@ -219,7 +274,11 @@ func (w *world) done(to string, pairs ...string) (says string, at string) {
 	if page.status != http.StatusOK {
 		w.Fatalf("POST %s led to %s: %d", to, a.to, page.status)
 	}
-	return page.Find("[data-notice]").Text(), a.to
+	page.Find("[data-notice] button").Each(func(_ int, undo *goquery.Selection) {
+		w.undo, _ = undo.Attr("formaction")
+		undo.Remove()
+	})
+	return strings.TrimSpace(page.Find("[data-notice]").Text()), a.to
 }
 
 func (w *world) create(kind engine.EntityKind, path engine.Path, c engine.Config) {

@@ -33,6 +33,13 @@ type Frame struct {
 // peer is alive.
 func (f Frame) Heartbeat() bool { return f.Type == FrameAMQP && len(f.Body) == 0 }
 
+// Append is the frame as it travels.
+func (f Frame) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(frameHead+len(f.Body))) //nolint:gosec // as it was read
+	b = append(b, frameHead/4, byte(f.Type))
+	return append(binary.BigEndian.AppendUint16(b, f.Channel), f.Body...)
+}
+
 // A Reader reads protocol headers and frames. It reads ahead, so that many small
 // frames cost one read, and is not safe for concurrent use.
 type Reader struct {
@@ -111,6 +118,9 @@ func (r *Reader) Buffered() bool {
 	size, err := r.head()
 	return err != nil || size <= r.to-r.from
 }
+
+// Ahead is what was read and not returned yet, until the next call.
+func (r *Reader) Ahead() []byte { return r.buf[r.from:r.to] }
 
 // Large says whether r keeps more memory than it needs for a peer that says
 // little.

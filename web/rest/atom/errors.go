@@ -29,58 +29,24 @@ func status(err error) (code, sub int) {
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return e.Code, 0
 	}
-	if r, ok := errors.AsType[*engine.Refusal](err); ok {
-		sub = r.SubCode
-	}
-	if p, ok := errors.AsType[*engine.PropertyError](err); ok {
-		sub = p.SubCode
-	}
-	for _, known := range []struct {
-		kind      error
-		code, sub int
-	}{
-		{engine.ErrNotFound, http.StatusNotFound, 40400},
-		{engine.ErrExists, http.StatusConflict, 40900},
-		{engine.ErrChanged, http.StatusConflict, 40901},
-		{engine.ErrQuota, http.StatusForbidden, 40300},
-		{engine.ErrTooLarge, http.StatusForbidden, 40300},
-		{engine.ErrNotAllowed, http.StatusForbidden, 40301},
-		{engine.ErrDisabled, http.StatusBadRequest, 40000},
-		{engine.ErrArgument, http.StatusBadRequest, 40000},
-		{engine.ErrOutOfRange, http.StatusBadRequest, 40000},
-		{io.ErrUnexpectedEOF, http.StatusBadRequest, 40000},
-		{engine.ErrNotImplemented, http.StatusNotImplemented, 0},
-		{engine.ErrBusy, http.StatusServiceUnavailable, 50004},
-		{engine.ErrClosed, http.StatusServiceUnavailable, 50004},
-		{os.ErrDeadlineExceeded, http.StatusRequestTimeout, 0},
-		{context.DeadlineExceeded, http.StatusRequestTimeout, 0},
-		{context.Canceled, http.StatusRequestTimeout, 0}, // nobody is there to read it
-	} {
-		if errors.Is(err, known.kind) {
-			if sub == 0 {
-				sub = known.sub
-			}
-			return known.code, sub
-		}
-	}
-	return http.StatusInternalServerError, 50000
-}
-
-// text is what a client reads. What went wrong inside is for the log.
-func text(err error, code int) string {
-	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
-		return fmt.Sprint(e.Message)
-	}
-	switch {
-	case code == http.StatusInternalServerError:
-		return "The server failed. Its log says why, at this TrackingId."
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "The body ended before it was complete."
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "The body did not arrive in time."
-	default:
-		return err.Error()
-	}
+	return fault.Status(err, []fault.Known{
+		{Kind: engine.ErrNotFound, Code: http.StatusNotFound, SubCode: 40400},
+		{Kind: engine.ErrExists, Code: http.StatusConflict, SubCode: 40900},
+		{Kind: engine.ErrChanged, Code: http.StatusConflict, SubCode: 40901},
+		{Kind: engine.ErrQuota, Code: http.StatusForbidden, SubCode: 40300},
+		{Kind: engine.ErrTooLarge, Code: http.StatusForbidden, SubCode: 40300},
+		{Kind: engine.ErrNotAllowed, Code: http.StatusForbidden, SubCode: 40301},
+		{Kind: engine.ErrDisabled, Code: http.StatusBadRequest, SubCode: 40000},
+		{Kind: engine.ErrArgument, Code: http.StatusBadRequest, SubCode: 40000},
+		{Kind: engine.ErrOutOfRange, Code: http.StatusBadRequest, SubCode: 40000},
+		{Kind: io.ErrUnexpectedEOF, Code: http.StatusBadRequest, SubCode: 40000},
+		{Kind: engine.ErrNotImplemented, Code: http.StatusNotImplemented, SubCode: 0},
+		{Kind: engine.ErrBusy, Code: http.StatusServiceUnavailable, SubCode: 50004},
+		{Kind: engine.ErrClosed, Code: http.StatusServiceUnavailable, SubCode: 50004},
+		{Kind: os.ErrDeadlineExceeded, Code: http.StatusRequestTimeout, SubCode: 0},
+		{Kind: context.DeadlineExceeded, Code: http.StatusRequestTimeout, SubCode: 0},
+		{Kind: context.Canceled, Code: http.StatusRequestTimeout, SubCode: 0}, // nobody is there to read it
+	})
 }
 
 func (d *Door) fail(err error, c echo.Context) {
@@ -92,7 +58,7 @@ func (d *Door) fail(err error, c echo.Context) {
 	if code == http.StatusInternalServerError && ctx.Err() == nil { // writing to somebody who has left fails, and is no failure
 		d.o.Logger.ErrorContext(ctx, "an administration request failed", "tracking_id", fault.Tracking(c), "err", err)
 	}
-	fault.Fault{Code: code, SubCode: sub, Text: text(err, code), Namespace: d.o.Broker.Name()}.Answer(c)
+	fault.Fault{Code: code, SubCode: sub, Text: fault.Text(err, code), Namespace: d.o.Broker.Name()}.Answer(c)
 }
 
 func argument(format string, args ...any) error {

@@ -1,4 +1,4 @@
-package api
+package intake
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ type Exported struct {
 	// Content is all but the body as the broker keeps it, in base64, of a message
 	// that has texts which are not UTF-8. It wins over everything else.
 	Content string  `json:"content,omitempty"`
-	System  *System `json:"system,omitempty"`
+	System  *System `json:"system,omitempty"` // what the broker knows of it; an import reads the times alone
 }
 
 // A Part is a line of an export after that of a message with BodyParts.
@@ -38,32 +38,32 @@ type Part struct {
 
 // A System is what the broker knows of an exported message.
 type System struct {
-	Key                    string     `json:"key"`
-	Path                   string     `json:"path"`
-	SequenceNumber         int64      `json:"sequenceNumber"`
-	EnqueuedSequenceNumber int64      `json:"enqueuedSequenceNumber"`
-	State                  string     `json:"state"` // active, deferred or scheduled
-	EnqueuedTime           time.Time  `json:"enqueuedTime"`
-	ExpiresAt              *time.Time `json:"expiresAt,omitempty"`    // with the entity's default; missing: never
-	ScheduledFor           *time.Time `json:"scheduledFor,omitempty"` // while it is scheduled; it may have been rescheduled
-	DeliveryCount          uint32     `json:"deliveryCount"`
-	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`
-	LockedBy               string     `json:"lockedBy,omitempty"`
-	DeadLettered           *time.Time `json:"deadLettered,omitempty"` // when
-	DeadLetterReason       string     `json:"deadLetterReason,omitempty"`
-	DeadLetterDescription  string     `json:"deadLetterErrorDescription,omitempty"`
-	DeadLetterSource       string     `json:"deadLetterSource,omitempty"`
-	TransferTo             string     `json:"transferTo,omitempty"`
-	Deferred               *time.Time `json:"deferred,omitempty"` // when
-	By                     string     `json:"by,omitempty"`       // who deferred or dead-lettered it
-	Size                   int64      `json:"size"`               // bytes of the body
-	ExportedAt             time.Time  `json:"exportedAt"`
+	Key                    string     `json:"key"`                                  // identifies it for its whole life
+	Path                   string     `json:"path"`                                 // where it was
+	SequenceNumber         int64      `json:"sequenceNumber"`                       // of the place where it was
+	EnqueuedSequenceNumber int64      `json:"enqueuedSequenceNumber"`               // of the entity that it was sent to
+	State                  string     `json:"state"`                                // active, deferred or scheduled
+	EnqueuedTime           time.Time  `json:"enqueuedTime"`                         // when it became active, or was sent
+	ExpiresAt              *time.Time `json:"expiresAt,omitempty"`                  // with the entity's default; missing: never
+	ScheduledFor           *time.Time `json:"scheduledFor,omitempty"`               // while it is scheduled; it may have been rescheduled
+	DeliveryCount          uint32     `json:"deliveryCount"`                        // deliveries that failed
+	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`                // missing: nobody had it
+	LockedBy               string     `json:"lockedBy,omitempty"`                   // who had it
+	DeadLettered           *time.Time `json:"deadLettered,omitempty"`               // when
+	DeadLetterReason       string     `json:"deadLetterReason,omitempty"`           // missing: it was no dead letter
+	DeadLetterDescription  string     `json:"deadLetterErrorDescription,omitempty"` // more about the reason
+	DeadLetterSource       string     `json:"deadLetterSource,omitempty"`           // the entity in which it became a dead letter
+	TransferTo             string     `json:"transferTo,omitempty"`                 // in a transfer dead-letter queue: where it was to go
+	Deferred               *time.Time `json:"deferred,omitempty"`                   // when
+	By                     string     `json:"by,omitempty"`                         // who deferred or dead-lettered it
+	Size                   int64      `json:"size"`                                 // bytes of the body
+	ExportedAt             time.Time  `json:"exportedAt"`                           // when this line was written
 }
 
 func bodyKinds() [3]string { return [...]string{"data", "value", "sequence"} }
 
-// export is a message without its body, as it is now.
-func export(row engine.Row, now engine.Instant) (Exported, error) {
+// Export is a message without its body, as it is now.
+func Export(row engine.Row, now engine.Instant) (Exported, error) {
 	m := row.Message
 	c, err := row.Content.Content()
 	if err != nil {
@@ -79,7 +79,7 @@ func export(row engine.Row, now engine.Instant) (Exported, error) {
 		System: &System{
 			Key: fmt.Sprint(uint64(m.Key)), Path: string(row.Path), SequenceNumber: int64(m.Seq), EnqueuedSequenceNumber: int64(m.EnqueuedSeq),
 			State: strings.ToLower(m.State.String()), EnqueuedTime: m.EnqueuedAt.Time(), ExpiresAt: moment(row.Expires), ScheduledFor: moment(m.ScheduledFor),
-			DeliveryCount: m.DeliveryCount, LockedUntil: moment(m.LockedUntil), LockedBy: row.LockedBy, Size: c.BodySize, ExportedAt: now.Time(),
+			DeliveryCount: m.DeliveryCount, LockedUntil: moment(m.LockedUntil), LockedBy: row.Lock.By, Size: c.BodySize, ExportedAt: now.Time(),
 		},
 	}
 	if c.BodyKind != engine.DataBody {
@@ -147,7 +147,7 @@ func (x Exported) content() (c engine.Content, body []byte, err error) {
 		}
 		m.TimeToLive, ttl = "", -d
 	}
-	out, err := m.outgoing()
+	out, err := m.Compose()
 	if err != nil {
 		return c, nil, err
 	}
@@ -188,4 +188,12 @@ func parseBodyKind(text string) (engine.BodyKind, error) {
 		}
 	}
 	return 0, argument("The kinds of bodies are data, value and sequence, not '%s'.", cut(text))
+}
+
+func moment(i engine.Instant) *time.Time {
+	if i == 0 {
+		return nil
+	}
+	t := i.Time()
+	return &t
 }

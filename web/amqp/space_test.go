@@ -1,0 +1,125 @@
+package amqp_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+	"mayfly/web/amqp"
+	"mayfly/web/amqp/amqptest"
+	"mayfly/web/amqp/wire"
+	"mayfly/web/peers"
+)
+
+// shop is a namespace beside the world's.
+func (w *world) shop() (*amqp.Space, *broker.Broker) {
+	w.t.Helper()
+	b, err := broker.Open(w.t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Name: "shop"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		w.s.Close(context.Background())
+		b.Close()
+	})
+	sp := w.s.Add("shop")
+	sp.Open(b)
+	return sp, b
+}
+
+// A connection is for the namespace that its open names by the first label of the
+// host; a client of one does not see the other's, and is not told of there.
+func TestSpaceByHost(t *testing.T) {
+	for host, inShop := range map[string]bool{
+		"shop": true, "SHOP.localhost": true, "shop.localhost:5672": true, "shop.servicebus.windows.net": true,
+		"": false, "localhost": false, "127.0.0.1": false, "other.example": false, "a.shop": false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, amqp.Options{}, broker.Options{})
+			shop, b := w.shop()
+			w.queue("orders", engine.Config{})
+			if _, err := b.Create(t.Context(), engine.Queue, "orders", engine.Config{}, "tester"); err != nil {
+				t.Fatal(err)
+			}
+			var open wire.Open
+			if host != "" {
+				open.Hostname = wire.Some(host)
+			}
+			c := amqptest.Connect(t, w.plug(), open)
+			c.Begin(0)
+			c.Sender(0, 0, "orders")
+			c.Send(0, 0, 0, amqptest.Data([]byte("x")))
+			for _, of := range []struct {
+				b  *broker.Broker
+				of peers.Source
+				in bool
+			}{{w.b, w.s, !inShop}, {b, shop, inShop}} {
+				n, clients := depth(t, of.b), of.of.Connections(peers.Query{}).All
+				if want := map[bool]int{true: 1}[of.in]; int(n) != want || clients != want {
+					t.Errorf("%q, in %s: %d messages and %d clients; want %d", host, of.b.Name(), n, clients, want)
+				}
+			}
+		})
+	}
+}
+
+func depth(t *testing.T, b *broker.Broker) (n int64) {
+	t.Helper()
+	if err := b.Read(t.Context(), func(r broker.Reader) error {
+		c, _ := r.Totals()
+		n = c.MessageCount()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Each namespace stands by, and goes, by itself.
+func TestSpaceStandsByAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, amqp.Options{Unsure: true}, broker.Options{})
+		refused := func(host string, condition wire.Condition, why string) {
+			t.Helper()
+			if e := amqptest.Connect(t, w.plug(), wire.Open{Hostname: wire.Some(host)}).Closed(); e == nil || e.Condition != condition || !strings.Contains(e.Description, why) {
+				t.Errorf("%s was closed with %v; want %s, %q", host, e, condition, why)
+			}
+		}
+		refused("shop", wire.CondConnectionForced, "finding out which namespaces there are") // it may come again
+		shop, b := w.shop()
+		refused("other.localhost", wire.CondConnectionForced, "finding out")
+		w.s.Known()
+		refused("other.localhost", wire.CondNotFound, "There is no namespace 'other'.")
+		refused("A.Other.LOCALHOST:5672", wire.CondNotFound, "There is no namespace 'a'.")
+		ours := amqptest.Connect(t, w.plug(), wire.Open{})
+		theirs := func() *amqptest.Client { return amqptest.Connect(t, w.plug(), wire.Open{Hostname: wire.Some("shop")}) }
+		ended := func(c *amqptest.Client, why string) {
+			t.Helper()
+			if e := c.Closed(); e == nil || e.Condition != wire.CondConnectionForced || !strings.Contains(e.Description, why) {
+				t.Errorf("it was closed with %v; want %q", e, why)
+			}
+		}
+		first := theirs()
+		synctest.Wait()
+		shop.StandBy("Ask another.", nil)
+		ended(first, "Ask another.")
+		ended(theirs(), "Ask another.")
+		shop.Open(b)
+		second := theirs()
+		synctest.Wait()
+		w.s.Remove("shop", "The namespace shop was removed.")
+		ended(second, "The namespace shop was removed.")
+		refused("shop.localhost", wire.CondNotFound, "There is no namespace 'shop'.")
+		third := theirs() // there is none called so any more: it is the server's own
+		synctest.Wait()
+		if n := w.s.Connections(peers.Query{}).All; n != 2 {
+			t.Errorf("%d are connected to the server's own; want 2", n)
+		}
+		third.Begin(0)
+		ours.Begin(0)
+	})
+}

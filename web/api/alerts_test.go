@@ -1,0 +1,107 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+	"mayfly/web/hook"
+)
+
+func TestAlertRules(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"orders"}`, nil)
+	w.want(201, "POST", "/send/orders", `[{"body":"a","timeToLive":"30s"},{"body":"b","timeToLive":"1h"}]`, nil)
+	const rule = `"when":"running-out","in":"orders","within":"1m","then":"extend","by":"10m","times":1`
+	var f AlertForecast
+	w.want(200, "POST", "/alert-rules", `{"name":"late",`+rule+`,"dryRun":true}`, &f)
+	if !f.Known || f.Count != 1 || len(f.Sample) != 1 {
+		t.Errorf("the forecast is %+v", f)
+	}
+	var is AlertRule
+	w.want(200, "POST", "/alert-rules", `{"name":"late",`+rule+`,"url":"https://example.org/hook","secret":"correct horse"}`, &is)
+	if is.ID != 1 || is.Within != "PT1M" || is.By != "PT10M" || !is.Signed {
+		t.Errorf("the rule is %+v", is)
+	}
+	at := fmt.Sprint("/alert-rules/", is.ID)
+	w.eventually("it fires", func() bool {
+		w.want(200, "GET", at, "", &is)
+		return is.Done == 1
+	})
+	var alerts Alerts
+	w.eventually("it is told", func() bool {
+		w.want(200, "GET", "/alerts", "", &alerts)
+		return len(alerts.Alerts) == 1
+	})
+	if a := alerts.Alerts[0]; a.Name != "late" || a.Count != 1 || a.Done != 1 || a.Items[0].Path != "orders" {
+		t.Errorf("the alert is %+v", a)
+	}
+	w.want(200, "PUT", at, `{"name":"later",`+rule+`,"disabled":true,"url":"https://example.org/hook"}`, &is)
+	if !is.Disabled || is.Name != "later" || !is.Signed || is.Done != 1 {
+		t.Errorf("the rule is %+v", is)
+	}
+	for _, path := range []string{at, "/alert-rules", "/alerts"} {
+		if _, text := w.ask("GET", path, ""); strings.Contains(text, "correct horse") {
+			t.Errorf("%s tells the secret", path)
+		}
+	}
+	for field, body := range map[string]string{
+		"name":   `{"name":"","when":"deleted"}`,
+		"when":   `{"name":"x","when":"soon"}`,
+		"within": `{"name":"x","when":"deleting","within":"soon"}`,
+		"times":  `{"name":"x","when":"running-out","within":"1m","then":"extend","by":"1m"}`,
+		"query":  `{"name":"x","when":"running-out","within":"1m","query":"nonsense:1"}`,
+		"url":    `{"name":"x","when":"deleted","url":"http://127.0.0.1/"}`,
+	} {
+		for _, dry := range []string{"", `,"dryRun":true`} {
+			got, text := w.ask("POST", "/alert-rules", strings.TrimSuffix(body, "}")+dry+"}")
+			var p Problem
+			if err := json.Unmarshal([]byte(text), &p); err != nil || got.StatusCode != 400 || p.Property != field {
+				if field != "name" || dry == "" { // one that is only tried needs no name
+					t.Errorf("%s: %d %s", body, got.StatusCode, text)
+				}
+			}
+		}
+	}
+	w.want(409, "POST", "/alert-rules", `{"name":"Later","when":"deleted"}`, nil)
+	w.want(204, "DELETE", at, "", nil)
+	for _, ask := range [][2]string{{"GET", at}, {"DELETE", at}, {"POST", at + "/test"}, {"GET", at + "/deliveries"}, {"GET", "/alert-rules/x"}} {
+		if got, text := w.ask(ask[0], ask[1], ""); got.StatusCode != 404 || !strings.Contains(text, "AlertRuleNotFound") {
+			t.Errorf("%v: %d %s", ask, got.StatusCode, text)
+		}
+	}
+	var told Activity
+	w.want(200, "GET", "/activity?q=alert+rule", "", &told)
+	if len(told.Events) != 0 && len(told.Events) != 3 { // this store may have no history
+		t.Errorf("%d events tell of it", len(told.Events))
+	}
+}
+
+// TestWebhookIsTold has a webhook on this machine, which a server of one's own may
+// tell.
+func TestWebhookIsTold(t *testing.T) {
+	w := startTelling(t, new(memory.Store), broker.Options{}, hook.Options{Private: true})
+	got := make(chan http.Header, 1)
+	there := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header }))
+	t.Cleanup(there.Close)
+	w.want(200, "POST", "/alert-rules", `{"name":"x","when":"deleted","url":"https://example.org/"}`, nil)
+	w.want(200, "PUT", "/alert-rules/1", `{"name":"x","when":"deleted","secret":"correct horse","url":"`+there.URL+`"}`, nil)
+	w.want(400, "PUT", "/alert-rules/1", `{"name":"x","when":"deleted","url":"https://example.org/"}`, nil) // the secret does not go along
+	w.want(204, "POST", "/alert-rules/1/test", "", nil)
+	if h := <-got; h.Get("Mayfly-Signature") == "" || h.Get("Mayfly-Rule") != "1" {
+		t.Errorf("it is told with %v", h)
+	}
+	var all Deliveries
+	w.eventually("it is known", func() bool {
+		w.want(200, "GET", "/alert-rules/1/deliveries", "", &all)
+		return len(all.Deliveries) == 1 && all.Deliveries[0].State == "delivered"
+	})
+	if d := all.Deliveries[0]; !d.Test || d.Attempts != 1 || d.Status != 200 {
+		t.Errorf("the delivery is %+v", d)
+	}
+}

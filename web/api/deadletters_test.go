@@ -1,0 +1,64 @@
+package api
+
+import (
+	"fmt"
+	"testing"
+
+	"mayfly/engine/broker"
+)
+
+// A group's query means what the group counts, and a job with it does it to just
+// these.
+func TestDeadLettersByGroup(t *testing.T) {
+	w := start(t, broker.Options{})
+	die := func(entity, reason, text string, times int) {
+		t.Helper()
+		for range times {
+			w.want(201, "POST", "/send/"+entity, `{"body":"x"}`, nil)
+			var got Messages
+			w.want(200, "POST", "/receive/"+entity, `{}`, &got)
+			w.want(204, "POST", "/settle", fmt.Sprintf(`{"lockToken":%q,"outcome":"dead-letter","reason":%q,"description":%q}`, got.Messages[0].LockToken, reason, text), nil)
+		}
+	}
+	for _, q := range []string{"orders", "bills"} {
+		w.want(201, "POST", "/entities", `{"kind":"queue","path":"`+q+`"}`, nil)
+	}
+	die("orders", "Boom", "timeout after 100 ms", 2)
+	die("orders", "boom", "Timeout after 7.5 ms", 1) // capitals tell nothing apart
+	die("orders", "Boom", `no "such" order *`, 2)
+	die("orders", "Boom", "", 1)
+	die("orders", "", "", 1)
+	die("bills", "Boom", "timeout after 1 ms", 1)
+
+	var all DeadLetterGroups
+	w.want(200, "GET", "/dead-letters?entity=ORDERS", "", &all)
+	var told string
+	for _, g := range all.Groups {
+		told += fmt.Sprintf("%d %s|%s\n", g.Count, g.Reason, g.Error)
+		var f JobForecast
+		w.want(200, "POST", "/jobs", fmt.Sprintf(`{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":%q,"dryRun":true}`, g.Query), &f)
+		if f.Matching != g.Count {
+			t.Errorf("%s means %d, not %d", g.Query, f.Matching, g.Count)
+		}
+		if g.First == nil || g.Last == nil || g.Last.Before(*g.First) || g.Path != "orders/$DeadLetterQueue" || len(g.Places) != 1 || g.Sources[0].Path != "orders" || g.Sources[0].Count != g.Count {
+			t.Errorf("%+v", g)
+		}
+	}
+	if want := "3 Boom|timeout after # ms\n2 Boom|no \"such\" order *\n1 |\n1 Boom|\n"; told != want || all.Seen != 7 || all.Total != 7 {
+		t.Errorf("%d of %d:\n%s, not\n%s", all.Seen, all.Total, told, want)
+	}
+	w.want(200, "GET", "/dead-letters", "", &all)
+	if g := all.Groups[0]; g.Count != 4 || len(g.Places) != 2 || g.Places[0].Path != "orders/$DeadLetterQueue" || g.Places[0].Count != 3 || all.Total != 8 {
+		t.Errorf("everywhere: %+v", all)
+	}
+	w.want(404, "GET", "/dead-letters?entity=nowhere", "", nil)
+
+	// A job over a group takes just these.
+	var is Job
+	w.want(200, "POST", "/jobs", fmt.Sprintf(`{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":%q,"count":3}`, all.Groups[0].Query), &is)
+	w.want(200, "GET", fmt.Sprint("/jobs/", is.ID, "?wait=30s"), "", &is)
+	all = DeadLetterGroups{}
+	if w.want(200, "GET", "/dead-letters?entity=orders", "", &all); is.Counts.Done != 3 || all.Total != 4 || all.Groups[0].Error != `no "such" order *` {
+		t.Errorf("%d were resubmitted, and there are %+v", is.Counts.Done, all)
+	}
+}

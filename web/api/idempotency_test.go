@@ -1,0 +1,75 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"mayfly/engine/broker"
+)
+
+// What is sent again under the same key is not sent again, and has the answer that it
+// had; another request under it is refused, and what was refused may be tried again.
+func TestIdempotencyKey(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"orders"}`, nil)
+	count := func() int64 { return w.entity("orders").Counts.Active }
+	send := func(key, path, body string, status int) (string, bool) {
+		t.Helper()
+		got, text := w.askWith("POST", path, body, http.Header{"Idempotency-Key": {key}})
+		if got.StatusCode != status {
+			t.Errorf("%s %s under %q: %d %s; want %d", path, body, key, got.StatusCode, text, status)
+		}
+		return text, got.Header.Get("Idempotency-Replayed") != ""
+	}
+	first, again := send("k1", "/send/orders", `{"body":"hello"}`, 201)
+	second, twice := send("k1", "/send/orders", `{"body":"hello"}`, 201)
+	if again || !twice || first != second || count() != 1 {
+		t.Errorf("%q %t, then %q %t; there are %d", first, again, second, twice, count())
+	}
+	other, _ := send("k2", "/send/orders", `{"body":"hello"}`, 201)
+	if other == first || count() != 2 {
+		t.Errorf("under another key it is %q", other)
+	}
+	for _, tc := range [][2]string{{"/send/orders", `{"body":"hullo"}`}, {"/send/orders?create=queue", `{"body":"hello"}`}, {"/repeat/orders", `{"message":{"body":"hello"}}`}} {
+		if text, _ := send("k1", tc[0], tc[1], 422); !strings.Contains(text, codeKeyReused) {
+			t.Errorf("%s: %s", tc, text)
+		}
+	}
+	if n := count(); n != 2 {
+		t.Errorf("there are %d", n)
+	}
+
+	send("k3", "/send/none", `{"body":"hello"}`, 404)
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"none"}`, nil)
+	send("k3", "/send/none", `{"body":"hello"}`, 201)
+
+	send("k4", "/repeat/orders", `{"message":{"body":"{{uuid}}","repeat":3}}`, 200)
+	send("k4", "/repeat/orders", `{"message":{"body":"{{uuid}}","repeat":3}}`, 200)
+	if n := count(); n != 5 {
+		t.Errorf("repeated, there are %d", n)
+	}
+
+	for _, bad := range []string{"", strings.Repeat("k", 256), "k\u00e9"} {
+		send(bad, "/send/orders", `{"body":"hello"}`, 400)
+	}
+	if got, _ := w.askWith("POST", "/send/orders", `{}`, http.Header{"Idempotency-Key": {"a", "b"}}); got.StatusCode != 400 {
+		t.Errorf("two keys: %d", got.StatusCode)
+	}
+
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { send("k5", "/send/orders", `{"body":"at once"}`, 201) })
+	}
+	all.Wait()
+	if n := count(); n != 6 {
+		t.Errorf("at once, there are %d", n)
+	}
+	for range 3 { // without one, each is another
+		w.want(201, "POST", "/send/orders", `{"body":"the same"}`, nil)
+	}
+	if n := count(); n != 9 {
+		t.Errorf("without a key, there are %d", n)
+	}
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"bufio"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/web/intake"
+)
+
+// What is imported is in the order of its lines, whether bodies are large or not.
+func TestImportKeepsOrder(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
+	w.want(200, "POST", "/import/q", `{"body":"1"}`+"\n"+`{"bodyParts":2}`+"\n"+`{"part":"Mg=="}`+"\n"+`{"part":"Mg=="}`+"\n"+`{"body":"3"}`, nil)
+	var bodies []string
+	for _, m := range w.twins("q") {
+		bodies = append(bodies, m.Body)
+	}
+	if got := strings.Join(bodies, ","); got != "1,22,3" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// begun is an export of a queue of 32 MiB of which one line was read: the server
+// waits to write the rest.
+func begun(t *testing.T) (*world, *bufio.Reader) {
+	t.Helper()
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
+	for i := range 512 {
+		out := broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprint(i)}, Body: make([]byte, 64<<10)}
+		if _, err := w.broker.Send(t.Context(), "q", []broker.Outgoing{out}, "test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.server.URL+"/api/v1/export/q", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { got.Body.Close() })
+	lines := bufio.NewReader(got.Body)
+	if _, err := lines.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	return w, lines
+}
+
+// What comes while an export goes on is not in it.
+func TestExportEndsWithWhatWasThere(t *testing.T) {
+	w, lines := begun(t)
+	w.want(201, "POST", "/send/q", `[{"body":"new"},{"body":"new"}]`, nil)
+	rest, err := io.ReadAll(lines)
+	if n := strings.Count(string(rest), "\n"); err != nil || n != 511 {
+		t.Errorf("%d more lines came, %v", n, err)
+	}
+}
+
+// An export that cannot go on does not look like a whole one.
+func TestExportThatIsCutOff(t *testing.T) {
+	w, lines := begun(t)
+	w.want(204, "DELETE", "/entities/q", "", nil)
+	if rest, err := io.ReadAll(lines); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("after %d bytes: %v", len(rest), err)
+	}
+}
+
+// An answer names the first hundred messages that were refused, and counts all.
+func TestImportNamesSomeOfManyFailures(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":true}}`, nil)
+	var done Imported
+	w.want(200, "POST", "/import/q", strings.Repeat(`{"body":"1"}`+"\n", intake.MostFailures+50), &done)
+	if done.Failed != intake.MostFailures+50 || len(done.Failures) != intake.MostFailures || done.Failures[99].Line != 100 {
+		t.Errorf("%d failed and %d are named", done.Failed, len(done.Failures))
+	}
+}
+
+// A body of AMQP's own that is too large for a message is one that is refused, and
+// keeps no other.
+func TestImportOfTooLargeAValue(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
+	part := `{"part":"` + base64.StdEncoding.EncodeToString(make([]byte, 300<<10)) + `"}` + "\n"
+	var done Imported
+	w.want(200, "POST", "/import/q", `{"bodyKind":"value","bodyParts":2}`+"\n"+part+part+`{"body":"2"}`, &done)
+	if done.Imported != 1 || done.Failed != 1 || done.Failures[0].Code != "MessageSizeExceeded" || done.Failures[0].Line != 1 {
+		t.Errorf("%+v", done)
+	}
+}

@@ -1,0 +1,195 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// safely is the world in Safe mode.
+func (w *world) safely() *world {
+	guarded := *w
+	guarded.server = w.safe
+	return &guarded
+}
+
+// TestSafeModeRefuses: dashboard §4. What always does away with something is refused
+// in Safe mode, and changes nothing; all other examples are answered as ever.
+func TestSafeModeRefuses(t *testing.T) {
+	for _, r := range routes() {
+		t.Run(r.id, func(t *testing.T) {
+			w := everyExample(t)
+			guarded := w.safely()
+			o := theDocument().Paths[r.path][strings.ToLower(r.method)]
+			address, body := o.Example.Address, o.Example.Body
+			if vary := varying(guarded)[r.id]; vary != nil {
+				instead, is := vary()
+				address, body = strings.Replace(address, instead, is, 1), strings.Replace(body, instead, is, 1)
+			}
+			before := w.everything()
+			got, text := guarded.ask(r.method, escaped(address), body)
+			switch r.ruin {
+			case ruins:
+				if got.StatusCode != 403 || !strings.Contains(text, `"code":"SafeMode"`) {
+					t.Errorf("%s %s is answered with %d %s", r.method, address, got.StatusCode, text)
+				}
+				if w.everything() != before {
+					t.Error("something has changed")
+				}
+			case mayRuin: // below
+			default:
+				if fmt.Sprint(got.StatusCode) != o.Status {
+					t.Errorf("%s %s is answered with %d %s", r.method, address, got.StatusCode, text)
+				}
+			}
+		})
+	}
+}
+
+// TestSafeModeByWhatIsAsked: where it depends on what is asked for, only that is
+// refused which does away with something.
+func TestSafeModeByWhatIsAsked(t *testing.T) {
+	const orders = `"paths":["orders"]`
+	for name, tc := range map[string]struct {
+		method, path, body string
+		refused            bool
+	}{
+		"purge":                  {"POST", "/purge/orders", `{"states":["active"]}`, true},
+		"purge, counted":         {"POST", "/purge/orders", `{"states":["active"],"dryRun":true}`, false},
+		"delete":                 {"POST", "/jobs", `{"kind":"delete",` + orders + `}`, true},
+		"delete, counted":        {"POST", "/jobs", `{"kind":"delete","dryRun":true,` + orders + `}`, false},
+		"purge by a job":         {"POST", "/jobs", `{"kind":"purge",` + orders + `}`, true},
+		"move":                   {"POST", "/jobs", `{"kind":"move","to":"copies",` + orders + `}`, false},
+		"extend":                 {"POST", "/jobs", `{"kind":"extend","by":"PT1H",` + orders + `}`, false},
+		"cut":                    {"POST", "/jobs", `{"kind":"extend","by":"-PT1M",` + orders + `}`, true},
+		"update":                 {"PATCH", "/entities/orders", `{"properties":{"MaxDeliveryCount":5}}`, false},
+		"update, they run out":   {"PATCH", "/entities/orders", `{"properties":{"DefaultMessageTimeToLive":"PT0.001S"}}`, true},
+		"definitions, new":       {"POST", "/definitions", `{"UserConfig":{"Namespaces":[{"Name":"x","Queues":[{"Name":"invoices"}]}]}}`, false},
+		"definitions, changed":   {"POST", "/definitions", `{"UserConfig":{"Namespaces":[{"Name":"x","Queues":[{"Name":"orders","Properties":{"MaxDeliveryCount":5}}]}]}}`, true},
+		"definitions, looked at": {"POST", "/definitions?dryRun=true", `{"UserConfig":{"Namespaces":[{"Name":"x","Queues":[{"Name":"orders","Properties":{"MaxDeliveryCount":5}}]}]}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limits := engine.DefaultLimits()
+			limits.MinTTL = time.Millisecond
+			w := furnished(start(t, broker.Options{Limits: &limits}))
+			if strings.Contains(name, "run out") {
+				w.eventually("they would run out", func() bool {
+					var got Toll
+					w.want(200, "PATCH", "/entities/orders?dryRun=true", tc.body, &got)
+					return got.Expire > 0
+				})
+			}
+			before := w.everything()
+			got, text := w.safely().ask(tc.method, tc.path, tc.body)
+			if refused := got.StatusCode == 403 && strings.Contains(text, `"code":"SafeMode"`); refused != tc.refused || !refused && got.StatusCode != 200 {
+				t.Errorf("%d %s", got.StatusCode, text)
+			}
+			if tc.refused && w.everything() != before {
+				t.Error("something has changed")
+			}
+		})
+	}
+	w := everyExample(t)
+	if _, text := w.safely().ask("GET", "/health", ""); !strings.Contains(text, `"safe":true`) {
+		t.Errorf("it does not say that it is safe: %s", text)
+	}
+	if _, text := w.ask("GET", "/health", ""); strings.Contains(text, "safe") {
+		t.Errorf("it says that it is safe: %s", text)
+	}
+}
+
+// TestEveryDeleteIsJudged: of each route that deletes it is said whether it does away
+// with something for good, or that it is harmless.
+func TestEveryDeleteIsJudged(t *testing.T) {
+	harmless := map[string]string{
+		"cancelJob": "what it has done stays done", "disconnect": "SDKs connect again", "breakSession": "as if the lock had run out", "giveSessionBack": "likewise",
+		"deleteView": "columns, not messages", "removeAlertRule": "what it did stays done", "deleteTemplate": "what was sent from it stays",
+		"deleteScene": "what is shown, not messages", "endPlay": "a namespace that is made to be thrown away",
+		"revokeToken": "it keeps safe",
+	}
+	for _, r := range routes() {
+		if r.method == "DELETE" && (r.ruin == spares) != (harmless[r.id] != "") {
+			t.Errorf("%s %s: say in its route whether it ruins something, or here why not", r.method, r.path)
+		}
+	}
+}
+
+// TestEveryChangeIsRemembered: whatever changes something is told by an event that
+// says who did it, which Activity shows.
+func TestEveryChangeIsRemembered(t *testing.T) {
+	silent := []string{
+		"cancelJob",                     // the one of the example is over
+		"testAlertRule",                 // changes nothing here
+		"tryRules",                      // changes nothing
+		"importDefinitions", "startJob", // the example only counts: see below
+		"renewLock", "acceptSession", "renewSession", // of a client of messages, which the log does not keep
+	}
+	for _, r := range routes() {
+		if r.method == "GET" || slices.Contains(silent, r.id) {
+			continue
+		}
+		t.Run(r.id, func(t *testing.T) {
+			w := everyExample(t)
+			o := theDocument().Paths[r.path][strings.ToLower(r.method)]
+			address, body := strings.Replace(o.Example.Address, "dryRun=true", "", 1), strings.Replace(o.Example.Body, `,"dryRun":true`, "", 1)
+			if vary := varying(w)[r.id]; vary != nil {
+				instead, is := vary()
+				address, body = strings.Replace(address, instead, is, 1), strings.Replace(body, instead, is, 1)
+			}
+			from := w.last()
+			if got, text := w.ask(r.method, escaped(address), body); got.StatusCode >= 300 {
+				t.Fatalf("%d %s", got.StatusCode, text)
+			}
+			w.eventually("it is told", func() bool { return w.told(from) })
+		})
+	}
+	for name, tc := range map[string]struct{ method, path, body string }{
+		"definitions": {"POST", "/definitions", `{"UserConfig":{"Namespaces":[{"Name":"x","Queues":[{"Name":"invoices"}]}]}}`},
+		"a job":       {"POST", "/jobs", `{"kind":"delete","paths":["orders"]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := everyExample(t)
+			from := w.last()
+			w.want(200, tc.method, tc.path, tc.body, nil)
+			w.eventually("it is told", func() bool { return w.told(from) })
+		})
+	}
+}
+
+// brokers are those that remember what is done: the world's, and those of the fleet's
+// namespaces.
+func (w *world) brokers() []*broker.Broker {
+	all := []*broker.Broker{w.broker}
+	for _, n := range w.fleet.List() {
+		if n.Broker != nil {
+			all = append(all, n.Broker)
+		}
+	}
+	return all
+}
+
+// last is the number of the latest event of each.
+func (w *world) last() map[*broker.Broker]uint64 {
+	n := map[*broker.Broker]uint64{}
+	for _, b := range w.brokers() {
+		n[b] = b.Events().Last()
+	}
+	return n
+}
+
+// told tells whether there is an event since then of somebody at the API.
+func (w *world) told(since map[*broker.Broker]uint64) bool {
+	for _, b := range w.brokers() {
+		if slices.ContainsFunc(b.Events().Recent(int(b.Events().Last()-since[b])), func(e engine.Event) bool {
+			return e.N > since[b] && strings.HasPrefix(e.Actor, "API ")
+		}) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine/broker"
+	"mayfly/engine/scene"
+)
+
+const lunch = `title: Lunch
+teaches: What nobody fetches gets cold.
+entities:
+  - queue: kitchen
+    with: {DeadLetteringOnMessageExpiration: true}
+steps:
+  - say: Two soups.
+    look: /q/kitchen
+    do: [{send: {to: kitchen, as: order, body: two soups, ttl: 1m}}]
+    then: [{text: They wait., entity: kitchen, active: 1}]
+  - say: Nobody comes.
+    do: [{wait: expiry}]
+    then: [{text: They still wait., entity: kitchen, active: 1}]
+  - say: Somebody comes.
+    do: [{receive: {from: kitchen, as: order}}]
+`
+
+// A scene that is sent is kept, replaced and deleted; what is wrong is told by its
+// lines and changes nothing; what came with the program stays.
+func TestScenesAreAdded(t *testing.T) {
+	w := start(t, broker.Options{})
+	var s Scene
+	w.want(200, "PUT", "/scenes/lunch?check=true", lunch, &s)
+	w.want(404, "GET", "/scenes/lunch", "", nil)
+	w.want(200, "PUT", "/scenes/lunch", lunch, &s)
+	if s.ID != "lunch" || s.From != "added" || s.Steps != 3 || len(s.Captions) != 3 || s.Captions[1] != "Nobody comes." || s.Text != lunch {
+		t.Errorf("it is %+v", s)
+	}
+	w.want(200, "PUT", "/scenes/lunch", strings.Replace(lunch, "Lunch", "Dinner", 1), nil)
+	for name, tc := range map[string]struct {
+		id, text string
+		status   int
+		code     string
+		line     int
+	}{
+		"wrong":                 {"lunch", strings.Replace(lunch, "wait: expiry", "wait: soon", 1), 400, "Argument", 12},
+		"no YAML":               {"lunch", "title: [", 400, "Argument", 1},
+		"nothing":               {"lunch", "", 400, "Argument", 0},
+		"too large":             {"lunch", lunch + strings.Repeat("#", scene.MostBytes), 413, "MessageSizeExceeded", 0},
+		"of the program's id":   {"deadline", lunch, 409, "SceneAlreadyExists", 0},
+		"of an id that is none": {"Lunch%20two", lunch, 400, "Argument", 0},
+	} {
+		for _, ask := range []string{"", "?check=true"} {
+			var p Problem
+			w.want(tc.status, "PUT", "/scenes/"+tc.id+ask, tc.text, &p)
+			if p.Code != tc.code || tc.line > 0 && (len(p.Faults) == 0 || p.Faults[0].Line != tc.line) {
+				t.Errorf("%s: %+v", name, p)
+			}
+		}
+	}
+	w.want(200, "GET", "/scenes/lunch", "", &s)
+	if s.Title != "Dinner" {
+		t.Errorf("it is %+v", s)
+	}
+	if got, text := w.askWith("PUT", "/scenes/lunch", lunch, http.Header{"Content-Type": {"text/yaml; charset=utf-8"}}); got.StatusCode != 200 {
+		t.Errorf("as YAML: %s", text)
+	}
+	if got, _ := w.askWith("PUT", "/scenes/lunch", lunch, http.Header{"Content-Type": {"application/json"}}); got.StatusCode != 415 {
+		t.Errorf("as JSON: %d", got.StatusCode)
+	}
+	w.want(204, "DELETE", "/scenes/lunch", "", nil)
+	w.want(404, "DELETE", "/scenes/lunch", "", nil)
+	w.want(400, "DELETE", "/scenes/deadline", "", nil)
+	var all Scenes
+	w.want(200, "GET", "/scenes", "", &all)
+	for _, e := range all.Scenes {
+		if e.From != "program" || e.Steps == 0 || e.Title == "" {
+			t.Errorf("there is %+v", e)
+		}
+	}
+}
+
+// A play goes on, back and to its beginning, once for each request; its clock is
+// turned, and its namespace is one as any other.
+func TestPlays(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(200, "PUT", "/scenes/lunch", lunch, nil)
+	w.want(404, "POST", "/plays", `{"scene":"none"}`, nil)
+	var p Play
+	w.want(201, "POST", "/plays", `{"scene":"lunch"}`, &p)
+	began := p.Clock
+	if p.Step != 0 || p.Steps != 3 || p.Caption != "What nobody fetches gets cold." || p.Rate != 0 || p.Address != "/api/v1/n/"+p.Name || p.Over {
+		t.Errorf("it begins as %+v", p)
+	}
+	at := "/plays/" + p.Name
+	w.want(400, "POST", at+"/next", "", nil)
+	w.want(409, "POST", at+"/next?step=1", "", nil)
+	w.want(200, "POST", at+"/next?step=0", "", &p)
+	if p.Step != 1 || p.Caption != "Two soups." || len(p.Findings) != 1 || !p.Findings[0].OK || p.Dashboard != "/n/"+p.Name+"/q/kitchen" {
+		t.Errorf("after a step it is %+v", p)
+	}
+	w.want(409, "POST", at+"/next?step=0", "", nil)
+
+	var leapt Leapt
+	w.want(200, "POST", at+"/leap", `{"to":"auto-delete"}`, &leapt)
+	if !leapt.To.IsZero() || !leapt.Play.Clock.Equal(began) {
+		t.Errorf("to nothing: %+v", leapt)
+	}
+	w.want(400, "POST", at+"/leap", `{"to":"tomorrow"}`, nil)
+	w.want(200, "POST", at+"/leap", `{"to":"expiry"}`, &leapt)
+	if !leapt.To.Equal(began.Add(time.Minute)) || !leapt.Play.Clock.Equal(leapt.To) {
+		t.Errorf("to the expiry: %+v", leapt)
+	}
+	for _, body := range []string{`{}`, `{"rate":2}`, `{"rate":-1}`} {
+		w.want(400, "PUT", at+"/clock", body, nil)
+	}
+	w.want(200, "PUT", at+"/clock", `{"rate":60}`, &p)
+	if p.Rate != 60 {
+		t.Errorf("turned it is %+v", p)
+	}
+	w.want(200, "PUT", at+"/clock", `{"rate":0}`, &p)
+
+	p = Play{}
+	w.want(200, "POST", at+"/back?step=1", "", &p)
+	if p.Step != 0 || len(p.Findings) != 0 {
+		t.Errorf("back it is %+v", p)
+	}
+	w.want(409, "POST", at+"/back?step=1", "", nil)
+	w.want(200, "POST", at+"/next?step=0", "", nil)
+	w.want(200, "POST", at+"/next?step=1&glide=true", "", nil)
+	w.eventually("it is played", func() bool {
+		p = Play{}
+		w.want(200, "GET", at, "", &p)
+		return !p.Playing
+	})
+	if p.Step != 2 || len(p.Findings) != 1 || p.Findings[0].OK || p.Findings[0].Is == "" {
+		t.Errorf("not as it says: %+v", p)
+	}
+	w.want(200, "POST", at+"/next?step=2", "", &p)
+	if !strings.Contains(p.Trouble, "Step 3: 'kitchen' has 0 of the 1 messages") || !p.Over {
+		t.Errorf("in trouble it is %+v", p)
+	}
+	w.want(400, "POST", at+"/next?step=3", "", nil)
+	p = Play{}
+	w.want(200, "POST", at+"/reset", "", &p)
+	if p.Step != 0 || p.Trouble != "" || p.Over {
+		t.Errorf("from its beginning it is %+v", p)
+	}
+	var all Plays
+	w.want(200, "GET", "/plays", "", &all)
+	if len(all.Plays) != 1 || all.Plays[0].Name != p.Name {
+		t.Errorf("there are %+v", all)
+	}
+	w.want(204, "DELETE", at, "", nil)
+	w.want(404, "GET", at, "", nil)
+	w.want(404, "GET", "/namespaces/"+p.Name, "", nil)
+}
+
+// No other namespace has a clock that can be turned, nor anything else of a play.
+func TestNoPlayInRealNamespaces(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/namespaces", `{"name":"shop"}`, nil)
+	for _, name := range []string{"default", "shop", "none"} {
+		at := "/plays/" + name
+		for _, r := range [][3]string{
+			{"GET", "", ""}, {"POST", "/next?step=0", ""}, {"POST", "/back?step=0", ""}, {"POST", "/reset", ""}, {"DELETE", "", ""},
+			{"PUT", "/clock", `{"rate":60}`}, {"POST", "/leap", `{"to":"expiry"}`},
+		} {
+			var p Problem
+			w.want(404, r[0], at+r[1], r[2], &p)
+			if p.Code != "PlayNotFound" || strings.Contains(p.Detail, "real") != (name != "none") {
+				t.Errorf("%s %s of %s: %+v", r[0], r[1], name, p)
+			}
+		}
+	}
+	w.want(200, "GET", "/namespaces/shop", "", nil)
+}

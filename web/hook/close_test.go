@@ -1,0 +1,51 @@
+package hook
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"mayfly/engine/rescue"
+)
+
+// An asked context calls ask when somebody asks it whether it has ended.
+type asked struct {
+	context.Context
+	ask func()
+}
+
+func (a asked) Err() error {
+	err := a.Context.Err()
+	a.ask()
+	return err
+}
+
+// Close comes while an offer that has found it open is about to begin its goroutine:
+// it waits for that one too.
+func TestCloseWaitsForOffers(t *testing.T) {
+	for range 200 {
+		s := New(Options{Logger: slog.New(slog.DiscardHandler)})
+		var begun atomic.Bool
+		running := make(chan bool, 1)
+		s.ctx = asked{s.ctx, func() {
+			if !begun.CompareAndSwap(false, true) {
+				return
+			}
+			go func() {
+				s.Close()
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				running <- s.lines[1].running
+			}()
+			for range 100 {
+				runtime.Gosched()
+			}
+		}}
+		s.Offer(rescue.Rule{ID: 1, URL: "http://127.0.0.1:1/"}, rescue.Alert{At: 1, Count: 1})
+		if <-running {
+			t.Fatal("it is closed, and somebody goes on")
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package keys
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/web/identity"
+)
+
+// A Wish is what a key is to be.
+type Wish struct {
+	Name string        // for people, 1 to 100 characters
+	Role identity.Role // of a token; a link is always a viewer's
+	// Namespace is the only one that it is good for, in lower case; a link has one.
+	// Empty: a token for all.
+	Namespace string
+	Page      string        // of a link: where it leads, such as /n/default/queues; empty: the namespace's overview
+	For       time.Duration // how long it is good; zero: a token for ever, a link for LinkFor
+}
+
+// MakeToken makes a token on behalf of who, and tells its secret, once. The error is
+// an engine.ErrArgument, engine.ErrNotAllowed for a role above who's own,
+// engine.ErrQuota where there are too many, or that keys are kept elsewhere now.
+func (r *Ring) MakeToken(ctx context.Context, who identity.Who, actor string, w Wish) (Key, string, error) {
+	if w.Page != "" {
+		return Key{}, "", argument("A token leads to no page.")
+	}
+	return r.make(ctx, who, actor, Token, w)
+}
+
+// MakeLink makes a read-only link on behalf of who, and tells the path that opens
+// it, without the base path, once. Errors are as MakeToken's.
+func (r *Ring) MakeLink(ctx context.Context, who identity.Who, actor string, w Wish) (Key, string, error) {
+	w.Role = identity.Viewer
+	if w.For == 0 {
+		w.For = LinkFor
+	}
+	if w.Namespace == "" {
+		return Key{}, "", argument("A link shows one namespace: say which.")
+	}
+	home := "/n/" + w.Namespace
+	if w.Page == "" {
+		w.Page = home
+	}
+	if rest, ok := strings.CutPrefix(w.Page, home); !ok || rest != "" && rest[0] != '/' && rest[0] != '?' || len(w.Page) > mostPage || !visible(w.Page) {
+		return Key{}, "", argument("A link leads to a page of its namespace, such as %s, not to '%s'.", home, cut(w.Page))
+	}
+	if !who.Role.May(identity.Operator) {
+		return Key{}, "", &engine.Refusal{Kind: engine.ErrNotAllowed, Text: "Links are made by operators and admins."}
+	}
+	k, secret, err := r.make(ctx, who, actor, Link, w)
+	return k, LinkPath + secret, err
+}
+
+// LinkPath is before a link's secret in the path that opens it.
+const LinkPath = "/l/"
+
+func (r *Ring) make(ctx context.Context, who identity.Who, actor string, kind Kind, w Wish) (Key, string, error) {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	id := strings.ToLower(rand.Text()[:idLength])
+	secret := kind.mark() + id + "_" + rand.Text()
+	k := Key{
+		ID: id, Kind: kind, Name: strings.TrimSpace(w.Name), Role: w.Role, Namespace: strings.ToLower(w.Namespace), Page: w.Page,
+		By: who.Name, Way: who.Way, Made: now,
+	}
+	if err := k.check(w.For); err != nil {
+		return Key{}, "", err
+	}
+	if w.For != 0 {
+		k.Until = now.Add(w.For)
+	}
+	b, err := r.inherit(&k, who)
+	if err != nil {
+		return Key{}, "", err
+	}
+	h := hashOf(secret)
+	_, err = b.ChangeSettings(ctx, prefix, actor, func(all []engine.Setting) (c broker.SettingsChange, err error) {
+		switch there := slices.ContainsFunc(all, func(s engine.Setting) bool { return s.Key == prefix+k.Parent }); {
+		case k.Parent != "" && !there: // revoked meanwhile
+			return c, ErrNone
+		case len(all) >= MostKeys:
+			return c, &engine.Refusal{Kind: engine.ErrQuota, Text: fmt.Sprintf("There are %d tokens and links, which is the most there may be: revoke some.", MostKeys)}
+		}
+		c.Set = []engine.Setting{k.setting(h)}
+		c.What = "made " + k.told()
+		return c, nil
+	})
+	if err != nil {
+		return Key{}, "", err //nolint:wrapcheck // it says what it is about
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k.Parent == "" || r.byID[k.Parent] != nil { // else that was revoked with all that it made, this too
+		r.byID[id] = &entry{Key: k, hash: h, over: make(chan struct{})}
+	}
+	r.changed()
+	return k, secret, nil
+}
+
+// check says what is wrong with what somebody asks for.
+func (k Key) check(stays time.Duration) error {
+	most := MostFor
+	if k.Kind == Link {
+		most = MostLinkFor
+	}
+	switch n := utf8.RuneCountInString(k.Name); {
+	case n == 0:
+		return argument("A %s has a name, by which it is known when it is to be revoked.", k.Kind)
+	case n > mostName || !visible(k.Name):
+		return argument("The name of a %s has up to %d characters, all of them visible.", k.Kind, mostName)
+	}
+	switch {
+	case !k.Role.May(identity.Viewer):
+		return argument("A token has a role: viewer, operator or admin.")
+	case stays != 0 && (stays < LeastFor || stays > most):
+		return argument("A %s is good for %s to %s.", k.Kind, spell(LeastFor), spell(most))
+	}
+	return nil
+}
+
+// spell is a duration in words.
+func spell(d time.Duration) string {
+	if d == time.Minute {
+		return "a minute"
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
+}
+
+// inherit has k be no more than who, and returns where it is to be kept.
+func (r *Ring) inherit(k *Key, who identity.Who) (*broker.Broker, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	switch {
+	case r.at == nil:
+		return nil, errAway
+	case !who.Known() || who.Way == identity.Link:
+		return nil, &engine.Refusal{Kind: engine.ErrNotAllowed, Text: "Whoever looks on by a link makes no tokens or links."}
+	case !who.Role.May(k.Role):
+		return nil, &engine.Refusal{Kind: engine.ErrNotAllowed, Text: fmt.Sprintf("You are %s: what you make cannot be %s.", who.Role, k.Role)}
+	case who.Within != "" && k.Namespace != who.Within:
+		return nil, &engine.Refusal{Kind: engine.ErrNotAllowed, Text: fmt.Sprintf("Yours is for the namespace '%s' alone: so is what you make.", who.Within)}
+	}
+	if who.Way != identity.Token {
+		return r.at, nil
+	}
+	p := r.byID[who.ID]
+	if p == nil {
+		return nil, ErrNone // revoked meanwhile
+	}
+	k.By, k.Way, k.Parent = p.By, p.Way, p.ID
+	if !p.Until.IsZero() && (k.Until.IsZero() || p.Until.Before(k.Until)) {
+		k.Until = p.Until
+	}
+	return r.at, nil
+}
+
+// told is the key as activity tells of it.
+func (k Key) told() string {
+	if k.Kind == Link {
+		return fmt.Sprintf("the read-only link %s to %s", k.Name, k.Page)
+	}
+	in := ""
+	if k.Namespace != "" {
+		in = " of the namespace " + k.Namespace
+	}
+	return fmt.Sprintf("the token %s (%s%s)", k.Name, k.Role, in)
+}
+
+// Revoke has a key, and all that was made with it, let nobody in from now on, and
+// ends what they let in. The error is ErrNone, also for one that who may not know of.
+func (r *Ring) Revoke(ctx context.Context, who identity.Who, actor, id string) (Key, error) {
+	k, err := r.Find(who, id)
+	if err != nil {
+		return Key{}, err
+	}
+	r.mu.RLock()
+	b := r.at
+	r.mu.RUnlock()
+	if b == nil {
+		return Key{}, errAway
+	}
+	var gone []string
+	_, err = b.ChangeSettings(ctx, prefix, actor, func(all []engine.Setting) (c broker.SettingsChange, err error) {
+		if gone = family(all, id); gone == nil {
+			return c, ErrNone
+		}
+		for _, id := range gone {
+			c.Drop = append(c.Drop, prefix+id)
+		}
+		c.What = "revoked " + k.told()
+		if n := len(gone) - 1; n > 0 {
+			c.What += fmt.Sprintf(" and %d made with it", n)
+		}
+		return c, nil
+	})
+	if err != nil {
+		return Key{}, err //nolint:wrapcheck // it says what it is about
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range gone {
+		if e := r.byID[id]; e != nil {
+			e.end()
+			delete(r.byID, id)
+		}
+	}
+	r.changed()
+	return k, nil
+}
+
+// family are the IDs of a key and of all that was made with it; nil: it is not there.
+func family(all []engine.Setting, id string) (ids []string) {
+	if !slices.ContainsFunc(all, func(s engine.Setting) bool { return s.Key == prefix+id }) {
+		return nil
+	}
+	ids = []string{id}
+	made := map[string][]string{} // by the parent
+	for _, s := range all {
+		if k, _, err := decode(s); err == nil && k.Parent != "" && k.Parent != k.ID {
+			made[k.Parent] = append(made[k.Parent], k.ID)
+		}
+	}
+	for i := 0; i < len(ids); i++ {
+		for _, child := range made[ids[i]] {
+			if !slices.Contains(ids, child) {
+				ids = append(ids, child)
+			}
+		}
+	}
+	return ids
+}
+
+func argument(format string, args ...any) error {
+	return &engine.Refusal{Kind: engine.ErrArgument, Text: fmt.Sprintf(format, args...)}
+}
+
+// visible tells whether a text has nothing in it that is not seen.
+func visible(s string) bool {
+	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// cut shortens what somebody sent for use in an error.
+func cut(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) <= 64 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:64], "") + "…"
+}

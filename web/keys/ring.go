@@ -1,0 +1,317 @@
+package keys
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/web/identity"
+)
+
+// ErrNone says that there is no key of that ID, or none that the one who asks is told
+// of. It is an engine.ErrNotFound.
+var ErrNone error = &engine.Refusal{Kind: engine.ErrNotFound, Text: "There is no such token or link."}
+
+// errAway is for what comes while the server's own namespace is not served.
+var errAway error = &engine.Refusal{Kind: engine.ErrBusy, Text: "Tokens and links are kept in the server's own namespace, which is not served here now."}
+
+// Options are what a ring is of.
+type Options struct {
+	// Open is set on a server that asks nobody who he is.
+	Open bool
+	// Standing is which role a user has now who has signed in by way, None if he is gone,
+	// and whether that is known at all. It must not wait. Zero: it never is.
+	Standing func(name string, way identity.Way) (role identity.Role, known bool)
+	Logger   *slog.Logger // zero: slog.Default
+}
+
+// A Ring is the keys of a server. Make it with New; it knows of none until Serve. It is
+// safe for concurrent use.
+type Ring struct {
+	o Options
+
+	mu    sync.RWMutex
+	at    *broker.Broker    // where they are kept; nil: not here; guarded by mu
+	byID  map[string]*entry // guarded by mu
+	next  *time.Timer       // when the first of them is over; nil: none is; guarded by mu
+	tells chan struct{}     // closed at the next change; guarded by mu
+}
+
+// An entry is a key that the ring knows. Only used changes.
+type entry struct {
+	Key
+	hash hash
+	over chan struct{} // closed once it is not good any more; guarded by Ring.mu, as used is
+}
+
+// New is a ring without keys.
+func New(o Options) *Ring {
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return &Ring{o: o, byID: map[string]*entry{}, tells: make(chan struct{})}
+}
+
+const (
+	usedStep  = time.Minute      // how coarse Used is
+	keepEvery = 10 * time.Minute // how often that is written, where it changes
+	forgetIn  = 7 * 24 * time.Hour
+)
+
+// Serve has the ring keep its keys in b, and returns what ends that, and waits until
+// it is over.
+func (r *Ring) Serve(ctx context.Context, b *broker.Broker) (leave func(), err error) {
+	kept, err := b.Settings(ctx, prefix)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what it is about
+	}
+	r.mu.Lock()
+	r.at = b
+	r.take(kept)
+	r.changed()
+	r.mu.Unlock()
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() { defer close(ended); r.tend(ctx, b) }() // waited for by leave
+	return func() {
+		stop()
+		<-ended
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.at == b {
+			r.at = nil
+		}
+	}, nil
+}
+
+// take has the ring know what is kept, and no more. A key that it knew already goes on
+// as it was: what it let in is not cut off. The caller holds mu.
+func (r *Ring) take(kept []engine.Setting) {
+	was := r.byID
+	r.byID = map[string]*entry{}
+	for _, s := range kept {
+		k, h, err := decode(s)
+		if err != nil {
+			r.o.Logger.Warn("a token or link cannot be read, and lets nobody in", "error", err)
+			continue
+		}
+		e := &entry{Key: k, hash: h, over: make(chan struct{})}
+		if old := was[k.ID]; old != nil && old.hash == h {
+			e = old
+		}
+		delete(was, k.ID)
+		r.byID[k.ID] = e
+	}
+	for _, e := range was {
+		e.end()
+	}
+}
+
+// end has what the key let in be over. The caller holds mu of its ring.
+func (e *entry) end() {
+	select {
+	case <-e.over:
+	default:
+		close(e.over)
+	}
+}
+
+// Changed is closed when there is a key more or less, or one is over.
+func (r *Ring) Changed() <-chan struct{} {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.tells
+}
+
+// changed ends what is over by now, has this be done again when the next one is, and
+// tells those who wait. The caller holds mu.
+func (r *Ring) changed() {
+	if r.next != nil {
+		r.next.Stop()
+		r.next = nil
+	}
+	now, first := time.Now(), time.Time{}
+	for _, e := range r.byID {
+		switch {
+		case e.ended(now):
+			e.end()
+		case !e.Until.IsZero() && (first.IsZero() || e.Until.Before(first)):
+			first = e.Until
+		}
+	}
+	if !first.IsZero() {
+		r.next = time.AfterFunc(first.Sub(now), func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.changed()
+		})
+	}
+	close(r.tells)
+	r.tells = make(chan struct{})
+}
+
+// Close ends what the ring does by itself; keys stay as good as they are.
+func (r *Ring) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next != nil {
+		r.next.Stop()
+		r.next = nil
+	}
+}
+
+// Recheck ends what was let in by keys whose makers have a lower role now, or are gone:
+// see Options.Standing. It comes again as what it may be now.
+func (r *Ring) Recheck() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.byID {
+		if role := r.standing(e.Key); role < e.Role {
+			e.end()
+			e.over = make(chan struct{})
+		}
+	}
+}
+
+// standing is the role that the key gives now. The caller holds mu, to read.
+func (r *Ring) standing(k Key) identity.Role {
+	switch {
+	case k.Way == identity.Open && !r.o.Open:
+		return identity.None
+	case k.Way == identity.Open || r.o.Standing == nil:
+		return k.Role
+	}
+	if now, known := r.o.Standing(k.By, k.Way); known {
+		return min(now, k.Role)
+	}
+	return k.Role
+}
+
+// tend writes when keys were used, and forgets those that are long over, until ctx
+// ends.
+func (r *Ring) tend(ctx context.Context, b *broker.Broker) {
+	each := time.NewTicker(keepEvery)
+	defer each.Stop()
+	for {
+		if err := r.tidy(ctx, b); err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
+			r.o.Logger.Warn("when tokens were used cannot be written", "error", err)
+		}
+		select {
+		case <-each.C:
+		case <-b.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tidy does what tend does, once.
+func (r *Ring) tidy(ctx context.Context, b *broker.Broker) error {
+	kept, err := b.Settings(ctx, prefix)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	for _, s := range kept {
+		drop, set := r.stale(s)
+		switch {
+		case drop:
+			err = b.DropSetting(ctx, s.Key)
+		case set != s.Value: // unless it was revoked meanwhile
+			_, err = b.SetSetting(ctx, s.Key, set, &s.ChangedAt)
+		}
+		if err != nil && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrChanged) {
+			return err //nolint:wrapcheck // it says what it is about
+		}
+	}
+	return nil
+}
+
+// stale tells whether a key that is kept is to be so no longer, and else how it is to be
+// kept.
+func (r *Ring) stale(s engine.Setting) (drop bool, set string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.byID[strings.TrimPrefix(s.Key, prefix)]
+	switch {
+	case e == nil: // it cannot be read, or is gone
+		return false, s.Value
+	case !e.Until.IsZero() && !time.Now().Before(e.Until.Add(forgetIn)):
+		delete(r.byID, e.ID)
+		return true, ""
+	}
+	return false, e.setting(e.hash).Value
+}
+
+// List are the keys that who may know of, the latest first: an admin all, others
+// their own. The error says that they are kept elsewhere now.
+func (r *Ring) List(who identity.Who) ([]Key, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.at == nil {
+		return nil, errAway
+	}
+	var all []Key
+	for _, e := range r.byID {
+		if r.concerns(e.Key, who) {
+			all = append(all, e.Key)
+		}
+	}
+	slices.SortFunc(all, func(a, b Key) int {
+		return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.ID, b.ID))
+	})
+	return all, nil
+}
+
+// Find is one key. The error is ErrNone, also for one that who may not know of.
+func (r *Ring) Find(who identity.Who, id string) (Key, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.at == nil {
+		return Key{}, errAway
+	}
+	e := r.byID[id]
+	if e == nil || !r.concerns(e.Key, who) {
+		return Key{}, ErrNone
+	}
+	return e.Key, nil
+}
+
+// concerns tells whether who may know of a key, and revoke it. The caller holds mu, to
+// read.
+func (r *Ring) concerns(k Key, who identity.Who) bool {
+	switch {
+	case who.Role.May(identity.Admin):
+		return who.Within == "" || who.Within == k.Namespace
+	case who.Way == identity.Link || !who.Known():
+		return false
+	case who.Way == identity.Token:
+		return k.ID == who.ID || r.under(k, who.ID)
+	default:
+		return k.By == who.Name && k.Way == who.Way
+	}
+}
+
+// under tells whether a key was made with the token of that ID, or with one that was.
+// The caller holds mu, to read.
+func (r *Ring) under(k Key, id string) bool {
+	for range len(r.byID) + 1 { // no longer than a chain can be, whatever is stored
+		if k.Parent == "" {
+			return false
+		}
+		if k.Parent == id {
+			return true
+		}
+		p := r.byID[k.Parent]
+		if p == nil {
+			return false
+		}
+		k = p.Key
+	}
+	return false
+}

@@ -1,0 +1,131 @@
+package keys_test
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/web/identity"
+	"mayfly/web/keys"
+)
+
+// TestWhoKnowsOfWhat: an admin of all, others of their own, a token of what was made
+// with it.
+func TestWhoKnowsOfWhat(t *testing.T) {
+	w := start(t, keys.Options{})
+	w.token(ana, keys.Wish{Name: "of ana", Role: identity.Admin})
+	of, secret := w.token(ben, keys.Wish{Name: "of ben", Role: identity.Operator, For: time.Hour})
+	w.token(eva, keys.Wish{Name: "of eva", Role: identity.Viewer})
+	token, err := w.Tokens().Identify(bearing(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, _ := w.token(token, keys.Wish{Name: "child", Role: identity.Viewer})
+	if !child.Until.Equal(of.Until) || child.By != "ben" || child.Parent != of.ID {
+		t.Errorf("a token outlives what it was made with: %+v", child)
+	}
+	_, path := w.link(ben, keys.Wish{Name: "link", Namespace: "default"})
+	link := w.opened(path, "h:1")
+	names := func(who identity.Who) (all []string) {
+		t.Helper()
+		list, err := w.List(who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range list {
+			all = append(all, k.Name)
+		}
+		slices.Sort(all)
+		return all
+	}
+	namesake := identity.Who{Name: "ben", Role: identity.Operator, Way: identity.OIDC}
+	for name, tc := range map[string]struct {
+		who  identity.Who
+		want []string
+	}{
+		"an admin":                          {ana, []string{"child", "link", "of ana", "of ben", "of eva"}},
+		"an operator":                       {ben, []string{"child", "link", "of ben"}},
+		"a viewer":                          {eva, []string{"of eva"}},
+		"who is called so, of the provider": {namesake, nil},
+		"a token":                           {token, []string{"child", "of ben"}},
+		"a link":                            {link, nil},
+		"nobody":                            {identity.Who{}, nil},
+		"an admin of one namespace":         {identity.Who{Name: "x", Role: identity.Admin, Way: identity.Token, Within: "default"}, []string{"link"}},
+	} {
+		if d := cmp.Diff(tc.want, names(tc.who)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	if _, err := w.Revoke(t.Context(), eva, "", of.ID); !errors.Is(err, engine.ErrNotFound) {
+		t.Error("another's is revoked:", err)
+	}
+	if _, err := w.Revoke(t.Context(), token, "", of.ID); err != nil { // one's own
+		t.Error(err)
+	}
+}
+
+// TestStanding: a token is never more than who made it is now.
+func TestStanding(t *testing.T) {
+	now := map[string]identity.Role{"ben": identity.Operator}
+	w := start(t, keys.Options{Standing: func(name string, way identity.Way) (identity.Role, bool) {
+		return now[name], way == identity.Password
+	}})
+	_, secret := w.token(ben, keys.Wish{Name: "ci", Role: identity.Operator})
+	_, far := w.token(eva, keys.Wish{Name: "far", Role: identity.Viewer})
+	who, err := w.Tokens().Identify(bearing(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Recheck()
+	select {
+	case <-who.Over:
+		t.Error("nothing has changed")
+	default:
+	}
+	now["ben"] = identity.Viewer
+	w.Recheck()
+	select {
+	case <-who.Over:
+	default:
+		t.Error("what it let in goes on")
+	}
+	if who, err = w.Tokens().Identify(bearing(secret)); who.Role != identity.Viewer || err != nil {
+		t.Error(who, err)
+	}
+	select {
+	case <-who.Over:
+		t.Error("it is over as soon as it begins")
+	default:
+	}
+	delete(now, "ben")
+	if who, err = w.Tokens().Identify(bearing(secret)); refused(err) == "" {
+		t.Error(who, err)
+	}
+	if who, err = w.Tokens().Identify(bearing(far)); err != nil { // of whom nobody knows now
+		t.Error(who, err)
+	}
+}
+
+// TestNoLongerOpen: what anybody could make is good while anybody may come.
+func TestNoLongerOpen(t *testing.T) {
+	w := start(t, keys.Options{Open: true})
+	_, secret := w.token(identity.Anybody(), keys.Wish{Name: "ci", Role: identity.Admin})
+	if who, err := w.Tokens().Identify(bearing(secret)); err != nil || who.Name != "token ci" {
+		t.Error(who, err)
+	}
+	closed := keys.New(keys.Options{Logger: slog.New(slog.DiscardHandler)})
+	leave, err := closed.Serve(t.Context(), w.b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if who, err := closed.Tokens().Identify(bearing(secret)); !strings.Contains(refused(err), "open to everybody") {
+		t.Error(who, err)
+	}
+}

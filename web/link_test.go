@@ -1,0 +1,178 @@
+package web_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/web"
+	"mayfly/web/api"
+	"mayfly/web/identity"
+	"mayfly/web/keys"
+)
+
+// guarded is a world whose ring lets people in, and nothing else does.
+func guarded(t *testing.T, log *slog.Logger) (*world, *keys.Ring) {
+	t.Helper()
+	ring := keys.New(keys.Options{Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(ring.Close)
+	ui := func(g *echo.Group) {
+		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "hello "+identity.Of(c.Request().Context()).Name) })
+		g.GET("/namespaces", func(c echo.Context) error { return c.String(200, "all of them") })
+	}
+	w := serve(t, web.Options{Logger: log, Who: identity.Sources{ring.Tokens(), ring.Links()}, Gates: []web.Gate{ring.Gate("")}},
+		web.Doors{UI: ui, Keys: ring, UINeeds: func(string, string) (identity.Role, bool) { return identity.Viewer, true }})
+	leave, err := ring.Serve(t.Context(), w.broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(leave)
+	return w, ring
+}
+
+// seen is what a browser has seen.
+type seen struct {
+	StatusCode int
+	Header     http.Header
+	cookies    []*http.Cookie
+}
+
+// TestLinkIsOpened: its secret is in an address once, and in no log.
+func TestLinkIsOpened(t *testing.T) {
+	var log bytes.Buffer
+	w, ring := guarded(t, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	name := w.broker.Name()
+	k, path, err := ring.MakeLink(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "demo", Namespace: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) (seen, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+w.dashboard+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/html")
+		got, err := (&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer got.Body.Close()
+		var b bytes.Buffer
+		if _, err := b.ReadFrom(got.Body); err != nil {
+			t.Fatal(err)
+		}
+		return seen{got.StatusCode, got.Header, got.Cookies()}, b.String()
+	}
+	if got, _ := get("/n/" + name); got.StatusCode != 401 {
+		t.Error("before:", got.StatusCode)
+	}
+	got, _ := get(path)
+	if at := got.Header.Get("Location"); got.StatusCode != 303 || at != "/n/"+name || got.Header.Get("Referrer-Policy") != "no-referrer" || got.Header.Get("Cache-Control") != "no-store" {
+		t.Error(got.StatusCode, got.Header)
+	}
+	for path, want := range map[string]string{
+		"/n/" + name: "200 hello link demo of ana", "/": "302", "/n/other": "403 What you have is for the namespace '" + name + "' alone.", "/n/" + name + "s": "403",
+		"/namespaces": "403", "/metrics": "403", "/grafana.json": "403",
+		"/api/v1/entities": "200", "/api/v1/n/" + name + "/entities": "200", "/api/v1/tokens": "200 {\"tokens\":[]}",
+		"/api/v1/namespaces": "403", "/api/v1/n/" + name + "/namespaces": "403", "/api/v1/n/other/entities": "403", "/healthz": "200",
+	} {
+		got, text := get(path)
+		if is := fmt.Sprint(got.StatusCode, " ", text); !strings.HasPrefix(is, want) && !(strings.HasPrefix(is, want[:3]) && strings.Contains(is, want[4:])) {
+			t.Errorf("%s: %s, want %s", path, is, want)
+		}
+	}
+	if got, text := w.ask("POST", w.dashboard, "/api/v1/links"); got.StatusCode != 401 {
+		t.Error(got.StatusCode, text)
+	}
+	if _, err := ring.Revoke(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", k.ID); err != nil {
+		t.Fatal(err)
+	}
+	got, text := get("/n/" + name)
+	if got.StatusCode != 401 || !strings.Contains(text, "not good any more") || len(got.cookies) != 1 || got.cookies[0].MaxAge >= 0 {
+		t.Error("after it was revoked:", got.StatusCode, text, got.cookies)
+	}
+	if got, _ = get(path); got.StatusCode != 401 || len(got.cookies) > 0 {
+		t.Error("opened again:", got.StatusCode)
+	}
+	if secret := path[len(keys.LinkPath)+15:]; strings.Contains(log.String(), secret) {
+		t.Error("the log has it")
+	}
+	if !strings.Contains(log.String(), keys.LinkPath) {
+		t.Error("the log has nothing of it")
+	}
+}
+
+// TestTokenWithin: a token for one namespace is good for nothing that is of all.
+func TestTokenWithin(t *testing.T) {
+	w, ring := guarded(t, nil)
+	_, secret, err := ring.MakeToken(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "ci", Role: identity.Admin, Namespace: w.broker.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, o := range api.Document().Ordered {
+		if o.Method != "GET" || strings.Contains(o.Path, "{") {
+			continue
+		}
+		ofServer := slices.ContainsFunc(o.Tags, func(tag string) bool { return tag == "Namespaces" || tag == "Scenes" })
+		for _, below := range []string{"/api/v1", "/api/v1/n/" + w.broker.Name()} {
+			r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+w.dashboard+below+o.Path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer "+secret)
+			got, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Body.Close()
+			if (got.StatusCode == 403) != ofServer || got.StatusCode == 401 {
+				t.Errorf("%s: %s", o.Path, got.Status)
+			}
+			if ofServer {
+				refused++
+			}
+		}
+	}
+	if refused < 6 {
+		t.Error("only so many are of all:", refused)
+	}
+}
+
+// TestUnknownToken: what is sent and not known is refused, also where everybody may come.
+func TestUnknownToken(t *testing.T) {
+	ring := keys.New(keys.Options{Open: true})
+	w := serve(t, web.Options{Who: identity.Sources{ring.Tokens(), ring.Links(), identity.Everybody{}}}, web.Doors{})
+	leave, err := ring.Serve(t.Context(), w.broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	for token, want := range map[string]int{"": 200, "Bearer x": 401, "Bearer mft_aaaaaaaaaa_AAAAAAAAAAAAAAAAAAAAAAAAAA": 401, "Basic eDp5": 200} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+w.dashboard+"/api/v1/entities", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", token)
+		got, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Body.Close()
+		if got.StatusCode != want || (want == 401) != (got.Header.Get("WWW-Authenticate") != "") {
+			t.Errorf("%q: %s %s", token, got.Status, got.Header.Get("WWW-Authenticate"))
+		}
+	}
+}

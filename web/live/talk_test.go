@@ -1,0 +1,167 @@
+package live
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/web/talk"
+)
+
+// command sends one as it is.
+func (b *tab) command(c command) {
+	b.t.Helper()
+	if err := b.conn.WriteJSON(c); err != nil {
+		b.t.Fatalf("send %+v: %v", c, err)
+	}
+}
+
+// talks waits until the browser is told of this.
+func (b *tab) talks(want talk.State) {
+	b.t.Helper()
+	var got talk.State
+	for range 10 { // older states of others' comings
+		f := b.next()
+		if f.control.T != "talk" || f.control.Talk == nil {
+			b.t.Fatalf("heard %+v, want how the talk is", f)
+		}
+		if got = *f.control.Talk; got == want {
+			return
+		}
+	}
+	b.t.Fatalf("told last (-want +got):\n%s", cmp.Diff(want, got))
+}
+
+// Who follows is where the presenter is, whichever namespaces' sockets they have,
+// also who comes late or looks at a page that is paused.
+func TestATalkIsFollowed(t *testing.T) {
+	t.Parallel()
+	var hall talk.Hall
+	withHall := func(o *Options) {
+		o.Hall = &hall
+		o.Shown = func(url string) (string, error) {
+			if !strings.HasPrefix(url, "/") || strings.HasSuffix(url, "/edit") {
+				return "", errors.New("a form")
+			}
+			return strings.ToLower(url), nil
+		}
+	}
+	_, one := serveHub(t, newWorld(), withHall)
+	_, other := serveHub(t, newWorld(), withHall)
+	key := talk.NewKey()
+	id, err := talk.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ana, bob := dial(t, one, nil), dial(t, other, nil)
+	bob.send("follow", id, 0)
+	bob.talks(talk.State{ID: id, Followers: 1})
+	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/A", Beside: "/M/1"})
+	is := talk.State{ID: id, Place: talk.Place{Page: "/a", Beside: "/m/1"}, Name: "Ana", Begun: true, Here: true, Followers: 1}
+	ana.talks(is)
+	bob.talks(is)
+	bob.send("pause", "", 0)
+	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/edit", Beside: ""})
+	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/b"})
+	is.Place = talk.Place{Page: "/b"}
+	bob.talks(is)
+	late := dial(t, one, nil)
+	late.send("follow", id, 0)
+	is.Followers = 2
+	late.talks(is)
+	ana.talks(is)
+	late.send("unfollow", "", 0)
+	is.Followers = 1
+	ana.talks(is)
+	late.send("follow", id, 0)
+	is.Followers = 2
+	ana.talks(is)
+	_ = late.conn.Close()
+	is.Followers = 1
+	ana.talks(is) // who is gone does not follow
+	hall.Stop(key)
+	over := talk.State{ID: id, Followers: 1}
+	ana.talks(over)
+	bob.talks(over)
+}
+
+// Nobody leads a talk without its key, or who may only look.
+func TestWhoMayNotPresent(t *testing.T) {
+	t.Parallel()
+	var hall talk.Hall
+	_, server := serveHub(t, newWorld(), func(o *Options) {
+		o.Hall, o.Mute = &hall, func(r *http.Request) bool { return r.Header.Get("X-Mute") != "" }
+	})
+	key := talk.NewKey()
+	id, err := talk.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		header http.Header
+		key    string
+	}{
+		"by the id":       {nil, id},
+		"without a key":   {nil, ""},
+		"may only look":   {http.Header{"X-Mute": {"1"}}, key},
+		"a key too short": {nil, key[:20]},
+	} {
+		tab := dial(t, server, tc.header)
+		tab.command(command{Op: "present", Topic: tc.key, Page: "/evil"})
+		if f := tab.next(); f.control.T != "talk" || f.control.Talk != nil || f.control.Text == "" {
+			t.Errorf("%s: heard %+v, want a refusal", name, f)
+		}
+		tab.send("follow", strings.Repeat("x", 1000), 0) // no talk's id: nothing comes
+		tab.acted()
+	}
+	if is := hall.State(id); is.Begun {
+		t.Errorf("it has begun: %+v", is)
+	}
+}
+
+// Without a hall nobody presents or follows, and nothing breaks.
+func TestNoHall(t *testing.T) {
+	t.Parallel()
+	_, server := serveHub(t, newWorld(), nil)
+	tab := dial(t, server, nil)
+	tab.send("follow", "x", 0)
+	tab.command(command{Op: "present", Topic: talk.NewKey(), Page: "/a"})
+	if f := tab.next(); f.control.T != "talk" || f.control.Text == "" {
+		t.Errorf("heard %+v, want a refusal", f)
+	}
+}
+
+// One that takes nothing more costs the others nothing: the presenter goes on, and
+// who follows is told the latest.
+func TestAStuckFollowerHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	var hall talk.Hall
+	_, server := serveHub(t, newWorld(), func(o *Options) { o.Hall, o.Patience = &hall, time.Minute })
+	key := talk.NewKey()
+	id, err := talk.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck := dialNarrow(t, server)
+	defer stuck.Close()
+	if err := stuck.WriteJSON(command{Op: "follow", Topic: id}); err != nil { // and reads nothing, ever
+		t.Fatal(err)
+	}
+	ana, bob := dial(t, server, nil), dial(t, server, nil)
+	bob.send("follow", id, 0)
+	long := "/" + strings.Repeat("x", 3000)
+	for range 500 { // more than sockets hold
+		ana.command(command{Op: "present", Topic: key, Page: long})
+		ana.command(command{Op: "present", Topic: key, Page: "/last"})
+	}
+	want := talk.State{ID: id, Place: talk.Place{Page: "/last"}, Begun: true, Here: true, Followers: 2}
+	for {
+		if f := bob.next(); f.control.Talk != nil && *f.control.Talk == want {
+			break
+		}
+	}
+}

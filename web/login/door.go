@@ -1,0 +1,331 @@
+package login
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/labstack/echo/v4"
+
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/views/view"
+	"mayfly/web/access"
+	"mayfly/web/identity"
+	"mayfly/web/users"
+)
+
+// The addresses.
+const (
+	SignIn      = "/login"
+	SignOut     = "/logout"
+	AllSessions = "/sessions"
+	endSession  = "/sessions/end"
+)
+
+// Options are what a Door is made of. Sessions and Forms are needed.
+type Options struct {
+	Sessions *Sessions
+	Users    *users.File // nil: nobody signs in with a password
+	// Changed is called when what users may do has changed. Nil: nobody is to know.
+	Changed func()
+	Forms   *access.Forms
+	// Others are further ways to sign in, in the order that they are shown.
+	Others []page.OtherWay
+	// Remember has what was done be in activity, of who did it. Nil: it is not.
+	Remember func(ctx context.Context, what, actor string)
+	Logger   *slog.Logger
+}
+
+// A Door has the pages to sign in. It is safe for concurrent use, and a Gate of
+// package web.
+type Door struct {
+	o      Options
+	names  brake
+	places brake
+	told   brake // failures that are remembered
+}
+
+// New makes a door.
+func New(o Options) *Door {
+	return &Door{
+		o:      o,
+		names:  brake{burst: 10, every: 20 * time.Second},
+		places: brake{burst: 20, every: 5 * time.Second},
+		told:   brake{burst: 20, every: time.Minute},
+	}
+}
+
+// table is every address with the role that it takes.
+func (d *Door) table() map[string]struct {
+	needs identity.Role
+	serve echo.HandlerFunc
+} {
+	type row = struct {
+		needs identity.Role
+		serve echo.HandlerFunc
+	}
+	return map[string]row{
+		"GET " + SignIn:      {identity.None, d.ask},
+		"POST " + SignIn:     {identity.None, d.signIn},
+		"POST " + SignOut:    {identity.None, d.signOut},
+		"GET " + AllSessions: {identity.Admin, d.sessions},
+		"POST " + endSession: {identity.Admin, d.end},
+	}
+}
+
+// Mount adds the pages to the root group.
+func (d *Door) Mount(g *echo.Group) {
+	for at, row := range d.table() {
+		method, path, _ := strings.Cut(at, " ")
+		g.Add(method, path, row.serve)
+	}
+}
+
+// Needs is the role that one of them takes.
+func (d *Door) Needs(method, pattern string) (identity.Role, bool) {
+	row, ok := d.table()[method+" "+pattern]
+	return row.needs, ok
+}
+
+// Changed is to be called when the file of users has changed: sessions of those who
+// are not in it as they were end.
+func (d *Door) Changed(ctx context.Context) {
+	ended := d.o.Sessions.Hold(func(name string) ([sha256.Size]byte, bool) {
+		u, ok := d.o.Users.Find(name)
+		return u.Stamp, ok
+	})
+	if d.o.Changed != nil {
+		d.o.Changed()
+	}
+	for _, name := range names(ended) {
+		d.remember(ctx, "the sessions of "+name+" ended: the file of users has changed", "users file")
+	}
+}
+
+func names(of []Session) (out []string) {
+	for _, s := range of {
+		if !slices.Contains(out, s.Who.Name) {
+			out = append(out, s.Who.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (d *Door) remember(ctx context.Context, what, actor string) {
+	if d.o.Remember != nil {
+		d.o.Remember(ctx, what, actor)
+	}
+}
+
+// context is one in which pages are made for the visitor, and the shell around them.
+func (d *Door) visit(c echo.Context, title string) (context.Context, layout.Shell) {
+	r := c.Request()
+	ctx := locale.With(r.Context(), locale.Asked(r))
+	locale.Mark(c.Response().Header(), locale.Lang(ctx))
+	shell := layout.Shell{Namespace: r.Host, Home: "/", Title: locale.T(ctx, title), Looks: layout.LooksAsked(r), CSRF: d.o.Forms.Token(c.Response(), r)}
+	if who := identity.Asking(r); who.Known() && who.Way != identity.Open {
+		shell.User = layout.User{Name: who.Name, Role: who.Role.String(), Out: SignOut}
+	}
+	if n, ok := d.o.Forms.Take(c.Response(), r); ok && r.Method == http.MethodGet {
+		shell.Notice = component.Notice{Tone: component.Tone(n.Tone), Title: n.Text}
+	}
+	return ctx, shell
+}
+
+func write(ctx context.Context, c echo.Context, status int, m templ.Component) error {
+	var b bytes.Buffer
+	if err := m.Render(view.WithBase(ctx, ""), &b); err != nil {
+		return err //nolint:wrapcheck // templ says where
+	}
+	return c.HTMLBlob(status, b.Bytes())
+}
+
+// ask shows the form.
+func (d *Door) ask(c echo.Context) error {
+	to := Within(c.QueryParam("to"))
+	if who, err := d.o.Sessions.Identify(c.Request()); err == nil && who.Known() {
+		return c.Redirect(http.StatusSeeOther, to)
+	}
+	return d.form(c, http.StatusOK, page.SignIn{To: to})
+}
+
+func (d *Door) form(c echo.Context, status int, m page.SignIn) error {
+	ctx, shell := d.visit(c, "signin.title")
+	m.Shell, m.Action, m.Others = shell, SignIn, nil
+	m.Passwords = d.o.Users != nil
+	for _, w := range d.o.Others {
+		w.Href += "?" + url.Values{"to": {m.To}}.Encode()
+		m.Others = append(m.Others, w)
+	}
+	if m.Wait > 0 {
+		m.Refused = locale.N(ctx, "signin.wait", int(math.Ceil(m.Wait.Seconds())))
+	} else if m.Wrong {
+		m.Refused = locale.T(ctx, "signin.wrong")
+	}
+	return write(ctx, c, status, m.Full())
+}
+
+// mostForm bounds a form, in bytes.
+const mostForm = 16 << 10
+
+// posted reads a form within limits, and checks that it is one of ours.
+func (d *Door) posted(c echo.Context) (url.Values, error) {
+	r := c.Request()
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, mostForm)
+	if err := r.ParseForm(); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, echo.NewHTTPError(http.StatusRequestEntityTooLarge, "The form is too large.").SetInternal(err)
+		}
+		return nil, echo.NewHTTPError(http.StatusBadRequest, "The form cannot be read.").SetInternal(err)
+	}
+	return r.PostForm, d.o.Forms.Check(r) //nolint:wrapcheck // it is shown as it is
+}
+
+// signIn begins a session, if the password is that of the name.
+func (d *Door) signIn(c echo.Context) error {
+	typed, err := d.posted(c)
+	if err != nil {
+		return err
+	}
+	r := c.Request()
+	m := page.SignIn{Name: strings.TrimSpace(typed.Get(page.AskUser)), To: Within(typed.Get("to"))}
+	if d.o.Users == nil {
+		return echo.ErrNotFound
+	}
+	now, name, from := time.Now(), key(m.Name), place(Address(r))
+	if m.Wait = max(d.places.try(from, now), d.names.try(name, now)); m.Wait > 0 {
+		c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(m.Wait.Seconds()))))
+		return d.form(c, http.StatusTooManyRequests, m)
+	}
+	u, ok, err := d.o.Users.Check(r.Context(), m.Name, typed.Get(page.AskPassword))
+	if err != nil {
+		return err //nolint:wrapcheck // it is the context's
+	}
+	if !ok {
+		d.failed(r, m.Name)
+		m.Wrong = true
+		return d.form(c, http.StatusUnprocessableEntity, m)
+	}
+	d.places.back(from)
+	d.names.back(name)
+	d.o.Sessions.Begin(c.Response(), r, identity.Who{Name: u.Name, Role: u.Role, Way: identity.Password}, u.Stamp)
+	if now, _ := d.o.Users.Find(u.Name); now.Stamp != u.Stamp { // the file has changed meanwhile
+		d.Changed(r.Context())
+	}
+	d.remember(r.Context(), "signed in from "+Address(r), u.Name)
+	return c.Redirect(http.StatusSeeOther, m.To)
+}
+
+// key is a name as tries are counted: short, whatever was typed.
+func key(name string) string {
+	sum := sha256.Sum256([]byte(strings.ToLower(name)))
+	return string(sum[:])
+}
+
+// failed tells of a wrong name or password: some of them, where there are many. What
+// was typed as the name is told only where there is such a user: it may be a password.
+func (d *Door) failed(r *http.Request, name string) {
+	whom := "an unknown name"
+	if u, ok := d.o.Users.Find(name); ok {
+		whom = "the name " + u.Name
+	}
+	if d.told.try("", time.Now()) > 0 {
+		return
+	}
+	d.o.Logger.Warn("somebody could not sign in", "as", whom, "from", Address(r))
+	d.remember(r.Context(), "could not sign in with "+whom, "dashboard "+Address(r))
+}
+
+// signOut ends the visitor's session. Without one there is nothing to end.
+func (d *Door) signOut(c echo.Context) error {
+	if _, err := d.posted(c); err != nil {
+		return err
+	}
+	r := c.Request()
+	if who, err := d.o.Sessions.Identify(r); err == nil {
+		d.o.Sessions.End(func(s Session) bool { return s.ID == who.ID })
+		d.remember(r.Context(), "signed out", who.Name)
+	}
+	set(c.Response(), r, "", -1)
+	ctx := locale.With(r.Context(), locale.Asked(r))
+	d.o.Forms.Leave(c.Response(), access.Notice{Tone: string(component.Plenty), Text: locale.T(ctx, "signin.out")})
+	return c.Redirect(http.StatusSeeOther, SignIn)
+}
+
+// sessions shows who has signed in.
+func (d *Door) sessions(c echo.Context) error {
+	ctx, shell := d.visit(c, "signed.title")
+	m := page.SignedIn{Shell: shell, End: endSession, Now: time.Now()}
+	mine := identity.Asking(c.Request()).ID
+	for _, s := range d.o.Sessions.All() {
+		m.Rows = append(m.Rows, page.SignedInRow{
+			ID: s.ID, Name: s.Who.Name, Role: s.Who.Role.String(), Way: s.Who.Way.String(), From: s.From, Agent: s.Agent,
+			Begun: s.Begun, Seen: s.Seen, Here: s.ID == mine,
+		})
+		if len(m.Rows) == page.MostSignedIn {
+			m.More = len(d.o.Sessions.All()) - len(m.Rows)
+			break
+		}
+	}
+	return write(ctx, c, http.StatusOK, m.Full())
+}
+
+// end ends one session, or all of one user.
+func (d *Door) end(c echo.Context) error {
+	typed, err := d.posted(c)
+	if err != nil {
+		return err
+	}
+	r := c.Request()
+	by := identity.Asking(r)
+	id, name := typed.Get(page.AskSignedIn), typed.Get(page.AskAllOf)
+	if (id == "") == (name == "") {
+		return echo.NewHTTPError(http.StatusBadRequest, "Say which session is to end, or whose.")
+	}
+	ended := d.o.Sessions.End(func(s Session) bool { return s.ID == id || name != "" && s.Who.Name == name })
+	for _, name := range names(ended) {
+		d.remember(r.Context(), fmt.Sprintf("ended %d of the sessions of %s", len(ended), name), by.Name)
+	}
+	ctx := locale.With(r.Context(), locale.Asked(r))
+	d.o.Forms.Leave(c.Response(), access.Notice{Tone: string(component.Plenty), Text: locale.N(ctx, "signed.ended", len(ended))})
+	return c.Redirect(http.StatusSeeOther, AllSessions)
+}
+
+// Within is an address to return to, if it is one of this server, else its first page.
+// Nobody is led anywhere else.
+func Within(to string) string {
+	u, err := url.Parse(to)
+	switch {
+	case err != nil, len(to) > 2000, !strings.HasPrefix(to, "/"), strings.HasPrefix(to, "//"), strings.ContainsAny(to, "\\\r\n\t"),
+		u.IsAbs(), u.Host != "", u.User != nil,
+		u.Path == SignIn, u.Path == SignOut, strings.HasPrefix(u.Path, "/api/"), strings.HasPrefix(u.Path, "//"):
+		return "/"
+	}
+	return to
+}
+
+// Watch does what is to be done while the server runs, until ctx ends.
+func (d *Door) Watch(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { d.o.Sessions.Watch(ctx) })
+	if d.o.Users != nil {
+		both.Go(func() { d.o.Users.Watch(ctx, func() { d.Changed(ctx) }) })
+	}
+	both.Wait()
+}

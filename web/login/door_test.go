@@ -1,0 +1,405 @@
+package login_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/web/access"
+	"mayfly/web/identity"
+	"mayfly/web/login"
+	"mayfly/web/users"
+)
+
+// A world is a door with two users, ana and ben, whose passwords are "password of …".
+type world struct {
+	*testing.T
+	sessions *login.Sessions
+	file     *users.File
+	door     *login.Door
+	echo     *echo.Echo
+	path     string
+	told     string // what was remembered, a line each; guarded by mu
+	mu       sync.Mutex
+}
+
+func start(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, sessions: login.NewSessions(), path: filepath.Join(t.TempDir(), "users.txt")}
+	w.write(w.line("ana", identity.Admin) + w.line("ben", identity.Viewer))
+	var err error
+	if w.file, err = users.Open(w.path, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	w.door = login.New(login.Options{
+		Sessions: w.sessions, Users: w.file, Forms: access.NewForms(), Logger: slog.New(slog.DiscardHandler),
+		Remember: func(_ context.Context, what, actor string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.told += actor + ": " + what + "\n"
+		},
+	})
+	w.echo = echo.New()
+	w.echo.Use(func(next echo.HandlerFunc) echo.HandlerFunc { // as package web does
+		return func(c echo.Context) error {
+			who, _ := w.sessions.Identify(c.Request()) //nolint:errcheck // nobody is the zero value
+			needs, ok := w.door.Needs(c.Request().Method, c.Path())
+			if err := identity.Judge(who, needs); !ok || err != nil {
+				return echo.NewHTTPError(http.StatusForbidden, "")
+			}
+			c.SetRequest(c.Request().WithContext(identity.With(c.Request().Context(), who)))
+			return next(c)
+		}
+	})
+	w.door.Mount(w.echo.Group(""))
+	return w
+}
+
+func (w *world) line(name string, role identity.Role) string {
+	w.Helper()
+	l, err := users.Line(name, role, "password of "+name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return l + "\n"
+}
+
+func (w *world) write(text string) {
+	w.Helper()
+	if err := os.WriteFile(w.path, []byte(text), 0o600); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) remembered() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.told
+}
+
+// A browser keeps cookies.
+type browser struct {
+	*world
+	from    string
+	cookies map[string]string
+}
+
+func (w *world) browser() *browser {
+	return &browser{world: w, from: "192.0.2.1:1234", cookies: map[string]string{}}
+}
+
+func (b *browser) ask(method, at string, form url.Values) (*http.Response, string) {
+	b.Helper()
+	r := httptest.NewRequest(method, at, strings.NewReader(form.Encode()))
+	r.RemoteAddr = b.from
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for name, value := range b.cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	rec := httptest.NewRecorder()
+	b.echo.ServeHTTP(rec, r)
+	res := rec.Result()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range res.Cookies() {
+		if b.cookies[c.Name] = c.Value; c.MaxAge < 0 {
+			delete(b.cookies, c.Name)
+		}
+	}
+	return res, string(body)
+}
+
+var csrf = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// post sends a form with the token of the page to sign in.
+func (b *browser) post(at string, form url.Values) (*http.Response, string) {
+	b.Helper()
+	kept := b.cookies[login.Cookie]
+	delete(b.cookies, login.Cookie)
+	_, page := b.ask(http.MethodGet, login.SignIn, nil)
+	if kept != "" {
+		b.cookies[login.Cookie] = kept
+	}
+	token := csrf.FindStringSubmatch(page)
+	if token == nil {
+		b.Fatalf("the page has no token: %s", page)
+	}
+	form.Set("csrf", token[1])
+	return b.ask(http.MethodPost, at, form)
+}
+
+func (b *browser) signIn(name, password, to string) (*http.Response, string) {
+	b.Helper()
+	return b.post(login.SignIn, url.Values{"user": {name}, "password": {password}, "to": {to}})
+}
+
+// who is who the browser is known as.
+func (b *browser) who() identity.Who {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.AddCookie(&http.Cookie{Name: login.Cookie, Value: b.cookies[login.Cookie]})
+	who, _ := b.sessions.Identify(r) //nolint:errcheck // nobody is the zero value
+	return who
+}
+
+func over(who identity.Who) bool {
+	select {
+	case <-who.Over:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestSignInAndOut(t *testing.T) {
+	w := start(t)
+	b := w.browser()
+	if res, page := b.signIn("ana", "wrong password", "/n/x"); res.StatusCode != http.StatusUnprocessableEntity || b.who().Known() || !strings.Contains(page, `value="ana"`) || !strings.Contains(page, `value="/n/x"`) || strings.Contains(page, "wrong password") {
+		t.Fatalf("a wrong password: %d, %+v", res.StatusCode, b.who())
+	}
+	res, _ := b.signIn(" ANA ", "password of ana", "/n/default/queues?x=1#y")
+	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/n/default/queues?x=1#y" {
+		t.Fatalf("got %d to %q", res.StatusCode, res.Header.Get("Location"))
+	}
+	for _, c := range res.Cookies() {
+		if c.Name == login.Cookie && (!c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Secure || c.Path != "/") {
+			t.Errorf("the cookie is %v", c)
+		}
+	}
+	who := b.who()
+	if who.Name != "ana" || who.Role != identity.Admin || who.Way != identity.Password || over(who) {
+		t.Fatalf("got %+v", who)
+	}
+	first := b.cookies[login.Cookie]
+	b.signIn("ana", "password of ana", "/")
+	if now := b.cookies[login.Cookie]; now == first || !over(who) || len(w.sessions.All()) != 1 {
+		t.Errorf("the session before goes on: %d sessions", len(w.sessions.All()))
+	}
+	who = b.who()
+	if res, _ := b.ask(http.MethodPost, login.SignOut, url.Values{"csrf": {"forged"}}); res.StatusCode == http.StatusSeeOther || over(who) {
+		t.Error("a forged form signs out")
+	}
+	if res, _ := b.post(login.SignOut, url.Values{}); res.StatusCode != http.StatusSeeOther || !over(who) || b.who().Known() || b.cookies[login.Cookie] != "" {
+		t.Errorf("signing out: %d, over %t", res.StatusCode, over(who))
+	}
+	want := "dashboard 192.0.2.1: could not sign in with the name ana\nana: signed in from 192.0.2.1\nana: signed in from 192.0.2.1\nana: signed out\n"
+	if got := w.remembered(); got != want {
+		t.Errorf("remembered:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestForgedSignIn(t *testing.T) {
+	b := start(t).browser()
+	if res, _ := b.ask(http.MethodPost, login.SignIn, url.Values{"user": {"ana"}, "password": {"password of ana"}}); res.StatusCode == http.StatusSeeOther || b.who().Known() {
+		t.Error("a form without a token signs in")
+	}
+	if res, _ := b.post(login.SignIn, url.Values{"user": {strings.Repeat("x", 1<<20)}}); res.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("a large form is answered with %d", res.StatusCode)
+	}
+}
+
+func TestSecureCookie(t *testing.T) {
+	rec, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "https://x/", nil)
+	login.NewSessions().Begin(rec, r, identity.Who{Name: "ana", Role: identity.Viewer}, [32]byte{})
+	if c := rec.Result().Cookies()[0]; !c.Secure {
+		t.Errorf("with TLS the cookie is %v", c)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	for to, want := range map[string]string{
+		"/n/default": "/n/default", "/n/default/queues?a=b&c=%2F": "/n/default/queues?a=b&c=%2F", "/": "/", "": "/",
+		"//evil.example": "/", "https://evil.example": "/", "/\\evil.example": "/", "\\\\evil.example": "/", "/\t/evil.example": "/",
+		"evil.example": "/", "javascript:alert(1)": "/", "/login?to=/login": "/", "/logout": "/", "/api/v1/entities": "/", "/%": "/",
+		"/" + strings.Repeat("a", 3000): "/",
+	} {
+		if got := login.Within(to); got != want {
+			t.Errorf("%.40q leads to %q, want %q", to, got, want)
+		}
+	}
+}
+
+// TestTriesAreLimited: by name from anywhere, and by address for any name; nobody is
+// told more by it.
+func TestTriesAreLimited(t *testing.T) {
+	synctest.Test(t, triesAreLimited) // no try comes back while it runs
+}
+
+func triesAreLimited(t *testing.T) {
+	w := start(t)
+	tries := func(name string, from func(i int) string) (n int, res *http.Response, page string) {
+		b := w.browser()
+		for ; n < 100; n++ {
+			b.from = from(n)
+			if res, page = b.signIn(name, "wrong password", "/"); res.StatusCode == http.StatusTooManyRequests {
+				return n, res, page
+			}
+		}
+		return n, res, page
+	}
+	anywhere := func(i int) string { return "198.51.100." + string(rune('0'+i%10)) + string(rune('0'+i/10)) + ":1" }
+	n, res, page := tries("ana", anywhere)
+	if n != 10 || res.Header.Get("Retry-After") == "" || !strings.Contains(page, "Too many tries") {
+		t.Errorf("for a name: %d tries, then %d with Retry-After %q", n, res.StatusCode, res.Header.Get("Retry-After"))
+	}
+	if n, _, _ := tries("nobody", anywhere); n != 10 {
+		t.Errorf("for a name that nobody has: %d tries", n)
+	}
+	b := w.browser()
+	b.from = "203.0.113.9:5"
+	if res, _ := b.signIn("ana", "password of ana", "/"); res.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("the right password gets past: %d", res.StatusCode)
+	}
+	i := 0
+	if n, _, _ := tries("x", func(n int) string { i++; return "[2001:db8::" + string(rune('a'+n%6)) + "]:9" }); n != 10 {
+		t.Errorf("got %d", n)
+	}
+	for n := range 40 {
+		b.from = "[2001:db8::1]:9"
+		if res, _ := b.signIn("name"+string(rune('a'+n)), "wrong password", "/"); res.StatusCode == http.StatusTooManyRequests {
+			if n != 9 { // eleven were taken for x
+				t.Errorf("for a network: %d tries", n)
+			}
+			break
+		} else if n == 39 {
+			t.Error("an address may try for ever")
+		}
+	}
+	if n := strings.Count(w.remembered(), "could not"); n > 20 {
+		t.Errorf("%d failures are remembered", n)
+	}
+	if strings.Contains(w.remembered(), "namea") {
+		t.Error("what was typed as a name is remembered, which may be a password")
+	}
+}
+
+// TestAChangedFileEndsSessions: of whoever is not in it as before, at once.
+func TestAChangedFileEndsSessions(t *testing.T) {
+	w := start(t)
+	ana, ben := w.browser(), w.browser()
+	ana.signIn("ana", "password of ana", "/")
+	ben.signIn("ben", "password of ben", "/")
+	was, hers := ben.who(), ana.who()
+	text, err := os.ReadFile(w.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(text string) {
+		w.write(text)
+		later := time.Now().Add(time.Duration(len(text)) * time.Second)
+		if err := os.Chtimes(w.path, later, later); err != nil {
+			t.Fatal(err)
+		}
+		if !w.file.Look() {
+			t.Fatal("it has not changed")
+		}
+		w.door.Changed(t.Context())
+	}
+	change(string(text) + "# a word\n")
+	if over(was) || over(hers) {
+		t.Error("a word ends sessions")
+	}
+	change(strings.Replace(string(text), "ben:viewer:", "ben:operator:", 1))
+	if !over(was) || ben.who().Known() || over(hers) {
+		t.Errorf("another role: over %t, of ana %t", over(was), over(hers))
+	}
+	change(strings.Split(string(text), "\n")[1] + "\n")
+	if !over(hers) || ana.who().Known() {
+		t.Error("who is not in it any more goes on")
+	}
+}
+
+func TestAdminsEndSessions(t *testing.T) {
+	w := start(t)
+	ana, ben, again := w.browser(), w.browser(), w.browser()
+	ana.signIn("ana", "password of ana", "/")
+	ben.signIn("ben", "password of ben", "/")
+	again.signIn("ben", "password of ben", "/")
+	if res, _ := ben.ask(http.MethodGet, login.AllSessions, nil); res.StatusCode != http.StatusForbidden {
+		t.Errorf("a viewer sees sessions: %d", res.StatusCode)
+	}
+	if res, _ := ben.post("/sessions/end", url.Values{"all": {"ana"}}); res.StatusCode != http.StatusForbidden || !ana.who().Known() {
+		t.Errorf("a viewer ends sessions: %d", res.StatusCode)
+	}
+	_, page := ana.ask(http.MethodGet, login.AllSessions, nil)
+	if strings.Count(page, "<tr role") != 4 || !strings.Contains(page, "192.0.2.1") || strings.Contains(page, ben.cookies[login.Cookie]) {
+		t.Errorf("the page: %s", page)
+	}
+	id := ben.who().ID
+	if res, _ := ana.post("/sessions/end", url.Values{"session": {id}}); res.StatusCode != http.StatusSeeOther || ben.who().Known() || !again.who().Known() {
+		t.Errorf("one of ben's: %d", res.StatusCode)
+	}
+	if res, _ := ana.post("/sessions/end", url.Values{}); res.StatusCode != http.StatusBadRequest {
+		t.Errorf("nothing is answered with %d", res.StatusCode)
+	}
+	if ana.post("/sessions/end", url.Values{"all": {"ben"}}); again.who().Known() || !ana.who().Known() {
+		t.Error("all of ben's have not ended, or others have")
+	}
+	if !strings.Contains(w.remembered(), "ana: ended 1 of the sessions of ben\n") {
+		t.Errorf("remembered: %s", w.remembered())
+	}
+}
+
+func TestSessionsEndByThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := login.NewSessions()
+		ctx, stop := context.WithCancel(t.Context())
+		var watch sync.WaitGroup
+		watch.Go(func() { s.Watch(ctx) })
+		defer watch.Wait()
+		defer stop()
+		begin := func() func() identity.Who {
+			rec := httptest.NewRecorder()
+			s.Begin(rec, httptest.NewRequest(http.MethodGet, "/", nil), identity.Who{Name: "ana", Role: identity.Viewer, Way: identity.Password}, [32]byte{})
+			return func() identity.Who {
+				r := httptest.NewRequest(http.MethodGet, "/", nil)
+				r.AddCookie(rec.Result().Cookies()[0])
+				who, _ := s.Identify(r) //nolint:errcheck // nobody is the zero value
+				return who
+			}
+		}
+		idle, used := begin(), begin()
+		first := idle()
+		for range 14 {
+			time.Sleep(12*time.Hour - time.Minute)
+			if !used().Known() {
+				t.Fatal("a session that is used has ended")
+			}
+		}
+		if idle().Known() || !over(first) {
+			t.Error("a session that is not used goes on")
+		}
+		who := used()
+		time.Sleep(15 * time.Minute) // seven days are over
+		if !over(who) || used().Known() {
+			t.Error("a session goes on for ever")
+		}
+	})
+}
+
+// TestSessionsAreBounded: the one that was used the longest time ago makes room.
+func TestSessionsAreBounded(t *testing.T) {
+	s := login.NewSessions()
+	for range 60 {
+		s.Begin(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), identity.Who{Name: "ana", Role: identity.Viewer}, [32]byte{})
+	}
+	if n := len(s.All()); n != 50 {
+		t.Errorf("one user has %d sessions", n)
+	}
+}

@@ -1,0 +1,95 @@
+package oidc
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// begun is a sign-in that has begun, as the browser keeps it, sealed.
+type begun struct {
+	State, Nonce, Verifier string
+	Redirect, Back         string
+	Until                  time.Time
+}
+
+const (
+	beganFor = 10 * time.Minute // how long somebody may take
+	mostBack = 1 << 10          // bytes of where somebody was to go; a cookie has 4 KiB
+)
+
+func newBegun(redirect, back string) begun {
+	if len(back) > mostBack {
+		back = ""
+	}
+	return begun{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Back: back, Until: time.Now().Add(beganFor)}
+}
+
+// newSeal has a new key, which lives as long as the process: who is about to sign in
+// when it ends has to begin again.
+func newSeal() cipher.AEAD {
+	var key [32]byte
+	_, _ = rand.Read(key[:]) // never fails, by its contract
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // the key has the right size
+	}
+	seal, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // likewise
+	}
+	return seal
+}
+
+// leave keeps b in the browser.
+func (p *Provider) leave(w http.ResponseWriter, r *http.Request, b begun) {
+	raw, err := json.Marshal(b)
+	if err != nil {
+		panic(err) // texts and a time
+	}
+	sealed := p.seal.Seal(nil, nil, raw, nil)
+	setCookie(w, r, &http.Cookie{Value: base64.RawURLEncoding.EncodeToString(sealed), MaxAge: int(beganFor / time.Second)})
+}
+
+// take is what the browser keeps, which it does no longer; not ok if it is not good.
+func (p *Provider) take(w http.ResponseWriter, r *http.Request) (b begun, ok bool) {
+	c, err := r.Cookie(cookieName(r))
+	if err != nil {
+		return b, false
+	}
+	setCookie(w, r, &http.Cookie{MaxAge: -1})
+	sealed, err := base64.RawURLEncoding.DecodeString(c.Value)
+	if err != nil {
+		return b, false
+	}
+	raw, err := p.seal.Open(nil, nil, sealed, nil)
+	if err != nil || json.Unmarshal(raw, &b) != nil {
+		return begun{}, false
+	}
+	return b, time.Now().Before(b.Until)
+}
+
+// setCookie sends a cookie that comes back when the provider sends the browser here,
+// which is from another site: lax, not strict.
+func setCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
+	c.Name, c.Path, c.HttpOnly, c.SameSite = cookieName(r), "/", true, http.SameSiteLaxMode
+	c.Secure = r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+	http.SetCookie(w, c)
+}
+
+// cookieName is another for each port of a host, which browsers do not tell apart.
+func cookieName(r *http.Request) string {
+	name := "mayfly_openid"
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		name += "_" + port
+	}
+	return name
+}

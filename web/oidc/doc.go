@@ -1,0 +1,18 @@
+// Package oidc signs people in with an OpenID provider: the authorization code flow
+// of OpenID Connect Core 1.0, with PKCE.
+//
+//	Config     which provider, and who is what there
+//	Provider   sends a browser there (Begin), and says who has come back (Finish)
+//	Door       the addresses that browsers are sent between
+//
+// The provider is asked for its document when the first person wants to sign in, and
+// again until it answers: one that is down does not keep the server from starting.
+// Its answers are bounded in size and time, redirects to other hosts are not followed,
+// and none of its texts is shown otherwise than as text.
+//
+// What a sign-in needs to come to its end, state, nonce and the verifier of PKCE, is in
+// a sealed cookie of the browser that began it, and is good for ten minutes and once
+// there; the server keeps nothing of it. How long somebody is signed in then is up to
+// who keeps sessions: the provider is not asked again, and who signs
+// out here stays signed in there.
+package oidc

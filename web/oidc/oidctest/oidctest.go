@@ -1,0 +1,197 @@
+// Package oidctest gives tests an OpenID provider: the program of
+// web/oidc/testprovider, one process for each that is asked for.
+//
+//	MAYFLY_OPENID_PROVIDER=path    the program, built already; without it, it is built once for a test binary
+//	MAYFLY_OPENID=require          no provider is a failure instead of a skip
+package oidctest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	builtVar   = "MAYFLY_OPENID_PROVIDER"
+	requireVar = "MAYFLY_OPENID"
+)
+
+// What the provider knows its client by.
+const (
+	Client = "mayfly"
+	Secret = "a secret for tests"
+)
+
+// A Trouble is what the provider is to say from now on: see the program, which reads it.
+type Trouble struct {
+	Claims map[string]any `json:",omitempty"`
+	Info   map[string]any `json:",omitempty"`
+	Rotate bool
+	Stray  bool
+	Down   bool
+	Huge   bool
+	Issuer string
+	Basic  bool
+}
+
+// A Provider runs until its test ends.
+type Provider struct {
+	testing.TB
+	Issuer string
+}
+
+// Start starts one whose client may have people sent to redirects. Where there can be
+// none the test is skipped.
+func Start(t testing.TB, redirects ...string) *Provider {
+	t.Helper()
+	program, err := built()
+	if err != nil {
+		if os.Getenv(requireVar) == "require" {
+			t.Fatalf("no OpenID provider to test with, and %s=require: %v", requireVar, err)
+		}
+		t.Skipf("no OpenID provider to test with: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
+	cmd := exec.Command(program, redirects...) //nolint:noctx // the end of its input ends it
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+			t.Errorf("the provider has ended: %v: %s", err, said.String())
+		}
+	})
+	p := &Provider{TB: t}
+	if err := json.NewDecoder(out).Decode(&p); err != nil {
+		t.Fatalf("the provider says nothing: %v", err)
+	}
+	p.TB = t
+	return p
+}
+
+// Is has the provider say other things from now on.
+func (p *Provider) Is(what Trouble) {
+	p.Helper()
+	raw, err := json.Marshal(what)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.do(http.MethodPost, p.Issuer+"/test", "application/json", bytes.NewReader(raw))
+}
+
+// SignIn says at the address that somebody was sent to who he is, and returns the one
+// that he is sent back to. Nobody says no.
+func (p *Provider) SignIn(at, user string) string {
+	p.Helper()
+	back := p.do(http.MethodPost, at, "application/x-www-form-urlencoded", strings.NewReader(url.Values{"user": {user}}.Encode()))
+	if back == "" {
+		p.Fatal("the provider sends nobody back from", at)
+	}
+	return back
+}
+
+// do sends a request, and returns where it leads.
+func (p *Provider) do(method, at, kind string, body io.Reader) string {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, at, body)
+	if err != nil {
+		p.Fatal(err)
+	}
+	r.Header.Set("Content-Type", kind)
+	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	w, err := c.Do(r)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer w.Body.Close()
+	if text, err := io.ReadAll(w.Body); err != nil || w.StatusCode >= http.StatusBadRequest {
+		p.Fatalf("%s %s: %s %s %v", method, at, w.Status, text, err)
+	}
+	return w.Header.Get("Location")
+}
+
+// one is the program of this test binary.
+var one struct { //nolint:gochecknoglobals // what a test binary shares lives as long as it
+	once sync.Once
+	path string
+	err  error
+}
+
+func built() (string, error) {
+	one.once.Do(func() {
+		if one.path = os.Getenv(builtVar); one.path != "" {
+			return
+		}
+		one.path, one.err = build()
+	})
+	return one.path, one.err
+}
+
+// build makes the program in the user's cache. What the Go tool has made before is made
+// no second time; a build that is not over is nobody's.
+func build() (string, error) {
+	dir, err := source()
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err //nolint:wrapcheck // it says what it is about
+	}
+	at := filepath.Join(cache, "mayfly")
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return "", err //nolint:wrapcheck // likewise
+	}
+	partial := filepath.Join(at, fmt.Sprintf("testprovider-%d", os.Getpid()))
+	cmd := exec.Command("go", "build", "-o", partial, ".") //nolint:noctx // go test's time-out ends it with the test binary
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return "", fmt.Errorf("build the provider: %w: %s", err, lines[len(lines)-1])
+	}
+	path := filepath.Join(at, "testprovider")
+	return path, os.Rename(partial, path) //nolint:wrapcheck // likewise
+}
+
+// source is where the program's is: tests run somewhere in the tree that holds it.
+func source() (string, error) {
+	at, err := os.Getwd()
+	if err != nil {
+		return "", err //nolint:wrapcheck // it says what it is about
+	}
+	for {
+		dir := filepath.Join(at, "web", "oidc", "testprovider")
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return "", errors.New("the provider's source is not above the working directory")
+		}
+		at = up
+	}
+}

@@ -1,0 +1,208 @@
+package show
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mayfly/engine/broker"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/views/view"
+	"mayfly/web/openapi"
+)
+
+// longestSift is how much of what operations are chosen by is read, in bytes.
+const longestSift = 100
+
+// reference is the page that explains the JSON API, from what the API says of
+// itself.
+func (p *Pages) reference(ctx context.Context, at Place) (view.Page, uint64, error) {
+	if p.o.Document == nil {
+		return nil, 0, ErrNoPage
+	}
+	s, err := p.look(ctx, func(broker.Reader) error { return nil })
+	if err != nil {
+		return nil, 0, err
+	}
+	doc := p.described()
+	r := explained{doc}
+	m := page.Reference{
+		Shell: p.still(ctx, at, locale.T(ctx, "reference.title")), About: doc.Info.Description, Base: p.apiBase(ctx), Document: p.o.Base + p.apiPath() + "/openapi.json",
+		Filter: cut(at.Query.Get(page.ReferenceFilter), longestSift), All: len(doc.Ordered),
+	}
+	words := strings.Fields(strings.ToLower(m.Filter))
+	for _, tag := range doc.Tags {
+		g := page.APIGroup{Name: tag.Name, About: tag.Description}
+		for _, o := range doc.Ordered {
+			if !slices.Contains(o.Tags, tag.Name) {
+				continue
+			}
+			one := r.operation(o, m.Base)
+			one.Hidden = slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(one.Words, w) })
+			g.Operations = append(g.Operations, one)
+		}
+		m.Groups = append(m.Groups, g)
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
+		m.Types = append(m.Types, page.APIType{Name: name, Shape: r.members(page.APIShape{}, doc.Components.Schemas[name])})
+	}
+	return m, s.n, nil
+}
+
+// apiBase is the address of this namespace's API for somebody who reaches the
+// server as this visitor does.
+func (p *Pages) apiBase(ctx context.Context) string {
+	if who, _ := ctx.Value(visitorKey{}).(Visitor); who.Origin != "" {
+		return who.Origin + p.o.Base + p.apiPath()
+	}
+	return p.o.API
+}
+
+// apiPath is the path of this namespace's API, without the base path.
+func (p *Pages) apiPath() string {
+	u, err := url.Parse(p.o.API)
+	if err != nil || u.Path == "" {
+		return "/api/v1"
+	}
+	return strings.TrimPrefix(u.EscapedPath(), p.o.Base)
+}
+
+// explained puts what a document says into the words of the page.
+type explained struct{ doc *openapi.Document }
+
+func (r explained) operation(o *openapi.Operation, base string) page.APIOperation {
+	out := page.APIOperation{
+		ID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, About: o.Description, Curl: curl(o, base),
+		Answer: page.APIAnswer{Status: status(o.Status)},
+	}
+	words := append([]string{o.ID, o.Method, o.Path, o.Summary, o.Description}, o.Tags...)
+	for _, p := range o.Parameters {
+		if p.In == "header" { // what is said of the operation tells of it
+			continue
+		}
+		one := page.APIParameter{Name: p.Name, About: p.Description, InPath: p.In == "path", Required: p.Required, Kind: r.kind(p.Schema), Choices: p.Schema.Enum}
+		if p.Example != nil {
+			one.Example = fmt.Sprint(p.Example)
+		}
+		out.Parameters = append(out.Parameters, one)
+		words = append(words, p.Name)
+	}
+	if o.RequestBody != nil {
+		for media, m := range o.RequestBody.Content {
+			out.Body = &page.APIBody{Media: media, Most: o.RequestBody.Most, Lines: o.RequestBody.MostOfLine > 0, Shapes: r.shapes(m.Schema), Example: o.Example.Body}
+			out.Body.Most = max(out.Body.Most, o.RequestBody.MostOfLine)
+		}
+	}
+	for media, m := range o.Responses[o.Status].Content {
+		out.Answer.Media, out.Answer.Shapes = media, r.shapes(m.Schema)
+	}
+	for _, code := range slices.Sorted(maps.Keys(o.Responses)) {
+		if code == o.Status {
+			continue
+		}
+		_, codes, _ := strings.Cut(o.Responses[code].Description, ": ")
+		out.Problems = append(out.Problems, page.APIProblem{Status: status(code), Codes: strings.Split(codes, ", ")})
+	}
+	if o.Method == http.MethodGet {
+		out.Ask = o.Path
+	}
+	out.Words = strings.ToLower(strings.Join(words, " "))
+	return out
+}
+
+// status is a code and what it means: 404 Not Found.
+func status(code string) string {
+	n, err := strconv.Atoi(code)
+	if err != nil {
+		return code
+	}
+	return code + " " + http.StatusText(n)
+}
+
+func (r explained) shapes(s *openapi.Schema) (all []page.APIShape) {
+	if len(s.AnyOf) > 0 {
+		for _, one := range s.AnyOf {
+			all = append(all, r.shapes(one)...)
+		}
+		return all
+	}
+	out := page.APIShape{Kind: r.kind(s)}
+	if s.Items != nil {
+		s = s.Items
+	}
+	if named := r.doc.Components.Schemas[s.Name()]; named != nil {
+		out = r.members(out, named)
+	}
+	return []page.APIShape{out}
+}
+
+func (r explained) members(out page.APIShape, s *openapi.Schema) page.APIShape {
+	out.About = s.Description
+	for _, name := range s.Order {
+		m := s.Properties[name]
+		out.Members = append(out.Members, page.APIMember{Name: name, About: m.Description, Required: slices.Contains(s.Required, name), Kind: r.kind(m)})
+	}
+	return out
+}
+
+func (r explained) kind(s *openapi.Schema) (k page.APIKind) {
+	switch inner, _ := s.AdditionalProperties.(*openapi.Schema); {
+	case s.Ref != "":
+		k.Ref = s.Name()
+	case s.Items != nil:
+		k = r.kind(s.Items)
+		k.List = true
+	case inner != nil:
+		k = r.kind(inner)
+		k.By = true
+	case len(s.AnyOf) > 0:
+		k.Word = "any"
+	case s.Format == "date-time":
+		k.Word = "time"
+	case s.ContentEncoding != "":
+		k.Word = "base64"
+	default:
+		k.Word = map[string]string{"string": "text", "integer": "whole", "number": "number", "boolean": "truth", "object": "object", "": "any"}[s.Type]
+	}
+	switch {
+	case s.Minimum != nil && s.Maximum != nil:
+		k.Bounds = fmt.Sprintf("%d to %d", *s.Minimum, *s.Maximum)
+	case s.Minimum != nil && *s.Minimum != 0:
+		k.Bounds = fmt.Sprintf("from %d", *s.Minimum)
+	}
+	return k
+}
+
+// curl is the example of an operation as a line for the shell.
+func curl(o *openapi.Operation, base string) string {
+	out := "curl "
+	switch {
+	case o.Method == http.MethodGet, o.Method == http.MethodPost && o.Example.Body != "":
+	default:
+		out += "-X " + o.Method + " "
+	}
+	at, query, asks := strings.Cut(o.Example.Address, "?")
+	at = base + (&url.URL{Path: at}).EscapedPath()
+	if asks {
+		at += "?" + strings.ReplaceAll(query, " ", "%20")
+	}
+	out += shellWord(at)
+	if o.Example.Body != "" {
+		out += " \\\n     -d " + quoteShell(o.Example.Body)
+	}
+	return out
+}
+
+// shellWord is s as one word for a shell, without quotes where it needs none.
+func shellWord(s string) string {
+	if strings.ContainsAny(s, " $&?'\"\\*;<>()|`#~!") {
+		return quoteShell(s)
+	}
+	return s
+}

@@ -1,0 +1,174 @@
+package show
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/scene"
+	"mayfly/views/component"
+	"mayfly/views/layout"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+)
+
+// ScenesURL is the address of the page of all scenes, base path included.
+func (p *Pages) ScenesURL() string { return p.o.Base + "/scenes" }
+
+// StageURL is the address behind which what is done to a play is posted.
+func (p *Pages) StageURL(namespace string) string {
+	return p.o.Base + "/scenes/on/" + url.PathEscape(namespace)
+}
+
+// WatchURL is where a play is watched, base path included: the page that its step
+// names, before the first that of the first one; the overview if that is none.
+func (p *Pages) WatchURL(s scene.State) string {
+	look := s.Look()
+	if look == "/" {
+		look = ""
+	}
+	home := "/n/" + url.PathEscape(s.Namespace)
+	at, err := Parse(home+look, p.b.Limits())
+	if err != nil || at.Do != "" {
+		return p.o.Base + home
+	}
+	return p.o.Base + at.String()
+}
+
+// scenario are the ids that cards show: those of scenarios, not of rules.
+var scenario = regexp.MustCompile(`^[A-Z]+-S\d+$`)
+
+// Scenes is the page of all scenes. It is ErrNoPage where there are none.
+func (p *Pages) Scenes(ctx context.Context, refused component.Notice) (page.Scenes, error) {
+	stages := p.o.Scenes
+	if stages == nil {
+		return page.Scenes{}, ErrNoPage
+	}
+	m := page.Scenes{Shell: p.beside(ctx, locale.T(ctx, "scenes.title")), Stay: int(stages.Stay().Minutes()), Refused: refused}
+	m.Shell.Back, m.Shell.Active, m.Add = p.ScenesURL(), layout.Scenes, p.ScenesURL()+"/new"
+	for _, s := range stages.Library().List() {
+		c := page.SceneCard{
+			Title: s.Title, Teaches: s.Teaches, Play: p.ScenesURL() + "/play/" + s.ID, Steps: len(s.Steps), Minutes: s.Minutes, Loaded: !s.Own, Text: p.ScenesURL() + "/text/" + s.ID,
+		}
+		if s.Added {
+			c.Remove = p.ScenesURL() + "/remove/" + s.ID
+		}
+		for _, id := range s.Shows {
+			if scenario.MatchString(id) {
+				c.Shows = append(c.Shows, id)
+			}
+		}
+		m.Cards = append(m.Cards, c)
+	}
+	for _, play := range stages.List() {
+		is := play.State()
+		m.Plays = append(m.Plays, page.ScenePlay{
+			Title: is.Scene.Title, Namespace: is.Namespace, Href: p.WatchURL(is), End: p.StageURL(is.Namespace) + "/leave", Step: is.Done, Of: len(is.Scene.Steps),
+		})
+	}
+	return m, nil
+}
+
+// SceneTyped is what somebody sent who adds a scene, and what is wrong with it.
+type SceneTyped struct {
+	ID, Text       string
+	Error, IDError string
+	Faults         []scene.Fault
+	Notice         component.Notice
+}
+
+// SceneForm is the page that adds a scene.
+func (p *Pages) SceneForm(ctx context.Context, typed SceneTyped) (page.SceneForm, error) {
+	if p.o.Scenes == nil {
+		return page.SceneForm{}, ErrNoPage
+	}
+	m := page.SceneForm{
+		Shell: p.beside(ctx, locale.T(ctx, "scenes.add")), All: p.ScenesURL(), To: p.ScenesURL() + "/new", Most: component.Bytes(ctx, scene.MostBytes),
+		ID: typed.ID, Text: typed.Text, Error: typed.Error, IDError: typed.IDError, Notice: typed.Notice,
+	}
+	m.Shell.Back, m.Shell.Active = p.ScenesURL()+"/new", layout.Scenes
+	lines := strings.Split(typed.Text, "\n")
+	for _, f := range typed.Faults {
+		one := page.SceneFault{Line: f.Line, At: f.At, Text: f.Text}
+		if f.Line > 0 && f.Line <= len(lines) {
+			one.Source = cut(strings.TrimSpace(lines[f.Line-1]), longestSource)
+		}
+		m.Faults = append(m.Faults, one)
+	}
+	return m, nil
+}
+
+// longestSource is how much of a line of a scene is shown beside what is wrong with it.
+const longestSource = 120
+
+// stage has the shell show the scene that is played in the namespace, if one is.
+func (p *Pages) stage(ctx context.Context, sh *layout.Shell) {
+	if p.o.Scenes == nil {
+		return
+	}
+	sh.Scenes = p.ScenesURL()
+	var play *scene.Play
+	if _, seen := ctx.Value(visitorKey{}).(Visitor); seen {
+		play = p.o.Scenes.Find(p.b.Name())
+	} else { // rendered for pages that are open, perhaps for nobody who is there
+		play = p.o.Scenes.Peek(p.b.Name())
+	}
+	if play == nil {
+		return
+	}
+	is := play.State()
+	s := &layout.Strip{
+		Title: is.Scene.Title, To: p.StageURL(is.Namespace), All: p.ScenesURL(), Step: is.Done, Of: len(is.Scene.Steps), Say: is.Scene.Teaches,
+		Playing: is.Playing, Over: is.Over(), Rate: is.Pace.Rate, Glide: is.Pace.Until != 0, Now: is.Clock.Time(), Wall: time.Now(),
+	}
+	if is.Trouble != nil {
+		s.Trouble = is.Trouble.Error()
+	}
+	for _, f := range is.Findings {
+		s.Done = append(s.Done, layout.Finding{Text: f.Text, Is: f.Is})
+	}
+	if step := is.Step(); step != nil {
+		s.Say, s.Marks = step.Say, p.marks(ctx, is, step)
+	}
+	sh.Strip = s
+}
+
+// marks is what a step has somebody look at, as far as it is there.
+func (p *Pages) marks(ctx context.Context, is scene.State, step *scene.Step) []layout.Mark {
+	if len(step.Mark) == 0 {
+		return nil
+	}
+	var marks []layout.Mark
+	err := p.b.Read(ctx, func(r broker.Reader) error {
+		marks = make([]layout.Mark, 0, len(step.Mark))
+		for _, name := range step.Mark {
+			if k, ok := is.Keys[name]; ok && k != 0 {
+				if _, err := r.Message(k); err == nil {
+					marks = append(marks, layout.Mark{Label: name, Href: p.MessageURL(k)})
+				}
+			} else if s, err := r.State(engine.Path(name)); err == nil {
+				marks = append(marks, layout.Mark{Label: name, Href: p.EntityURL(s.Kind, s.Path)})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return slices.Clip(marks)
+}
+
+// StagePage is an address of a page of a play's namespace as it is written in one
+// way, base path included; where it is none, where the play is watched.
+func (p *Pages) StagePage(address string, s scene.State) string {
+	raw, ok := strings.CutPrefix(address, p.o.Base)
+	if at, err := Parse(raw, p.b.Limits()); ok && err == nil && at.Do == "" && strings.EqualFold(at.Namespace, s.Namespace) {
+		return p.o.Base + at.String()
+	}
+	return p.WatchURL(s)
+}

@@ -1,0 +1,88 @@
+package ui_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"mayfly/engine/scene"
+)
+
+const lunch = `title: Lunch & <b>more</b>
+teaches: What nobody fetches gets cold.
+entities:
+  - queue: kitchen
+steps:
+  - say: Two soups.
+    do:
+      - send: {to: kitchen, body: two soups, ttl: 1m}
+`
+
+// A scene is added from a file or from what was pasted, and kept; what is wrong with it
+// is told by line, beside what was sent, and nothing is added.
+func TestSceneIsAdded(t *testing.T) {
+	withinFleet(t, besideAnother, func(w *world) {
+		lib := w.scenes.Library()
+		own := len(lib.List())
+		const at = "/scenes/new"
+		if w.see("/scenes").Find(`a[href="`+at+`"]`).Length() != 1 {
+			w.Error("nothing leads to the page")
+		}
+		w.see(at).wants(200, "Add a scene")
+		refused := func(status int, says []string, pairs ...string) {
+			w.Helper()
+			a := w.upload(at, append([]string{"csrf", w.token()}, pairs...)...)
+			a.wants(status, says...)
+			if len(lib.List()) != own {
+				w.Errorf("%q was added", pairs)
+			}
+		}
+		wrong := strings.Replace(lunch, "ttl: 1m", "ttl: </textarea>", 1) + "  - say:\n"
+		refused(422, []string{"2 things are wrong", "Line 8 · step 1, do 1", "- send: {to: kitchen, body: two soups, ttl: </textarea>}", "Line 9 · step 2", "title: Lunch"}, "text", wrong, "id", "lunch")
+		refused(422, []string{"1 thing is wrong", "Line 1", "title: ["}, "file/x.yaml", "title: [")
+		refused(422, []string{"Choose a file"}, "id", "lunch")
+		refused(422, []string{"needs a name", "title: Lunch"}, "text", lunch)
+		refused(422, []string{"small letters"}, "text", lunch, "id", "A b")
+		refused(409, []string{"There is a scene 'deadline' that came with the program."}, "text", lunch, "id", "deadline")
+		refused(413, []string{"at most 32"}, "file/x.yaml", strings.Repeat("#", 2<<20))
+		refused(422, []string{"at most 32768 bytes"}, "file/x.yaml", strings.Repeat("#", scene.MostBytes+1))
+		if a := w.upload(at, "csrf", "forged", "text", lunch, "id", "lunch"); a.status != http.StatusForbidden || len(lib.List()) != own {
+			w.Errorf("a forged form is answered with %d", a.status)
+		}
+
+		if a := w.upload(at, "csrf", w.token(), "file/07-lunch.yaml", lunch, "text", "", "id", ""); a.status != http.StatusSeeOther || a.to != "/scenes" {
+			w.Fatalf("answered with %d %q", a.status, a.to)
+		}
+		w.see("/scenes").wants(200, "The scene Lunch & <b>more</b> was added.", "added here")
+		told := func(what string) {
+			w.Helper()
+			if e := w.b.Events().Recent(1); !e[0].Audit || e[0].Actor != "dashboard" || !strings.Contains(e[0].Reason, what) {
+				w.Errorf("it is told as %+v", e)
+			}
+		}
+		told("kept the scene lunch")
+		if got := w.get("/scenes/text/lunch"); got.status != 200 || got.text != lunch {
+			w.Errorf("its text is %d %q", got.status, got.text)
+		}
+		w.get("/scenes/text/none").wants(404)
+		w.restart()
+		if s, err := w.scenes.Library().Find("lunch"); err != nil || s.Text != lunch {
+			w.Errorf("after a restart it is %+v, %v", s, err)
+		}
+
+		// What is removed is shown, to be added again.
+		if n := w.see("/scenes").Find(`[formaction^="/scenes/remove/"]`).Length(); n != 1 {
+			w.Errorf("%d can be removed", n)
+		}
+		a := w.post("/scenes/remove/lunch")
+		a.wants(200, "was removed", "title: Lunch")
+		told("deleted the scene lunch")
+		if v, _ := a.Find("input[name=id]").Attr("value"); v != "lunch" || a.Find("textarea[name=text]").Text() != lunch {
+			w.Errorf("it cannot be added again: %q", v)
+		}
+		w.see("/scenes")
+		if says, at := w.done("/scenes/remove/deadline"); !strings.Contains(says, "came with the program") || at != "/scenes" {
+			w.Errorf("the program's own: %q at %s", says, at)
+		}
+	})
+}

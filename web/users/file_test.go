@@ -1,0 +1,175 @@
+package users_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/web/identity"
+	"mayfly/web/users"
+)
+
+// ofBcrypt is the hash of "password-of-ben", at the least cost.
+const ofBcrypt = "$2a$04$flfEe9T099q5LXQXctxZeePt9GRu6CmrvJkRSqc2wY/7GJ6v.QCgi"
+
+func line(t *testing.T, name string, role identity.Role, password string) string {
+	t.Helper()
+	l, err := users.Line(name, role, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, text string) (*users.File, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "users.txt")
+	write(t, path, text)
+	f, err := users.Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, path
+}
+
+func TestCheck(t *testing.T) {
+	f, _ := open(t, "# people\n\n"+line(t, "Ana", identity.Admin, "password of ana")+"\r\n"+"ben:viewer:"+ofBcrypt+"\n")
+	for name, tc := range map[string]struct {
+		user, password string
+		role           identity.Role // None: refused
+	}{
+		"argon2id":                 {"Ana", "password of ana", identity.Admin},
+		"in another case":          {"aNA", "password of ana", identity.Admin},
+		"bcrypt":                   {"ben", "password-of-ben", identity.Viewer},
+		"wrong, argon2id":          {"Ana", "password of anb", identity.None},
+		"wrong, bcrypt":            {"ben", "password-of-bem", identity.None},
+		"somebody else's":          {"ben", "password of ana", identity.None},
+		"nobody's name":            {"eve", "password of ana", identity.None},
+		"nothing":                  {"", "", identity.None},
+		"no password":              {"Ana", "", identity.None},
+		"too long to be looked at": {"Ana", strings.Repeat("a", 5000), identity.None},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u, ok, err := f.Check(t.Context(), tc.user, tc.password)
+			if err != nil || ok != (tc.role != identity.None) || u.Role != tc.role {
+				t.Errorf("got %v, %t, %v", u.Role, ok, err)
+			}
+		})
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 { // one of them finds that it does not wait
+		if _, _, err := f.Check(gone, "ben", "x"); err != nil {
+			return
+		}
+	}
+	t.Error("who has left is still looked at")
+}
+
+// TestRefusedFiles: a file is taken whole or not at all, and what would cost much is
+// refused before it does.
+func TestRefusedFiles(t *testing.T) {
+	good := line(t, "ana", identity.Admin, "password of ana")
+	argon := func(cost string) string {
+		return "eve:viewer:$argon2id$v=19$" + cost + "$c2FsdHNhbHRzYWx0$" + strings.Repeat("A", 43) + "\n"
+	}
+	for name, text := range map[string]string{
+		"nobody in it":           "# only words\n",
+		"no role":                "ana:$2a$04$x\n",
+		"another role":           strings.Replace(good, ":admin:", ":root:", 1),
+		"a name with a space":    strings.Replace(good, "ana", "an a", 1),
+		"no name":                strings.TrimPrefix(good, "ana"),
+		"twice, in another case": good + "\nANA:viewer:" + ofBcrypt,
+		"a password as it is":    "ana:admin:secret",
+		"much memory":            argon("m=4194304,t=1,p=1"),
+		"many passes":            argon("m=64,t=4000000,p=1"),
+		"many lanes":             argon("m=4096,t=1,p=255"),
+		"no lanes":               argon("m=4096,t=1,p=0"),
+		"no passes":              argon("m=4096,t=0,p=1"),
+		"less memory than lanes": argon("m=8,t=1,p=4"),
+		"more than the cost":     argon("m=4096,t=1,p=1,x=2"),
+		"a slow bcrypt":          "eve:viewer:" + strings.Replace(ofBcrypt, "$04$", "$31$", 1),
+		"half a bcrypt":          "eve:viewer:" + ofBcrypt[:40],
+		"too large":              good + "\n" + strings.Repeat("#", 1<<20),
+		"more users than can be": good + "\n" + many(5001),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "users.txt")
+			write(t, path, text)
+			if _, err := users.Open(path, slog.New(slog.DiscardHandler)); err == nil {
+				t.Error("it was taken")
+			} else if strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "AAAAAAAA") {
+				t.Errorf("the error tells what is secret: %v", err)
+			}
+		})
+	}
+	if _, err := users.Open(filepath.Join(t.TempDir(), "none"), slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a file that is not there was taken")
+	}
+}
+
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("u" + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + time.Duration(i).String() + ":viewer:" + ofBcrypt + "\n")
+	}
+	return b.String()
+}
+
+// TestABadFileKeepsTheLastGood: who could sign in still can, and a good file counts
+// again.
+func TestABadFileKeepsTheLastGood(t *testing.T) {
+	good := "ben:viewer:" + ofBcrypt + "\n"
+	f, path := open(t, good)
+	before, _ := f.Find("ben")
+	again := func(text string) bool {
+		t.Helper()
+		write(t, path, text)
+		later := time.Now().Add(time.Duration(len(text)) * time.Second) // whatever the clock of the disk can tell apart
+		if err := os.Chtimes(path, later, later); err != nil {
+			t.Fatal(err)
+		}
+		return f.Look()
+	}
+	if f.Look() || again("ben:viewer") {
+		t.Error("it has changed, and has not")
+	}
+	if now, ok := f.Find("ben"); !ok || now.Stamp != before.Stamp {
+		t.Error("a bad file took the last good one away")
+	}
+	if err := os.Remove(path); err != nil || f.Look() {
+		t.Errorf("a file that is gone is a change: %v", err)
+	}
+	if _, ok := f.Find("ben"); !ok {
+		t.Error("a file that is gone took the last good one away")
+	}
+	if !again("ben:operator:" + ofBcrypt + "\n") {
+		t.Error("a good file does not count")
+	}
+	if now, _ := f.Find("ben"); now.Stamp == before.Stamp || now.Role != identity.Operator {
+		t.Errorf("got %v, with the same stamp: %t", now.Role, now.Stamp == before.Stamp)
+	}
+}
+
+func TestPasswords(t *testing.T) {
+	for text, ok := range map[string]bool{"": false, "1234567": false, "12345678": true, strings.Repeat("x", 1024): true, strings.Repeat("x", 1025): false} {
+		if _, err := users.Hash(text); (err == nil) != ok {
+			t.Errorf("%d bytes: %v", len(text), err)
+		}
+	}
+	one, two := line(t, "ana", identity.Viewer, "the same one"), line(t, "ana", identity.Viewer, "the same one")
+	if one == two {
+		t.Error("two hashes of one password are the same")
+	}
+}
