@@ -65,7 +65,7 @@ func accessInBrowser(t *testing.T, browser context.Context) {
 		}
 	}
 
-	v.click(`a[href*="key=primary"]`)
+	v.asks(`a[href*="key=primary"]`)
 	v.want(`document.querySelector("h1").innerText === "A new primary key for worker?"`)
 	v.look("access-renew")
 	v.click(`form.asking button[type=submit]`)
@@ -78,7 +78,7 @@ func accessInBrowser(t *testing.T, browser context.Context) {
 		t.Errorf("with the other key: %v", err)
 	}
 
-	v.click(`tr[data-key=worker] a[href*="remove"]`)
+	v.asks(`tr[data-key=worker] a[href*="remove"]`)
 	v.want(`document.querySelector("h1").innerText === "Remove the rule worker?"`)
 	v.click(`form.asking button[type=submit]`)
 	v.want(rules + `.length === 2`)

@@ -35,7 +35,8 @@ func connectionsInBrowser(_ *testing.T, v *visit) {
 		return r, client
 	}
 	r, _ := receiver()
-	if _, err := r.ReceiveMessages(ctx, 1, nil); err != nil {
+	got, err := r.ReceiveMessages(ctx, 1, nil)
+	if err != nil {
 		v.t.Fatal(err)
 	}
 	v.want(rows + `.length === 1 && ` + rows + `[0].innerText.includes("Go SDK") && ` + rows + `[0].querySelector('[data-label="Locks"]').innerText.trim() === "1"`)
@@ -45,18 +46,41 @@ func connectionsInBrowser(_ *testing.T, v *visit) {
 	v.want(isLive)
 	v.want(`document.querySelector("td.holder a")?.innerText.endsWith("· Go SDK")`)
 	v.want(`document.querySelector("[data-slot=facts]").innerText.includes("Receiver")`)
+
+	// A renewal moves the lock's end and the count, while somebody looks.
+	const past, end = `document.querySelector("td.holder .lock-past").innerText`, `document.querySelector("td.lock-left time").dateTime`
+	v.want(past + `.startsWith("locked ") && !` + past + `.includes("renewed")`)
+	v.js(`window.ended = ` + end)
+	if err := r.RenewMessageLock(ctx, got[0], nil); err != nil {
+		v.t.Fatal(err)
+	}
+	v.want(past + `.includes("renewed once, ") && ` + end + ` > window.ended && document.querySelector("td svg .hold").dataset.until === ` + end)
+	if err := r.RenewMessageLock(ctx, got[0], nil); err != nil {
+		v.t.Fatal(err)
+	}
+	v.want(past + `.includes("renewed 2 times, last ")`)
 	v.visit("/n/default")
 	v.equal(first, nil)
 	v.visit("/n/default/q/orders?tab=locked")
 	v.click("td.holder a")
 	v.want(`location.pathname.startsWith("/n/default/connections/") && document.querySelector("[data-list=links]").innerText.includes("receives under locks")`)
-	v.click(`a[href$="/disconnect"]`)
+	const held = `document.querySelector("[data-list=held]")`
+	v.want(held + `.rows.length === 1 && ` + held + `.innerText.includes("renewed 2 times")`)
+	if err := r.RenewMessageLock(ctx, got[0], nil); err != nil {
+		v.t.Fatal(err)
+	}
+	v.want(held + `.innerText.includes("renewed 3 times")`)
+	v.click(`[data-list=held] a`)
+	v.want(`document.querySelector("[data-slot=time]").innerText.includes("renewed 3 times, last ")`)
+	v.js(`history.back()`)
+	v.want(isLive)
+	v.asks(`a[href$="/disconnect"]`)
 	v.want(`document.querySelector("h1").innerText.startsWith("Disconnect")`)
 	v.click(`form.asking button[type=submit]`)
 	v.want(`location.pathname === "/n/default/connections" && document.querySelector("[data-notice]").innerText.includes("Disconnected")`)
 	v.want(`document.querySelector("[data-slot=empty]").innerText.includes("Nobody is connected")`)
 	v.visit("/n/default/q/orders?tab=locked")
-	v.want(`document.querySelector("td.holder").innerText.endsWith("Go SDK, gone")`)
+	v.want(`document.querySelector("td.holder span").innerText.endsWith("Go SDK, gone")`)
 
 	// Of one that is over there are no links to be seen, not even their table.
 	r, again := receiver()

@@ -89,7 +89,7 @@ func choosingInBrowser(_ *testing.T, v *visit) {
 	v.want(`document.querySelector("[data-all]").indeterminate`)
 	v.do(chromedp.Click(chromedp.CSS(`[data-all]`)))
 	v.equal(chosen, 4)
-	v.click(`.bulk [formaction$="/bulk/delete"]`)
-	v.click(`main form .final, main form .danger`)
+	v.asks(`.bulk [formaction$="/bulk/delete"]`)
+	v.click(`.guard .final`)
 	v.want(slot + `("count-total") === "0"`)
 }

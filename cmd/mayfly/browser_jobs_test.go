@@ -37,6 +37,20 @@ func jobsInBrowser(t *testing.T, v *visit) {
 	v.want(isLive)
 	v.want(rows + `.length === 2`)
 	v.look("jobs")
+
+	// Other pages learn of it by the socket, and say the end of it aloud.
+	v.visit("/n/default/queues")
+	v.want(isLive)
+	v.js(`document.querySelector("[data-status]").textContent = ""`)
+	v.calm()
+	ask(t, v.server.Ready, "POST", "/jobs", `{"kind":"purge","paths":["other"]}`, &ignored)
+	v.want(`document.querySelector(".bar a.going[href$='/jobs/3']")?.innerText.includes("Job done")`)
+	v.want(`document.querySelector("[data-status]").textContent.includes("Job done")`)
+	v.stayed()
+	v.look("jobs-now")
+	v.visit("/n/default/q/orders/send")
+	v.equal(`document.querySelector(".bar a.going").innerText.trim()`, "Job done")
+
 	var e struct{ Counts struct{ Active int } }
 	if ask(t, v.server.Ready, "GET", "/entities/orders", "", &e); e.Counts.Active != 3000 {
 		t.Errorf("%d messages are back", e.Counts.Active)

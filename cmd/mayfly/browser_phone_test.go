@@ -28,7 +28,7 @@ func phoneInBrowser(_ *testing.T, v *visit) {
 	open := func() {
 		v.do(chromedp.Click(chromedp.CSS(more)))
 		v.equal(sheet, true)
-		v.equal(`[...document.querySelectorAll(".more a")].map((el) => el.innerText.trim()).join()`, "Deferred,Search,Temporary,Connections,Activity,Access")
+		v.equal(`[...document.querySelectorAll(".more a")].map((el) => el.innerText.trim()).join()`, "Deferred,Search,Temporary,Scenes,Connections,Activity,Access")
 		v.equal(`document.querySelector(".more a[aria-current=page]").innerText.trim()`, "Connections")
 	}
 	v.visit("/n/default/connections")

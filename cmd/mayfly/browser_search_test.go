@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -45,10 +46,13 @@ func searchInBrowser(t *testing.T, v *visit) {
 	v.want(`document.querySelector("#f-q[aria-invalid]")`)
 	v.equal(`document.querySelector("#f-q").value`, "color:red")
 
+	stopInBrowser(t, v)
 	v.scripts(false)
 	v.visit("/n/default/search?q=state%3Aactive")
 	v.equal(hits, 50)
 	v.click(`[data-search] [rel=next]`)
+	v.equal(said, "scanned 100 of 140 · 100 hits")
+	v.visit(v.js(`location.pathname + location.search`).(string)) // its address is of this part
 	v.equal(said, "scanned 100 of 140 · 100 hits")
 	v.click(`[data-search] [rel=next]`)
 	v.equal(hits, 40)
@@ -56,4 +60,32 @@ func searchInBrowser(t *testing.T, v *visit) {
 	v.click(`[data-search] tbody .subject`)
 	v.equal(`location.pathname.startsWith("/n/default/m/")`, true)
 	v.scripts(true)
+}
+
+// stopInBrowser stops a search that goes on: what was found stays, nothing is asked
+// for any more, and a link goes on from there.
+func stopInBrowser(t *testing.T, v *visit) {
+	t.Helper()
+	slow, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
+		window.sought = 0;
+		window.fetch = (_, o) => new Promise((_, no) => { window.sought++; o.signal.addEventListener("abort", () => no(o.signal.reason)); });
+	`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.visit("/n/default/search?q=state%3Aactive")
+	const stop, on, hits = `document.querySelector("[data-stop]")`, `document.querySelector("[data-search] [rel=next]")`, `document.querySelectorAll("[data-search] tbody tr").length`
+	v.want(stop + `.checkVisibility() && !` + on + `.checkVisibility() && sought === 1`)
+	v.do(chromedp.Click(chromedp.CSS(`[data-stop]`)))
+	v.want(`!` + stop + `.checkVisibility() && ` + on + `.checkVisibility()`)
+	v.equal(hits, 50)
+	v.equal(`sought`, 1)
+	v.equal(`document.activeElement === `+on, true)
+	if _, err := chromedp.Call(v.tab, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams(slow)); err != nil {
+		t.Fatal(err)
+	}
+	v.click(`[data-search] [rel=next]`)
+	v.want(hits + ` === 90 && document.querySelector("[data-said]").innerText === "scanned 140 of 140 · 140 hits"`)
+	v.click(`[data-again]`)
+	v.want(hits + ` === 140`)
 }

@@ -37,23 +37,45 @@ func TestBrowser(t *testing.T) {
 		{"temporary", temporaryInBrowser},
 		{"drawer", drawerInBrowser},
 		{"choosing", choosingInBrowser},
+		{"guards", guardsInBrowser},
 		{"forms", formsInBrowser},
+		{"namespaces", namespacesInBrowser},
+		{"scenes", scenesInBrowser},
 		{"rules", rulesInBrowser},
 		{"sessions", sessionsInBrowser},
 		{"keyboard", keyboardInBrowser},
 		{"phone", phoneInBrowser},
 		{"activity", activityInBrowser},
 		{"search", searchInBrowser},
+		{"filter", filterInBrowser},
+		{"columns", columnsInBrowser},
+		{"lists", listsInBrowser},
+		{"suggestions", suggestionsInBrowser},
+		{"groups", groupsInBrowser},
+		{"palette", paletteInBrowser},
 		{"connections", connectionsInBrowser},
 		{"jobs", jobsInBrowser},
+		{"import", importInBrowser},
+		{"definitions", definitionsInBrowser},
+		{"send", sendInBrowser},
+		{"alerts", alertsInBrowser},
+		{"edit", editInBrowser},
 		{"passport", passportInBrowser},
 		{"metrics", metricsInBrowser},
+		{"reference", referenceInBrowser},
 		{"restart", restartInBrowser},
 		{"walk", walkInBrowser},
+		{"axe", axeInBrowser},
+		{"reflow", reflowInBrowser},
+		{"keys", keysInBrowser},
+		{"aloud", aloudInBrowser},
+		{"language", languageInBrowser},
+		{"pictures", picturesInBrowser},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx, "sqlite:"+filepath.Join(t.TempDir(), "mayfly.db"))) })
 	}
 	t.Run("access", func(t *testing.T) { accessInBrowser(t, ctx) })
+	t.Run("present", func(t *testing.T) { presentInBrowser(t, ctx) })
 	t.Run("standby", func(t *testing.T) { standbyInBrowser(t, ctx) })
 	t.Run("walk semantics", func(t *testing.T) { semanticsInBrowser(t, ctx) })
 }
@@ -120,6 +142,8 @@ type visit struct {
 	asked  []string // documents, fetches and XHRs since calm
 	wrong  []string // what the console complains of, and requests that failed
 	frames int      // that came through sockets since calm
+
+	found []finding // what axe found in this tab
 }
 
 // open starts the program on a store, and a tab that has been nowhere yet.
@@ -145,7 +169,7 @@ func visitTo(t *testing.T, browser context.Context, s *server) *visit {
 		t.Fatalf("open a tab: %v", err)
 	}
 	var stop context.CancelFunc
-	v.tab, stop = context.WithTimeout(tab, 5*time.Minute)
+	v.tab, stop = context.WithTimeout(tab, 10*time.Minute)
 	t.Cleanup(stop)
 	t.Cleanup(func() {
 		v.mu.Lock()
@@ -322,7 +346,7 @@ func (v *visit) enter(selector string) {
 // fill types into a field, instead of what stands in it.
 func (v *visit) fill(name, text string) {
 	v.t.Helper()
-	field := `main [name="` + name + `"]`
+	field := `:is(main, .guard) [name="` + name + `"]`
 	v.js(`document.querySelector('` + field + `').value = ""`)
 	v.do(chromedp.SendKeys(chromedp.CSS(field), text))
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,12 +60,22 @@ func furnish(v *visit) {
 	v.ask("POST", v.server.Dashboard+path("receive", "reply-c40d"), "", `{"mode":"receive-and-delete"}`)
 	v.visit("/n/default/q/payments")
 	v.click(`main [formaction$="/receive"]`)
-	v.click(`main [href*="/dead-letter"]`)
+	v.asks(`main [href*="/dead-letter"]`)
 	v.fill("reason", "PaymentDeclined")
 	v.fill("description", "The card was declined twice.")
-	v.click(`main form .btn[type=submit]`)
+	v.click(`.guard [type=submit]`)
 	v.wantMeanwhile(`document.querySelector("[data-list=graves] > [data-key]")`, func() { v.visit("/n/default/temporary") })
 	v.wantMeanwhile(`Number(`+slot+`("count-dead")) >= 3`, func() { v.visit("/n/default/q/orders") })
+
+	api := v.server.Dashboard + "/api/v1"
+	v.ask("POST", api+"/alert-rules", "", `{"name":"late orders","when":"running-out","in":"orders","within":"10m","then":"extend","by":"10m","times":3}`)
+	v.ask("POST", api+"/alert-rules", "", `{"name":"unpaid","when":"dead-lettered","in":"payments","then":"notify"}`)
+	v.ask("POST", api+"/jobs", "", `{"kind":"copy","paths":["payments"],"query":"subject:payment*","to":"empty"}`)
+	v.ask("POST", api+"/namespaces", "", `{"name":"shop"}`)
+	v.ask("PUT", api+"/templates/late%20orders", "", `{"body":"{\"order\":{{n}}}","subject":"order.placed","repeat":100,"every":"1m"}`)
+	v.ask("PUT", api+"/views/by%20city", "", `{"columns":["seq","json.customer.city","ttl"],"lists":["messages","search"]}`)
+	v.create("queue", "chats", `{"RequiresSession":true}`)
+	v.send("chats", `{"Label":"hello","SessionId":"anna"}`, "Hello, is anybody there?")
 }
 
 // A place is a page of the walk.
@@ -85,7 +96,17 @@ func (v *visit) places() []place {
 		{"rule-new", n + "/t/prices/s/eu/rules/new"}, {"rule-edit", n + "/t/prices/s/eu/rules/edit?rule=%24Default&from=" + v.stray()}, {"create-caught", n + "/t/nobody/new?key=" + v.stray()},
 		{"activity", n + "/activity"}, {"activity-all", n + "/activity?scope=all"}, {"activity-filtered", n + "/activity?scope=all&path=orders&group=ends&actor=REST&from=2026-01-01T00:00&until=bad"},
 		{"activity-none", n + "/activity?q=nobody"}, {"access", n + "/access"}, {"access-empty", n + "/access?entity=orders"},
-		{"jobs", n + "/jobs"}, {"jobs-new", n + "/jobs/new"},
+		{"jobs", n + "/jobs"}, {"jobs-new", n + "/jobs/new"}, {"views-empty", n + "/views"}, {"dead-letters", n + "/dead-letters"}, {"views-new", n + "/views/edit?back=" + url.QueryEscape(n+"/q/orders")},
+		{"queue-columns", n + "/q/orders?column=state&column=seq&column=ttl&column=prop.region&column=json.customer.id&column=enqueued&column=id&column=delivery"},
+		{"search-columns", n + "/search?q=order&column=entity&column=seq&column=message&column=prop.region"},
+		{"alerts", n + "/alerts"}, {"alerts-new", n + "/alerts/new"},
+		{"jobs-one", n + "/jobs/1"}, {"alerts-one", n + "/alerts/1"}, {"alerts-edit", n + "/alerts/1/edit"}, {"alerts-remove", n + "/alerts/1/remove"},
+		{"import", n + "/q/orders/import"}, {"import-anywhere", n + "/import"}, {"definitions-import", n + "/definitions/import"}, {"alerts-entity", n + "/alerts?entity=orders"},
+		{"queue-sorted", n + "/q/orders?sort=ttl&dir=desc&filter=subject:order*"}, {"deferred-columns", n + "/deferred?column=seq&column=message&column=ttl"},
+		{"settings", "/settings"}, {"scenes", "/scenes"}, {"scenes-new", "/scenes/new"}, {"namespaces-limits", "/namespaces/shop/limits"}, {"namespaces", "/namespaces"}, {"namespaces-remove", "/namespaces/shop/remove"}, {"templates", n + "/templates"}, {"send-template", n + "/q/orders/send?template=late+orders"},
+		{"views", n + "/views"}, {"palette", n + "/go?q=ord"}, {"connections", n + "/connections"}, {"share", n + "/share"}, {"sessions", n + "/q/chats?tab=sessions"}, {"session", n + "/q/chats/session?id=anna"},
+		{"purge-dead", n + "/q/orders/purge?place=dead-letter"}, {"jobs-delete", n + "/jobs/new?kind=delete&path=orders&q=subject:order*"},
+		{"reference", n + "/api"}, {"reference-filtered", n + "/api?filter=peek"}, {"reference-none", n + "/api?filter=zzz"},
 	}
 	for _, tab := range []string{"scheduled", "deferred", "locked", "dead-letter", "metrics", "settings"} {
 		all = append(all, place{"queue-" + tab, n + "/q/orders?tab=" + tab}, place{"payments-" + tab, n + "/q/payments?tab=" + tab})
@@ -105,7 +126,7 @@ func (v *visit) places() []place {
 			all = append(all, place{"message-headers", at + "?view=headers"}, place{"message-hex", at + "?view=hex"}, place{"message-delete", at + "/delete"},
 				place{"message-extend", at + "/extend"}, place{"message-dead-letter", at + "/dead-letter"})
 		case "message-dead":
-			all = append(all, place{"message-resubmit", at + "/resubmit"})
+			all = append(all, place{"message-resubmit", at + "/resubmit"}, place{"message-edit", at + "/edit"})
 		case "message-scheduled":
 			all = append(all, place{"message-reschedule", at + "/reschedule"}, place{"message-cancel", at + "/cancel"})
 		}
@@ -157,13 +178,19 @@ func walkInBrowser(t *testing.T, v *visit) {
 	v.do(chromedp.Click(chromedp.CSS(`[data-list=rows] > :nth-child(6) .subject`)))
 	v.want(`document.querySelector(".drawer")`)
 	v.look("drawer")
+	v.visit("/scenes")
+	v.click(`[formaction="/scenes/play/deadline"]`)
+	v.want(isLive)
+	v.press("n")
+	v.want(caption + `.startsWith("Two queues") && !document.querySelector(".stage-playing")`)
+	v.look("scene")
 }
 
 // looks are how pages are looked at: on a screen, a tablet and a phone.
 var looks = []struct {
 	width, height int64
 	theme         string
-}{{1440, 900, "light"}, {1440, 900, "dark"}, {900, 700, "light"}, {390, 844, "light"}, {390, 844, "dark"}}
+}{{1440, 900, "light"}, {1440, 900, "dark"}, {900, 700, "light"}, {900, 700, "dark"}, {390, 844, "light"}, {390, 844, "dark"}}
 
 // look looks at the page that is open: nothing is wider than the screen, and no
 // word of a command is broken at its hyphen.

@@ -19,7 +19,8 @@ import (
 const (
 	childStore = "MAYFLY_CHILD_STORE"
 	childLease = "MAYFLY_CHILD_LEASE"
-	childArgs  = "MAYFLY_CHILD_ARGS" // a command line, as a JSON list, instead of these two
+	childPeer  = "MAYFLY_CHILD_PEER"
+	childArgs  = "MAYFLY_CHILD_ARGS" // a command line, as a JSON list, instead of these three
 )
 
 // TestChild is the program under test when this binary runs itself.
@@ -45,7 +46,7 @@ func TestChild(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM)
 	defer stop()
 	c := Config{
-		HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: store, Lease: lease, ReadyJSON: true,
+		HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: store, Lease: lease, Peer: os.Getenv(childPeer), ReadyJSON: true,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	if err := run(ctx, c, os.Stdout); err != nil {
@@ -66,7 +67,14 @@ type child struct {
 // of the test kills it.
 func spawn(t *testing.T, store string, lease time.Duration) *child {
 	t.Helper()
-	return spawned(t, childStore+"="+store, childLease+"="+lease.String())
+	return spawnPeer(t, store, lease, noPort) // each answers for itself
+}
+
+// spawnPeer is [spawn] of a server that takes what others pass on, unless peer is none,
+// and passes on.
+func spawnPeer(t *testing.T, store string, lease time.Duration, peer string) *child {
+	t.Helper()
+	return spawned(t, childStore+"="+store, childLease+"="+lease.String(), childPeer+"="+peer)
 }
 
 // spawnWith starts the program with a command line, which has to say --ready-json.

@@ -22,6 +22,8 @@ import (
 // client is the flags that every client command has, and how it asks.
 type client struct {
 	Server string `placeholder:"URL" env:"MAYFLY_SERVER" help:"Where the dashboard is. Default: the port of MAYFLY_HTTP, else http://127.0.0.1:8080."`
+	NS     string `name:"ns" placeholder:"NAME" env:"MAYFLY_NS" help:"Which namespace of the server it is about. Default: the server's own."`
+	Token  string `name:"token" placeholder:"TOKEN" env:"MAYFLY_TOKEN" help:"What the server knows you by, where it asks; @FILE reads it from a file, so that it is in no list of processes. mayfly tokens makes one."`
 	JSON   bool   `name:"json" help:"Print what the server answers, and errors as problem documents."`
 
 	transport http.RoundTripper // zero: http.DefaultTransport
@@ -79,15 +81,57 @@ func (c client) open(ctx context.Context, method, path string, body io.Reader) (
 	if err != nil {
 		return nil, "", err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, base+path, body)
+	r, err := http.NewRequestWithContext(ctx, method, base+c.of(path), body)
 	if err != nil {
 		return nil, base, fmt.Errorf("ask %s: %w", base, err)
+	}
+	if err := c.introduce(r); err != nil {
+		return nil, base, err
 	}
 	w, err := (&http.Client{Transport: c.transport}).Do(r)
 	if err != nil {
 		return nil, base, noAnswer(ctx, base, err)
 	}
 	return w, base, nil
+}
+
+// mostToken bounds a file with a token, in bytes.
+const mostToken = 4 << 10
+
+// introduce has a request say who it is of, if that is known. A redirect to another host
+// is not told.
+func (c client) introduce(r *http.Request) error {
+	token := strings.TrimSpace(c.Token)
+	if path, ok := strings.CutPrefix(token, "@"); ok {
+		f, err := os.Open(path)
+		if err != nil {
+			return misused("--token: %w", err)
+		}
+		raw, err := io.ReadAll(io.LimitReader(f, mostToken+1))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return misused("--token: %w", err)
+		}
+		if token = strings.TrimSpace(string(raw)); token == "" || len(raw) > mostToken {
+			return misused("--token: %s has no token", path)
+		}
+	}
+	switch {
+	case token == "":
+		return nil
+	case len(token) > mostToken || strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
+		return misused("--token is one word, such as mft_…") // it is not repeated: it may be one, and something else
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+// of is an address of the API for the namespace that it is about.
+func (c client) of(path string) string {
+	rest, ok := strings.CutPrefix(path, "/api/v1/")
+	if !ok || c.NS == "" || strings.HasPrefix(path, namespacesPath) {
+		return path
+	}
+	return "/api/v1/n/" + url.PathEscape(c.NS) + "/" + rest
 }
 
 // read reads the answer of base into out, if that is wanted, and returns its
@@ -167,12 +211,12 @@ func until(now time.Time, t *time.Time) string {
 	if t == nil {
 		return "never"
 	}
-	d := t.Sub(now)
+	d := t.Sub(now).Round(time.Second)
 	switch {
 	case d <= 0:
 		return "now"
 	case d < time.Minute:
-		return d.Round(time.Second).String()
+		return d.String()
 	case d < 24*time.Hour:
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	default:

@@ -27,7 +27,7 @@ type streams struct {
 func commands() []description {
 	return []description{
 		describeServe(),
-		describeSend(), describePeek(), describeReceive(), describeWatch(), describeSearch(), describePurge(), describeResubmit(), describeJobs(), describeExport(), describeImport(), describeEntities(), describeHealthcheck(),
+		describeSend(), describePeek(), describeReceive(), describeWatch(), describeSearch(), describePurge(), describeResubmit(), describeJobs(), describeAlerts(), describeExport(), describeImport(), describeDefinitions(), describeEntities(), describeNamespaces(), describeUsers(), describeTokens(), describeViews(), describeTemplates(), describeScenes(), describeHealthcheck(),
 		describeBackup(), describeRestore(), describeVerify(), describeCompact(),
 		describeCompletion(),
 	}

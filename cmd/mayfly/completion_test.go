@@ -41,16 +41,13 @@ func TestCompletionKnowsEachFlag(t *testing.T) {
 // TestCompletionInBash has bash complete lines with the script, asking a program
 // called mayfly for names.
 func TestCompletionInBash(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("there is no bash")
-	}
+	needs(t, "bash")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "completion.bash")
 	if err := os.WriteFile(file, []byte(completionScript(t, "bash")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), bash, "-n", file).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "bash", "-n", file).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 	program := "#!/bin/sh\n[ \"$*\" = 'entities list --names' ] && printf 'orders\\norders/Subscriptions/$(touch " + dir + "/hacked)\\nprices\\n'\n"
@@ -78,7 +75,7 @@ func TestCompletionInBash(t *testing.T) {
 			script += quoted(w) + " "
 		}
 		script += `); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mayfly; printf '%s\n' "${COMPREPLY[@]}"`
-		cmd := exec.CommandContext(t.Context(), bash, "--norc", "-c", script)
+		cmd := exec.CommandContext(t.Context(), "bash", "--norc", "-c", script)
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		got := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")

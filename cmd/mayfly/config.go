@@ -16,6 +16,7 @@ import (
 	"mayfly/engine"
 	"mayfly/storage"
 	"mayfly/web/authority"
+	"mayfly/web/oidc"
 	"mayfly/web/sas"
 )
 
@@ -33,16 +34,26 @@ type Config struct {
 	Wait         time.Duration  // how long to try to reach the store at the start; zero: one try
 	Lease        time.Duration  // how long others wait for this server's silence; zero: 5 s
 	Advertise    string         // URL that others tell people; zero: the dashboard's address
+	Peer         string         // where other servers pass on to this one; zero: 127.0.0.1 and a free port; none: nowhere
+	PeerAt       string         // host and port by which they reach that; zero: its address
 	Definition   string         // path of a Config.json; zero: none
 	Namespace    string         // zero: the definition's, or default
+	Namespaces   int            // how many others there may be; zero: fleet.DefaultMost; negative: none
+	Scenes       string         // folder of further scenes; zero: there are the program's own
 	Limits       *engine.Limits // zero: engine.DefaultLimits; not changed
 	HistoryFor   time.Duration  // how long history is kept; zero: a week; negative: no bound
 	HistoryBytes int64          // how much history is kept; zero: 256 MiB; negative: no bound
 	Insecure     bool
+	OIDC         *oidc.Config        // the provider that people sign in with; nil: none
+	Auth         string              // path of a file of users; zero: the dashboard asks nobody
 	SAS          sas.Policy          // what becomes of clients that do not show that they may
 	SASKeys      []engine.AccessRule // of the namespace, each with its primary key
+	Safe         bool                // pages and API refuse what does away with something for good
 	AllowReset   bool                // the admin port deletes everything for whoever asks
 	AllowHosts   []string
+	// PrivateWebhooks permits webhooks to this machine and to private networks on a
+	// server that others can reach.
+	PrivateWebhooks bool
 	// MetricsEntities is how many entities /metrics tells one by one; zero: 1000;
 	// negative: none.
 	MetricsEntities int
@@ -85,6 +96,9 @@ func (c *Config) complete() error {
 	if c.Namespace != "" && !namespaceName.MatchString(c.Namespace) {
 		return fmt.Errorf("the namespace %q cannot be called so: a name has 1 to 50 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
 	}
+	if c.Safe && c.AllowReset {
+		return errors.New("--safe and --allow-reset do not go together: a reset deletes everything")
+	}
 	for _, name := range c.AllowHosts {
 		if name == "" || strings.ContainsAny(name, "/: *") {
 			return fmt.Errorf("--allow-host takes a name without scheme, port or wildcard, not %q", name)
@@ -93,13 +107,16 @@ func (c *Config) complete() error {
 	if err := c.checkSharing(); err != nil {
 		return err
 	}
+	if err := c.checkPeer(); err != nil {
+		return err
+	}
 	if err := c.checkTLS(); err != nil {
 		return err
 	}
 	for _, a := range []struct{ flag, address string }{
-		{"--http", c.HTTP}, {"--admin", c.Admin}, {"--amqp", c.AMQP}, {"--amqps", c.AMQPS}, {"--https", c.HTTPS},
+		{"--http", c.HTTP}, {"--admin", c.Admin}, {"--amqp", c.AMQP}, {"--amqps", c.AMQPS}, {"--https", c.HTTPS}, {"--peer", c.Peer},
 	} {
-		if a.address == "" || a.address == noPort && a.flag == "--amqp" {
+		if a.address == "" || a.address == noPort && (a.flag == "--amqp" || a.flag == "--peer") {
 			continue
 		}
 		if err := checkAddress(a.flag, a.address, c.Insecure || c.guarded(a.flag)); err != nil {
@@ -150,6 +167,24 @@ func (c *Config) checkSharing() error {
 	return nil
 }
 
+// checkPeer checks where servers that share a store pass on to this one, and finds an
+// address for it.
+func (c *Config) checkPeer() error {
+	if !storage.Shared(c.Store) {
+		c.Peer = noPort
+	}
+	if c.Peer == noPort && c.PeerAt != "" {
+		return errors.New("--peer-advertise is the address of --peer, and there is none")
+	}
+	c.Peer = cmp.Or(c.Peer, "127.0.0.1:0")
+	if c.PeerAt != "" {
+		if host, port, err := net.SplitHostPort(c.PeerAt); err != nil || host == "" || port == "" || strings.ContainsAny(c.PeerAt, "/@ ") {
+			return fmt.Errorf("--peer-advertise is a host and a port such as mayfly-1:7071, not %q", c.PeerAt)
+		}
+	}
+	return nil
+}
+
 // checkAddress refuses what is no address, and one beyond loopback unless that
 // was asked for in so many words.
 func checkAddress(flag, text string, insecure bool) error {
@@ -168,11 +203,7 @@ func checkAddress(flag, text string, insecure bool) error {
 		return nil
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		instead := "use 127.0.0.1"
-		if flag != "--http" {
-			instead += ", ask for tokens with --sas enforce"
-		}
-		return fmt.Errorf("%s %s is reachable from other machines and there is no authentication; %s, or add --insecure if that is what you want", flag, text, instead)
+		return fmt.Errorf("%s %s is reachable from other machines and there is no authentication; use 127.0.0.1, %s, or add --insecure if that is what you want", flag, text, asking(flag))
 	}
 	return nil
 }

@@ -6,7 +6,9 @@ func describeEntities() description {
 		detail: "A subscription's path is topic/Subscriptions/name. Properties have Service Bus' names, such as LockDuration=PT30S, MaxDeliveryCount=5 and RequiresSession=true; entities show lists those that there are.",
 		examples: []example{
 			{"mayfly entities", "Lists all, with the numbers of their messages."},
-			{"mayfly entities list has:dlq queue orders", "Lists queues with dead letters whose path has orders in it."},
+			{"mayfly entities list has:dlq kind:queue orders", "Lists queues with dead letters whose path has orders in it."},
+			{"mayfly entities list 'expiring:<5m'", "Lists those with messages that run out in less than five minutes."},
+			{"mayfly entities list -- -has:messages", "Lists those that are empty."},
 			{"mayfly entities create queue orders LockDuration=PT30S DeadLetteringOnMessageExpiration=true", "Makes a queue."},
 			{`mayfly entities create subscription prices/Subscriptions/dear --filter "price > 100"`, "Makes a subscription that takes what costs more."},
 			{"mayfly entities update orders DefaultMessageTimeToLive=PT1H --dry-run", "Tells which messages would run out, and changes nothing."},

@@ -33,7 +33,7 @@ func (c *entitiesDeleteCommand) Run(ctx context.Context, s streams) error {
 	}
 	to := path("entities", c.Entity)
 	if !c.Yes {
-		if err := confirm(s, e.Path, "deletes "+what); err != nil {
+		if err := confirm(ctx, s, e.Path, "deletes "+what); err != nil {
 			return err
 		}
 		to += fmt.Sprintf("?count=%d", count)
@@ -56,7 +56,7 @@ func (c *entitiesDeleteCommand) count(ctx context.Context, e api.Entity) (n int6
 	}
 	for _, one := range all.Entities {
 		if one.Path == e.Path || strings.HasPrefix(one.Path, e.Path+"/Subscriptions/") {
-			n += countCalled("messages")(one.Counts) + one.Counts.TransferDeadLetter
+			n += messagesIn(one.Counts) + one.Counts.TransferDeadLetter
 		}
 	}
 	return n, nil

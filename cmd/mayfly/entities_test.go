@@ -51,24 +51,32 @@ func TestEntitiesCommand(t *testing.T) {
 		t.Error("a dry run has changed it")
 	}
 	for words, want := range map[string]string{
-		"":                  "orders prices prices/Subscriptions/all prices/Subscriptions/dear",
-		"has:dlq":           "orders",
-		"has:messages":      "orders prices/Subscriptions/all prices/Subscriptions/dear",
-		"subscription":      "prices/Subscriptions/all prices/Subscriptions/dear",
-		"PRICE topic":       "prices",
-		"temp:":             "prices/Subscriptions/all",
-		"dear has:active":   "prices/Subscriptions/dear",
-		"has:scheduled":     "",
-		"queue has:locked":  "",
-		"has:deferred dear": "",
+		"":                      "orders prices prices/Subscriptions/all prices/Subscriptions/dear",
+		"has:dlq":               "orders",
+		"has:messages":          "orders prices prices/Subscriptions/all prices/Subscriptions/dear",
+		"kind:subscription":     "prices/Subscriptions/all prices/Subscriptions/dear",
+		"subscription":          "prices/Subscriptions/all prices/Subscriptions/dear",
+		"PRICE kind:topic":      "prices",
+		"dlq:>1":                "",
+		"dlq:1":                 "orders",
+		"-- -has:dlq -dear":     "prices prices/Subscriptions/all",
+		"temp:<=10m":            "prices/Subscriptions/all",
+		"temp:<10s":             "",
+		"idle:<1h has:dlq":      "orders",
+		"status:disabled":       "",
+		"temp:":                 "prices/Subscriptions/all",
+		"dear has:active":       "prices/Subscriptions/dear",
+		"has:scheduled":         "",
+		"kind:queue has:locked": "",
+		"has:deferred dear":     "",
 	} {
 		out, said, code := typed(t, "", append([]string{"entities", "list", "--names"}, strings.Fields(words)...)...)
 		if got := strings.Join(strings.Fields(out), " "); code != exitOK || got != want {
 			t.Errorf("%q: got %d %q %q, want %q", words, code, got, said, want)
 		}
 	}
-	step(exitUsage, "", "", "there is no word has:luck", "has:luck")
-	step(exitUsage, "", "", "there is no word colour:red", "list", "colour:red")
+	step(exitUsage, "", "", `There is no has "luck"; there are messages`, "has:luck")
+	step(exitUsage, "", "", `There is no key "colour"`, "list", "colour:red")
 	out, _, _ := typed(t, "", "entities", "--json")
 	if strings.Count(out, "\n") != 4 || !strings.HasPrefix(out, `{"kind":"queue","path":"orders"`) {
 		t.Errorf("got %q", out)

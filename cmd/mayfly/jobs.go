@@ -68,7 +68,11 @@ func (c client) await(ctx context.Context, s streams, id int64, atMost time.Dura
 		s.progress(fmt.Sprintf("job %d: %d of %d", id, is.Counts.Seen, is.Counts.Total))
 		if is.Ended != nil || atMost > 0 && !time.Now().Before(end) {
 			s.progress("")
-			return c.showJob(s, raw, is)
+			err := c.showJob(s, raw, is)
+			if err == nil && is.Ended != nil && is.State != "done" { // somebody cancelled it, or the server ended
+				err = fmt.Errorf("job %d was %s: %w", is.ID, is.State, errJobFailed)
+			}
+			return err
 		}
 	}
 }
@@ -94,6 +98,10 @@ func jobText(is api.Job) string {
 		fmt.Fprintf(&text, "  %s\n", printable(is.Why, 200))
 	}
 	for _, f := range is.Failures {
+		if f.Line != 0 {
+			fmt.Fprintf(&text, "  line %d: %s\n", f.Line, printable(f.Reason, 200))
+			continue
+		}
 		fmt.Fprintf(&text, "  %s #%d: %s\n", f.Path, f.SequenceNumber, printable(f.Reason, 200))
 	}
 	switch {

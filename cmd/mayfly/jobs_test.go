@@ -105,3 +105,16 @@ func TestJobGoesOn(t *testing.T) {
 		t.Errorf("got %v %q %q", err, &out, &said)
 	}
 }
+
+// A job that somebody cancelled while it was waited for was not done.
+func TestJobThatWasCancelled(t *testing.T) {
+	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"id":7,"state":"cancelled","ended":"2026-07-14T10:00:00Z"}`) //nolint:errcheck // the client says what it got
+	}))
+	defer from.Close()
+	var out, said strings.Builder
+	err := client{Server: from.URL}.await(t.Context(), streams{out: &out, err: &said}, 7, 0)
+	if err == nil || exitOf(err) != exitFailed || err.Error() != "job 7 was cancelled: it was not done to all messages" || !strings.HasPrefix(out.String(), "job 7") {
+		t.Errorf("got %v %q %q", err, &out, &said)
+	}
+}

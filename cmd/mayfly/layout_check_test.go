@@ -234,7 +234,7 @@ func TestLayoutCheckerFindsWhatIsWrong(t *testing.T) {
 		"templ in the command":               {"cmd/mayfly/a.go", `package main; import _ "github.com/a-h/templ"`, "allowed only in views/..., web/..."},
 		"gorilla in another door":            {"web/ui/a.go", `package ui; import _ "github.com/gorilla/websocket"`, "allowed only in web/live/..."},
 		"kong in a library":                  {"web/a.go", `package web; import _ "github.com/alecthomas/kong"`, "allowed only in cmd/mayfly"},
-		"a browser in the product":           {"cmd/mayfly/a.go", `package main; import _ "github.com/chromedp/chromedp"`, "allowed only in tests"},
+		"a browser in the product":           {"cmd/mayfly/a.go", `package main; import _ "github.com/chromedp/chromedp"`, "allowed only in cmd/livebench, tests"},
 		"a browser in a test":                {"cmd/mayfly/a_test.go", `package main; import _ "github.com/chromedp/chromedp"`, ""},
 		"a module whose name only begins so": {"engine/a.go", `package engine; import _ "github.com/chromedpx/y"`, ""},
 		"an assertion library":               {"cmd/mayfly/a_test.go", `package main; import _ "github.com/stretchr/testify/assert"`, "allowed only in nothing"},

@@ -27,6 +27,7 @@ var imports = []rule{
 	{"cmd/mayfly", []string{"..."}, "the command wires everything, so that nothing else has to"},
 
 	{"cmd/brokerbench", []string{"web/amqp/wire/..."}, "a module of its own, which speaks to brokers from outside"},
+	{"cmd/livebench", []string{"web/amqp/wire/...", "engine/value"}, "speaks to the server from outside, as clients and browsers do"},
 	{"engine/value/...", nil, "values are a leaf: rules, stores and doors all speak them"},
 	{"engine/filter/...", []string{"engine/value/..."}, "a filter judges properties, not messages, so it can be fuzzed alone"},
 	{"engine", []string{"engine/value/...", "engine/filter/..."}, "rules are functions of state and instant"},
@@ -44,18 +45,29 @@ var imports = []rule{
 	{"views/...", []string{"views/...", "static/..."}, "a template shows what it is given: view models, never engine types"},
 
 	{"web/access/...", []string{"engine/..."}, "who may do what, the same at every door"},
+	{"web/identity", nil, "who somebody is and what that one may do, the same at every door"},
+	{"web/relay", []string{"engine", "web/identity"}, "carries requests and connections between servers; what they want is nothing to it"},
+	{"web/users", []string{"web/identity"}, "names and hashes in a file; of requests it knows nothing"},
+	{"web/login", append([]string{"web/users"}, pageDoorMay...), doorWhy},
+	{"web/keys", []string{"engine/...", "web/identity"}, "tokens and links are kept as settings; what they are shown as is nothing to it"},
+	{"web/oidc", []string{"web/identity", "web/oidc/oidctest"}, "who a provider says somebody is; where that leads is nothing to it"},
+	{"web/oidc/oidctest", nil, "tests share a process with it, and nothing of the product"},
 	{"web/authority", nil, "certificates are files and names; who shows them is nothing to it"},
 	{"web/sas/...", []string{"engine/..."}, "what a signature allows, the same at every door"},
+	{"web/hook", []string{"engine/..."}, "tells addresses what rules found; which door made the rules is nothing to it"},
 	{"web/figures", []string{"engine/..."}, "counts events and samples; who shows them is nothing to it"},
 	{"web/metrics", doorMay, doorWhy},
 	{"web/openapi", nil, "describes Go structs; of any API it knows nothing"},
+	{"web/talk", nil, "who shows pages to whom is places and names; what is on a page is nothing to it"},
+	{"web/once", nil, "remembers what was done under a word, whatever it was"},
+	{"web/intake", []string{"engine/...", "web/access/...", "web/amqp/carry"}, "messages out of files, the same at every door"},
 	{"web/past/...", []string{"engine/..."}, "what may be asked of the history, the same at every door"},
 	{"web/peers/...", []string{"engine/..."}, "what is told of clients that stay connected, the same at every door"},
-	{"web/show/...", []string{"engine/...", "views/...", "web/figures", "web/openapi", "web/past/...", "web/peers/...", "web/amqp/carry"}, "turns engine state into view models for page and push alike; what was sent is told as AMQP has it"},
+	{"web/show/...", []string{"engine/...", "views/...", "web/figures", "web/hook", "web/intake", "web/openapi", "web/past/...", "web/peers/...", "web/talk", "web/amqp/carry"}, "turns engine state into view models for page and push alike; what was sent is told as AMQP has it"},
 	{"web/amqp/carry/...", []string{"engine/...", "web/amqp/wire/..."}, "between bytes and messages; of connections it knows nothing"},
 	{"web/amqp/scenario/...", []string{"engine/...", "web/amqp/..."}, "the engine's stories once more, told by a client to the server"},
 	{"web/amqp/amqptest/...", []string{"engine/...", "web/amqp/wire/..."}, "a client for tests knows bytes, and nothing of the server"},
-	{"web/amqp", []string{"engine/...", "web/access/...", "web/sas/...", "web/past/...", "web/peers/...", "web/show/...", "web/amqp/..."}, doorWhy},
+	{"web/amqp", []string{"engine/...", "web/access/...", "web/sas/...", "web/past/...", "web/peers/...", "web/show/...", "web/relay", "web/amqp/..."}, doorWhy},
 	{"web/amqp/socket", nil, "a connection inside a WebSocket is a connection: what is said on it is nothing to it"},
 	{"web/rest/...", doorMay, doorWhy},
 	{"web/api/...", append([]string{"web/amqp/carry/..."}, doorMay...), "a door like the others; what it imports may have AMQP in it, which is checked first"},
@@ -68,7 +80,7 @@ var imports = []rule{
 const doorWhy = "a door parses, submits and presents: two doors share only what stands beside them, and none sees a store"
 
 var (
-	doorMay     = []string{"engine/...", "web/figures", "web/access/...", "web/openapi", "web/sas/...", "web/past/...", "web/peers/...", "web/show/..."}
+	doorMay     = []string{"engine/...", "web/figures", "web/hook", "web/access/...", "web/identity", "web/intake", "web/keys", "web/once", "web/openapi", "web/sas/...", "web/past/...", "web/peers/...", "web/show/...", "web/talk"}
 	pageDoorMay = append([]string{"views/...", "static/..."}, doorMay...)
 )
 
@@ -76,6 +88,7 @@ var (
 var testsMay = []string{
 	"storage/memory/...",          // doors and broker are tested on a real store, the one without a disk
 	"storage/storetest/...",       // drivers run the suite; others borrow its faulty and slow stores
+	"web/oidc/oidctest",           // likewise, a provider that people sign in with
 	"storage/mongo/mongotest/...", // a server for whoever opens a store on one
 	"storage/inspect/...",         // whether what a test made is sound
 	"engine/enginetest/...",       // scenarios and generators
@@ -95,9 +108,11 @@ var confined = []struct {
 	{"github.com/ncruces/go-sqlite3", []string{"storage/sqlite/..."}, false, "a store's driver stays behind the store"},
 	{"github.com/labstack/echo", []string{"web/..."}, false, "the web framework ends where HTTP ends"},
 	{"github.com/a-h/templ", []string{"views/...", "web/..."}, false, "HTML is made in views and written by web"},
-	{"github.com/gorilla/websocket", []string{"web/live/...", "web/amqp/socket"}, false, "one package speaks to browsers' sockets, one makes connections of SDKs' sockets"},
+	{"github.com/gorilla/websocket", []string{"web/live/...", "web/amqp/socket", "cmd/livebench"}, false, "one package speaks to browsers' sockets, one makes connections of SDKs' sockets"},
 	{"github.com/alecthomas/kong", []string{"cmd/mayfly"}, false, "only the command reads flags and environment"},
-	{"github.com/chromedp", nil, true, "a browser is driven by tests, never by the product"},
+	{"github.com/skip2/go-qrcode", []string{"web/show"}, false, "a link is drawn where pages are made"},
+	{"github.com/goccy/go-yaml", []string{"engine/scene"}, false, "scenes are written in it, and nothing else"},
+	{"github.com/chromedp", []string{"cmd/livebench"}, true, "a browser is driven by tests and measured with, never by the product"},
 	{"github.com/google/go-cmp", nil, true, "it panics on surprises, which only a test may"},
 	{"github.com/PuerkitoBio/goquery", nil, true, "the product writes HTML and does not read it"},
 	{"pgregory.net/rapid", nil, true, "random steps are for tests"},
@@ -117,7 +132,7 @@ var confined = []struct {
 
 // impure is every folder with an outside world: all but the rules.
 var impure = []string{
-	"cmd/...", "engine/broker/...", "engine/job/...", "engine/scene/...",
+	"cmd/...", "engine/broker/...", "engine/fleet/...", "engine/job/...", "engine/rescue/...", "engine/scene/...",
 	"storage/...", "static/...", "views/...", "web/...",
 }
 
@@ -130,7 +145,7 @@ var clocks = []struct {
 }{
 	{
 		in:     []string{"engine/..."},
-		except: []string{"engine/broker/...", "engine/job/...", "engine/scene/..."},
+		except: []string{"engine/broker/...", "engine/fleet/...", "engine/job/...", "engine/rescue/...", "engine/scene/..."},
 		funcs:  []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
 		why:    "the instant is an argument; the rules neither ask for it nor wait for it",
 	},

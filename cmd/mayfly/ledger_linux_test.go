@@ -33,7 +33,7 @@ const (
 // A ledger is what clients of a fleet know of its messages.
 type ledger struct {
 	t      *testing.T
-	f      *fleet
+	f      *pair
 	client http.Client
 
 	mu       sync.Mutex
@@ -128,7 +128,7 @@ func (l *ledger) create() {
 	_, r := l.f.serving(func(Ready) bool { return true })
 	for _, queue := range []string{busy, aside} {
 		in := map[string]any{"kind": "queue", "path": queue, "properties": map[string]any{"LockDuration": "PT5M", "MaxDeliveryCount": 1000}}
-		if code := l.ask(l.t.Context(), fleetPatience, http.MethodPost, r.Dashboard+"/api/v1/entities", in, nil); code != http.StatusCreated {
+		if code := l.ask(l.t.Context(), pairPatience, http.MethodPost, r.Dashboard+"/api/v1/entities", in, nil); code != http.StatusCreated {
 			l.t.Fatalf("the queue %s is %d", queue, code)
 		}
 	}
@@ -272,7 +272,7 @@ func (l *ledger) progress() {
 	l.mu.Lock()
 	l.allowed = known(l.sent) + 50
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(l.t.Context(), fleetPatience)
+	ctx, cancel := context.WithTimeout(l.t.Context(), pairPatience)
 	defer cancel()
 	certainties := func() int {
 		l.mu.Lock()
@@ -322,7 +322,7 @@ func (l *ledger) look(r Ready, queue string, there map[string]int) {
 	for from := int64(1); ; {
 		var page api.Messages
 		url := fmt.Sprintf("%s/api/v1/peek/%s?count=200&from=%d", r.Dashboard, queue, from)
-		if code := l.ask(l.t.Context(), fleetPatience, http.MethodGet, url, nil, &page); code != http.StatusOK {
+		if code := l.ask(l.t.Context(), pairPatience, http.MethodGet, url, nil, &page); code != http.StatusOK {
 			l.t.Fatalf("to look is %d", code)
 		}
 		if len(page.Messages) == 0 {

@@ -29,15 +29,24 @@ func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener
 	}
 	// localhost is what the system's hosts file says.
 	if at, ok := l.Addr().(*net.TCPAddr); !insecure && (!ok || !at.IP.IsLoopback()) {
-		return nil, errors.Join(fmt.Errorf("%s %s is %s here, which other machines may reach; add --insecure if that is what you want", flag, text, l.Addr()), l.Close())
+		return nil, errors.Join(fmt.Errorf("%s %s is %s here, which other machines may reach; %s, or add --insecure if that is what you want", flag, text, l.Addr(), asking(flag)), l.Close())
 	}
 	return l, nil
+}
+
+// asking is the flag by which whoever comes to a port is asked to show that he may.
+func asking(flag string) string {
+	if flag == "--http" {
+		return "ask people who they are with --auth FILE"
+	}
+	return "ask for tokens with --sas enforce"
 }
 
 // ports are where a server listens.
 type ports struct {
 	dashboard, admin   net.Listener
 	amqp, amqps, https net.Listener         // nil: there is none
+	peer               net.Listener         // of other servers; nil: likewise
 	authority          *authority.Authority // nil: nothing speaks TLS
 }
 
@@ -59,7 +68,7 @@ func openPorts(ctx context.Context, c Config) (p ports, err error) {
 		at            *net.Listener
 	}{
 		{"--http", c.HTTP, &p.dashboard}, {"--admin", c.Admin, &p.admin}, {"--amqp", c.AMQP, &p.amqp},
-		{"--amqps", c.AMQPS, &p.amqps}, {"--https", c.HTTPS, &p.https},
+		{"--amqps", c.AMQPS, &p.amqps}, {"--https", c.HTTPS, &p.https}, {"--peer", c.Peer, &p.peer},
 	} {
 		if o.address == "" || o.address == noPort {
 			continue
@@ -75,11 +84,36 @@ func openPorts(ctx context.Context, c Config) (p ports, err error) {
 
 // close lets all ports go. Those that were served are closed already.
 func (p ports) close() {
-	for _, l := range []net.Listener{p.dashboard, p.admin, p.amqp, p.amqps, p.https} {
+	for _, l := range []net.Listener{p.dashboard, p.admin, p.amqp, p.amqps, p.https, p.peer} {
 		if l != nil {
 			_ = l.Close() //nolint:errcheck // as said
 		}
 	}
+}
+
+// abroad are a listener's URLs by the addresses that other machines may reach: none
+// for one that listens on loopback only.
+func abroad(a net.Addr) []string {
+	at, ok := a.(*net.TCPAddr)
+	if !ok || at.IP.IsLoopback() {
+		return nil
+	}
+	if !at.IP.IsUnspecified() {
+		return []string{address(a)}
+	}
+	const most = 8 // machines with many containers have many
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil // nobody can say
+	}
+	var urls []string
+	for _, i := range all {
+		n, ok := i.(*net.IPNet)
+		if ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() && (n.IP.To4() != nil || at.IP.To4() == nil) && len(urls) < most {
+			urls = append(urls, addressNamed(a, n.IP.String()))
+		}
+	}
+	return urls
 }
 
 // forAdmin are the listeners that the admin port's answers are to be had at.
@@ -100,6 +134,19 @@ func (p ports) forAMQP() (all []net.Listener) {
 		all = append(all, tls.NewListener(p.amqps, p.authority.Config()))
 	}
 	return all
+}
+
+// loopback tells whether nobody on another machine reaches any port.
+func (p ports) loopback() bool {
+	for _, l := range []net.Listener{p.dashboard, p.admin, p.amqp, p.amqps, p.https} {
+		if l == nil {
+			continue
+		}
+		if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+			return false
+		}
+	}
+	return true
 }
 
 // placeOfAMQP is where AMQP is, in words; empty: nowhere.
@@ -125,6 +172,16 @@ func addressAbroad(a net.Addr) string {
 		name = "127.0.0.1"
 	}
 	return addressAt(a, name)
+}
+
+// addressNamed is a listener's URL by a name of this machine, whatever it listens
+// on.
+func addressNamed(a net.Addr, host string) string {
+	at, ok := a.(*net.TCPAddr)
+	if !ok {
+		return "http://" + host
+	}
+	return "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port))
 }
 
 // addressAt is a listener's URL; host stands for every address.

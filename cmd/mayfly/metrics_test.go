@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,14 +26,14 @@ func TestMetricsFollowWhatHappens(t *testing.T) {
 	var got string
 	eventually(t, "the counters have all", func() bool {
 		got = get(t, s.Dashboard+"/metrics")
-		return strings.Contains(got, `mayfly_messages_completed_total{entity="a"} 1`) && strings.Contains(got, `mayfly_messages_received_total{entity="…"} 4`)
+		return strings.Contains(got, `mayfly_messages_completed_total{namespace="default",entity="a"} 1`) && strings.Contains(got, `mayfly_messages_received_total{namespace="default",entity="…"} 4`)
 	})
-	for _, want := range []string{`mayfly_messages{entity="a",state="active"} 1`, `mayfly_messages{entity="…",state="active"} 4`, "mayfly_connections 0", "mayfly_ready 1"} {
+	for _, want := range []string{`mayfly_messages{namespace="default",entity="a",state="active"} 1`, `mayfly_messages{namespace="default",entity="…",state="active"} 4`, `mayfly_connections{namespace="default"} 0`, `mayfly_ready{namespace="default"} 1`} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("there is no %s in\n%s", want, got)
 		}
 	}
-	if m := regexp.MustCompile(`mayfly_store_bytes (\d+)`).FindStringSubmatch(got); m == nil || len(m[1]) < 4 {
+	if m := regexp.MustCompile(`mayfly_store_bytes\{namespace="default"\} (\d+)`).FindStringSubmatch(got); m == nil || len(m[1]) < 4 {
 		t.Errorf("the store has no size: %v", m)
 	}
 }
@@ -49,7 +51,7 @@ func TestGrafanaAsksForWhatThereIs(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 		Templating struct {
-			List []struct{ Query any }
+			List []struct{ Name string }
 		}
 	}
 	if err := json.Unmarshal([]byte(get(t, s.Dashboard+"/grafana.json")), &d); err != nil {
@@ -62,6 +64,9 @@ func TestGrafanaAsksForWhatThereIs(t *testing.T) {
 			t.Errorf("%s asks for nothing", p.Title)
 		}
 		for _, target := range p.Targets {
+			if n := strings.Count(target.Expr, "mayfly_"); strings.Count(target.Expr, `{namespace=~"$namespace"`) != n {
+				t.Errorf("%s asks for %s of all namespaces", p.Title, target.Expr)
+			}
 			for _, n := range name.FindAllString(target.Expr, -1) {
 				asked++
 				if !strings.Contains(metrics, "\n"+n+"{") && !strings.Contains(metrics, "\n"+n+" ") {
@@ -70,7 +75,113 @@ func TestGrafanaAsksForWhatThereIs(t *testing.T) {
 			}
 		}
 	}
+	if chosen := fmt.Sprint(d.Templating.List); chosen != "[{datasource} {namespace} {entity}]" {
+		t.Errorf("there is to choose: %s", chosen)
+	}
 	if asked < 10 {
 		t.Errorf("only %d metrics are asked for", asked)
 	}
+}
+
+// TestReadmeMetrics holds the README's table of metrics, and what go doc says of
+// them, against a scrape: each name with its labels, its type and what it tells.
+func TestReadmeMetrics(t *testing.T) {
+	s := serving(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db")})
+	if code, text := request(t, "POST", s.Dashboard+"/api/v1/send/a?create=queue", `{}`); code != 201 {
+		t.Fatal(code, text)
+	}
+	docs, err := os.ReadFile(filepath.FromSlash("../../web/metrics/metrics.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	about, _, _ := strings.Cut(string(docs), "\npackage metrics\n")
+	labels := regexp.MustCompile(`(\w+)="`)
+	var b strings.Builder
+	b.WriteString("| Metric | Type | What it tells |\n| --- | --- | --- |\n")
+	told := 0
+	for part := range strings.SplitSeq("\n"+get(t, s.Dashboard+"/metrics"), "\n# HELP ") {
+		name, rest, ok := strings.Cut(part, " ")
+		if !ok || strings.TrimSpace(part) == "" {
+			continue
+		}
+		help, rest, _ := strings.Cut(rest, "\n# TYPE "+name+" ")
+		kind, samples, _ := strings.Cut(rest, "\n")
+		first, _, _ := strings.Cut(samples, "\n")
+		var with []string
+		for _, l := range labels.FindAllStringSubmatch(first, -1) {
+			if l[1] != "le" { // a histogram's own
+				with = append(with, l[1])
+			}
+		}
+		if told++; !regexp.MustCompile(`\b` + name + `\b`).MatchString(about) {
+			t.Errorf("go doc ./web/metrics does not have %s", name)
+		}
+		if len(with) > 0 {
+			name += "{" + strings.Join(with, ",") + "}"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, kind, strings.ToLower(help[:1])+strings.TrimSuffix(help[1:], "."))
+	}
+	if told < 15 {
+		t.Errorf("only %d are told", told)
+	}
+	inReadme(t, "metrics", b.String())
+}
+
+// What is told of namespaces is of each: those that come, that cannot be opened and
+// that go, whatever becomes of the server's own.
+func TestMetricsOfNamespaces(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.db")
+	at := filepath.Join(store+".namespaces", "bad")
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(at, "store.db"), []byte(strings.Repeat("no store ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serving(t, Config{Store: "sqlite:" + store})
+	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
+	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"demo","temporary":true}`)
+	s.must(t, 201, "POST", s.API+"/n/shop/send/orders?create=queue", "", `[{},{}]`)
+	s.must(t, 201, "POST", s.API+"/n/demo/send/orders?create=queue", "", `{}`)
+	wants := func(what string, in []string, out ...string) {
+		t.Helper()
+		var got string
+		eventually(t, what, func() bool {
+			got = get(t, s.Dashboard+"/metrics")
+			for _, want := range in {
+				if !strings.Contains(got, want) {
+					return false
+				}
+			}
+			return true
+		})
+		for _, not := range out {
+			if strings.Contains(got, not) {
+				t.Errorf("%s: there is %s", what, not)
+			}
+		}
+	}
+	wants("all are told", []string{
+		`mayfly_namespaces{state="serving"} 3`, `mayfly_namespaces{state="failing"} 1`,
+		`mayfly_ready{namespace="default"} 1`, `mayfly_ready{namespace="shop"} 1`, `mayfly_ready{namespace="bad"} 0`,
+		`mayfly_messages{namespace="shop",entity="orders",state="active"} 2`, `mayfly_messages{namespace="…",entity="…",state="active"} 1`,
+		`mayfly_messages_received_total{namespace="shop",entity="orders"} 2`, `mayfly_store_bytes{namespace="shop"} `,
+	}, `"demo"`, `mayfly_epoch{namespace="bad"}`)
+	for path, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"/readyz":                   {200, "ready\nnamespace bad: Standing by: "},
+		"/readyz?namespace=shop":    {200, "ready\n"},
+		"/readyz?namespace=DEFAULT": {200, "ready\n"},
+		"/readyz?namespace=bad":     {503, "is not a Mayfly store"},
+		"/readyz?namespace=none":    {404, "there is no namespace 'none'"},
+	} {
+		if text := s.must(t, want.status, "GET", s.Dashboard+path, "", ""); !strings.Contains(text, want.text) {
+			t.Errorf("%s: %q; want %q", path, text, want.text)
+		}
+	}
+	s.must(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")
+	s.must(t, 200, "DELETE", s.API+"/namespaces/demo?confirm=demo", "", "")
+	wants("they have gone", []string{`mayfly_namespaces{state="serving"} 1`}, `"shop"`, `namespace="…"`)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ func describePeek() description {
 			{"mayfly peek orders --count 50", "Lists fifty messages, oldest first."},
 			{"mayfly peek 'prices/Subscriptions/dear/$DeadLetterQueue' --from 120", "Lists dead letters from a number on."},
 			{"mayfly peek orders --json | jq -r .body", "Has each message as a line of JSON."},
+			{"mayfly peek orders --state locked", "Says who has which message, and for how long."},
 			{"mayfly peek orders --follow", "Goes on with those that come."},
 		},
 	}
@@ -31,6 +33,7 @@ type peekCommand struct {
 	Entity string `arg:"" help:"Queue, topic/Subscriptions/name, or one of them with /$DeadLetterQueue."`
 	From   int64  `default:"1" help:"Sequence number to begin with."`
 	Count  int    `default:"20" help:"How many to list."`
+	State  string `enum:"all,active,locked,deferred,scheduled" default:"all" help:"Which: all, active, locked, deferred or scheduled. Of locked ones alone it says who has them, since when, and how often that was renewed."`
 	Follow bool   `short:"f" help:"List all there are, and then those that come, until interrupted."`
 }
 
@@ -67,7 +70,7 @@ func (c *peekCommand) look(ctx context.Context, from int64, count int) ([]peeked
 	var answer struct {
 		Messages []json.RawMessage `json:"messages"`
 	}
-	if _, err := c.ask(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&count=%d", path("peek", c.Entity), from, count), nil, &answer, 0); err != nil {
+	if _, err := c.ask(ctx, http.MethodGet, c.address(from, count), nil, &answer, 0); err != nil {
 		return nil, err
 	}
 	got := make([]peeked, len(answer.Messages))
@@ -79,11 +82,22 @@ func (c *peekCommand) look(ctx context.Context, from int64, count int) ([]peeked
 	return got, nil
 }
 
+func (c *peekCommand) address(from int64, count int) string {
+	at := fmt.Sprintf("%s?from=%d&count=%d", path("peek", c.Entity), from, count)
+	if c.State != "all" {
+		at += "&state=" + c.State
+	}
+	return at
+}
+
 // follow lists until ctx ends. Numbers of dead letters are older than they are
 // (DLQ-8): what comes there is not what comes last.
 func (c *peekCommand) follow(ctx context.Context, s streams) error {
 	if strings.HasSuffix(strings.ToLower(c.Entity), strings.ToLower(deadLetterQueue)) {
 		return misused("--follow goes by sequence numbers, and dead letters keep the ones they had; mayfly watch shows them as they come")
+	}
+	if c.State != "all" {
+		return misused("--follow lists what is sent, and messages come into a state whatever their number; leave --state out")
 	}
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -131,6 +145,9 @@ func (c *peekCommand) print(s streams, got []peeked, heading bool) error {
 		}
 		return nil
 	}
+	if c.State == "locked" {
+		return printLocks(s, got, heading)
+	}
 	now := time.Now()
 	t := tabwriter.NewWriter(s.out, peekColumn, 0, 2, ' ', 0)
 	if heading {
@@ -145,6 +162,29 @@ func (c *peekCommand) print(s streams, got []peeked, heading bool) error {
 			m.EnqueuedTime.Local().Format(time.DateTime), ending(now, m.Message), m.Size, shown(m.Message, 60))
 	}
 	return t.Flush()
+}
+
+// printLocks says of each message who has it.
+func printLocks(s streams, got []peeked, heading bool) error {
+	now := time.Now()
+	t := tabwriter.NewWriter(s.out, peekColumn, 0, 2, ' ', 0)
+	if heading {
+		fmt.Fprintln(t, "NUMBER\tLOCK LEFT\tLOCKED\tRENEWALS\tRENEWED LAST\tBY\tBODY") //nolint:errcheck // Flush says it
+	}
+	for _, m := range got {
+		fmt.Fprintf(t, "#%d\t%s\t%s\t%d\t%s\t%s\t%s\n", m.SequenceNumber, until(now, m.LockedUntil), gone(now, m.LockedSince), m.LockRenewals, //nolint:errcheck // Flush says it
+			gone(now, m.LockRenewedAt), cmp.Or(printable(m.LockedBy, 40), "not known"), shown(m.Message, 40))
+	}
+	return t.Flush()
+}
+
+// gone is how long ago something was; a dash for nothing.
+func gone(now time.Time, at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	past := now.Add(max(now.Sub(*at), time.Second)) // clocks may differ
+	return until(now, &past) + " ago"
 }
 
 // peekColumn is how wide columns are at least, so that those of one look stand

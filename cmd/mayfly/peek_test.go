@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -60,5 +62,37 @@ func TestPeekLinesAndFollow(t *testing.T) {
 	}
 	if code := <-ended; code != exitInterrupted {
 		t.Errorf("it ended with %d", code)
+	}
+}
+
+// Of locked messages it is said who has them and how often the locks were renewed.
+func TestPeekLocked(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	t.Setenv("MAYFLY_SERVER", s.Dashboard)
+	if _, said, code := typed(t, "", "send", "q", "x", "--create", "--count", "3"); code != exitOK {
+		t.Fatal(said)
+	}
+	if out, said, code := typed(t, "", "peek", "q", "--state", "locked", "--fail-empty"); code != exitEmpty {
+		t.Errorf("nothing is locked: got %d %q %q", code, out, said)
+	}
+	out, said, code := typed(t, "", "receive", "q", "--then", "nothing", "--json")
+	var got api.Messages
+	if json.Unmarshal([]byte(out), &got) != nil || code != exitOK || len(got.Messages) != 1 {
+		t.Fatal(out, said)
+	}
+	c := client{Server: s.Dashboard}
+	if _, err := c.ask(t.Context(), http.MethodPost, "/api/v1/renew", api.Renew{LockToken: got.Messages[0].LockToken}, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	out, said, code = typed(t, "", "peek", "q", "--state", "locked")
+	lines := strings.Split(out, "\n")
+	if code != exitOK || len(lines) != 3 || !strings.HasPrefix(lines[0], "NUMBER") || !regexp.MustCompile(`^#1 +(1m|5\ds) +[12]?\d?s ago +1 +\d+s ago +API 127\.0\.0\.1 +x$`).MatchString(lines[1]) {
+		t.Errorf("got %d %q %q", code, out, said)
+	}
+	if out, _, _ := typed(t, "", "peek", "q", "--state", "active", "--json"); strings.Count(out, "\n") != 2 || strings.Contains(out, "lockedBy") {
+		t.Errorf("active: %q", out)
+	}
+	if _, said, code := typed(t, "", "peek", "q", "--state", "locked", "--follow"); code != exitUsage || !strings.Contains(said, "leave --state out") {
+		t.Errorf("got %d %q", code, said)
 	}
 }

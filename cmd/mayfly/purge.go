@@ -72,7 +72,7 @@ func (c *purgeCommand) Run(ctx context.Context, s streams) error {
 		told += " where " + printable(*c.Filter, mostQuoted)
 	}
 	if !c.Yes && count > 0 {
-		if err := confirm(s, strconv.FormatInt(count, 10), fmt.Sprintf("removes %s (%s) from %s", goes, told, c.Entity)); err != nil {
+		if err := confirm(ctx, s, strconv.FormatInt(count, 10), fmt.Sprintf("removes %s (%s) from %s", goes, told, c.Entity)); err != nil {
 			return err
 		}
 	}
@@ -115,18 +115,29 @@ var errUnconfirmed = errors.New("nothing was done: it was not confirmed; --yes d
 
 // confirm has a word typed by whoever agrees to what is about to happen: the
 // number of messages that go, or may at the most, or the name of what does.
-func confirm(s streams, word, what string) error {
+func confirm(ctx context.Context, s streams, word, what string) error {
 	if _, err := fmt.Fprintf(s.err, "This %s for good.\nType %s to go on: ", what, word); err != nil {
 		return err
 	}
-	line, err := bufio.NewReader(io.LimitReader(s.in, mostTyped)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the answer: %w", err)
+	answered := make(chan error, 1)
+	go func() { // ends with the line, or with the process
+		line, err := bufio.NewReader(io.LimitReader(s.in, mostTyped)).ReadString('\n')
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			err = fmt.Errorf("read the answer: %w", err)
+		case strings.TrimSpace(line) != word:
+			err = errUnconfirmed
+		default:
+			err = nil
+		}
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	if strings.TrimSpace(line) != word {
-		return errUnconfirmed
-	}
-	return nil
 }
 
 // mostTyped is how long an answer may be, in bytes: longer than any path.

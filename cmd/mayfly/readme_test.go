@@ -50,23 +50,55 @@ func TestReadmeCommands(t *testing.T) {
 	for _, e := range exits() {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)
 	}
-	const begin, end = "<!-- commands -->\n", "<!-- end of commands -->"
-	if *update {
-		text, err := os.ReadFile(filepath.FromSlash(readme))
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, rest, _ := strings.Cut(string(text), begin)
-		_, after, ok := strings.Cut(rest, end)
-		if !ok {
-			t.Fatal("the README has no place for the commands")
-		}
-		if err := os.WriteFile(filepath.FromSlash(readme), []byte(before+begin+b.String()+end+after), 0o644); err != nil { //nolint:gosec // a file of the tree
-			t.Fatal(err)
+	inReadme(t, "commands", b.String())
+}
+
+// What the README leads to is there.
+func TestReadmeLinks(t *testing.T) {
+	text, err := os.ReadFile(filepath.FromSlash(readme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chapters := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^##+ (.*)$`).FindAllSubmatch(text, -1) {
+		plain := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(string(m[1])), "")
+		chapters[strings.ReplaceAll(plain, " ", "-")] = true
+	}
+	for _, m := range regexp.MustCompile(`\]\(([^) ]+)\)|(?:src|srcset)="([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+		to := m[1] + m[2]
+		if name, ok := strings.CutPrefix(to, "#"); ok {
+			if !chapters[name] {
+				t.Errorf("the README has no chapter %s", to)
+			}
+		} else if _, err := os.Stat(filepath.Join("../..", filepath.FromSlash(to))); err != nil && !strings.Contains(to, "://") {
+			t.Errorf("the README leads to %s: %v", to, err)
 		}
 	}
-	if part := chapter(t, "The command line"); !strings.Contains(part, begin+b.String()+end) {
-		t.Errorf("the README's table of commands is not this; go test ./cmd/mayfly -run %s -update writes it:\n%s", t.Name(), &b)
+}
+
+// inReadme is what the README says between two marks, which is made: -update writes
+// it.
+func inReadme(t *testing.T, mark, want string) {
+	t.Helper()
+	begin, end := "<!-- "+mark+" -->\n", "<!-- end of "+mark+" -->"
+	raw, err := os.ReadFile(filepath.FromSlash(readme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(raw), begin)
+	said, after, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatalf("the README has no place for the %s", mark)
+	}
+	if said == want {
+		return
+	}
+	if !*update {
+		t.Errorf("the README's table of %s is not this; go test ./cmd/mayfly -run %s -update writes it:\n%s", mark, t.Name(), want)
+		return
+	}
+	if err := os.WriteFile(filepath.FromSlash(readme), []byte(before+begin+want+end+after), 0o644); err != nil { //nolint:gosec // a file of the tree
+		t.Fatal(err)
 	}
 }
 
@@ -74,10 +106,7 @@ func TestReadmeCommands(t *testing.T) {
 // by block, in a folder of their own. What a line is said to print, after # and a
 // greater-than sign, it prints.
 func TestReadmeCommandLines(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("there is no bash")
-	}
+	needs(t, "bash")
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +124,7 @@ func TestReadmeCommandLines(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, block := range blocks {
-		cmd := exec.CommandContext(ctx, bash, "--norc", "-eu", "-o", "pipefail", "-c", block[1])
+		cmd := exec.CommandContext(ctx, "bash", "--norc", "-eu", "-o", "pipefail", "-c", block[1])
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "MAYFLY_SERVER="+s.Dashboard, "NO_COLOR=1")
 		out, err := cmd.CombinedOutput()

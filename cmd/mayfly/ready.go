@@ -25,7 +25,8 @@ const (
 // Ready says where a server is that has started, and what it is.
 type Ready struct {
 	State     string `json:"state"`           // ready or standby
-	Dashboard string `json:"dashboard"`       // URL without a slash at the end; the JSON API is at /api/v1 below it
+	Dashboard string `json:"dashboard"`       // URL without a slash at the end
+	API       string `json:"api"`             // URL of the JSON API of the namespace, without a slash at the end
 	Admin     string `json:"admin"`           // URL of Service Bus REST and /health
 	AMQP      string `json:"amqp,omitempty"`  // host and port of AMQP
 	AMQPS     string `json:"amqps,omitempty"` // host and port of AMQP with TLS
@@ -44,13 +45,17 @@ type Ready struct {
 }
 
 // ready is what there is to tell whatever the namespace holds.
-func (p *program) ready(state string) Ready {
-	r := Ready{
-		State: state, Dashboard: address(p.ports.dashboard.Addr()), Admin: address(p.ports.admin.Addr()),
-		AdminConnectionString: connectionString(p.ports.admin.Addr(), 0), Data: data(p.c.Store), Namespace: p.c.Namespace,
+func (sp *space) ready(state string) Ready {
+	p, host := sp.p, sp.p.hostOf(sp.spec.Name)
+	r := Ready{State: state, Dashboard: address(p.ports.dashboard.Addr()), Admin: address(p.ports.admin.Addr()), Data: data(sp.store), Namespace: sp.spec.Name}
+	r.ConnectionString, r.AdminConnectionString = p.connections(sp.spec.Name)
+	r.API = r.Dashboard + "/api/v1"
+	if !sp.main { // whose name is part of its addresses
+		r.API += "/n/" + sp.spec.Name
+		r.Admin = addressNamed(p.ports.admin.Addr(), host)
 	}
 	if at := p.ports.amqp; at != nil {
-		r.AMQP, r.ConnectionString = at.Addr().String(), connectionString(at.Addr(), portAMQP)
+		r.AMQP = at.Addr().String()
 	}
 	if at := p.ports.amqps; at != nil {
 		r.AMQPS = at.Addr().String()
@@ -61,10 +66,28 @@ func (p *program) ready(state string) Ready {
 	if p.ports.authority != nil {
 		r.CA = p.ports.authority.CA()
 	}
-	if p.c.SAS == sas.Enforce { // which key is nothing for a log
-		r.ConnectionString, r.AdminConnectionString = withoutKey(r.ConnectionString), withoutKey(r.AdminConnectionString)
-	}
 	return r
+}
+
+// hostOf is what clients on this machine call the server by for a namespace.
+func (p *program) hostOf(name string) string {
+	if name == p.c.Namespace {
+		return "localhost"
+	}
+	return name + ".localhost"
+}
+
+// connections are what SDKs are given for a namespace, as Ready has them.
+func (p *program) connections(name string) (messages, admin string) {
+	host := p.hostOf(name)
+	if at := p.ports.amqp; at != nil {
+		messages = connectionString(host, at.Addr(), portAMQP)
+	}
+	admin = connectionString(host, p.ports.admin.Addr(), 0)
+	if p.c.SAS == sas.Enforce { // which key is nothing for a log
+		messages, admin = withoutKey(messages), withoutKey(admin)
+	}
+	return messages, admin
 }
 
 // withoutKey has KEY where the key is to stand that the JSON API tells.
@@ -78,13 +101,13 @@ const keyElsewhere = "SharedAccessKey=KEY"
 // portAMQP is where SDKs look for AMQP if a connection string says nothing else.
 const portAMQP = 5672
 
-// connectionString is what an SDK on this machine is given for a listener. The
-// port is left out where it is the usual one.
-func connectionString(a net.Addr, usual int) string {
-	host, port := "localhost", 0
+// connectionString is what an SDK on this machine is given for a listener, by a
+// name of the machine. The port is left out where it is the usual one.
+func connectionString(host string, a net.Addr, usual int) string {
+	port := 0
 	if at, ok := a.(*net.TCPAddr); ok {
 		port = at.Port
-		if !at.IP.IsUnspecified() && !at.IP.IsLoopback() {
+		if !at.IP.IsUnspecified() && !at.IP.IsLoopback() && host == "localhost" {
 			host = at.IP.String()
 		}
 	}
@@ -141,5 +164,5 @@ func curl(ctx context.Context, b *broker.Broker, r Ready) (line string, err erro
 
 // firstCurl is a line that sends a message to a queue that it makes.
 func firstCurl(r Ready) string {
-	return fmt.Sprintf(`curl -d '{"body":"hello","timeToLive":"60s"}' '%s/api/v1/send/hello?create=queue'`, r.Dashboard)
+	return fmt.Sprintf(`curl -d '{"body":"hello","timeToLive":"60s"}' '%s/send/hello?create=queue'`, r.API)
 }

@@ -45,6 +45,9 @@ func TestReset(t *testing.T) {
 	if code, text := request(t, http.MethodPost, s.Admin+"/reset/messages/head?timeout=5", ""); code != http.StatusCreated {
 		t.Fatal(code, text) // locked as it is, it goes
 	}
+	if code, text := request(t, http.MethodPut, s.Dashboard+"/api/v1/views/late", `{"columns":["seq"],"lists":["messages"]}`); code != http.StatusOK && code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
 	if got := resetting(t, s.Ready); got != `{"deleted":5,"created":0}` {
 		t.Errorf("got %s", got)
 	}
@@ -57,6 +60,9 @@ func TestReset(t *testing.T) {
 	s = serving(t, Config{Store: store})
 	if text := get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, `"path"`) {
 		t.Errorf("after a restart there is %s", text)
+	}
+	if text := get(t, s.Dashboard+"/api/v1/views"); !strings.Contains(text, `"late"`) {
+		t.Errorf("what somebody has set up is data of messages: %s", text)
 	}
 }
 

@@ -5,19 +5,22 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
-	"mayfly/engine"
-	"mayfly/engine/broker"
 	"mayfly/engine/definition"
-	"mayfly/engine/job"
+	"mayfly/engine/fleet"
+	"mayfly/engine/scene"
 	"mayfly/storage"
 	"mayfly/web"
+	"mayfly/web/access"
 	"mayfly/web/amqp"
-	"mayfly/web/sas"
+	"mayfly/web/intake"
+	"mayfly/web/keys"
+	"mayfly/web/metrics"
+	"mayfly/web/relay"
+	"mayfly/web/talk"
 )
 
 // stopPatience bounds how long running requests are waited for at the end.
@@ -34,12 +37,18 @@ type program struct {
 	ports   ports
 	server  *web.Server
 	wire    *amqp.Server
-	served  chan error // how serving ended, then closed; nil before it has begun
-	waiting web.Standby
-	told    bool           // that the present standing by has begun
-	shared  bool           // another server may take the namespace over
-	lasting bool           // it goes on trying to own the namespace, for as long as it takes
-	leaving sync.WaitGroup // pages of brokers that have ended
+	relay   *relay.Relay // to other servers on the store, and from them
+	fleet   *fleet.Fleet
+	scenes  *scene.Stages
+	// measured is what /metrics tells of the namespaces that are served.
+	measured measured
+	keys     *keys.Ring              // of the server: kept in its own namespace
+	forms    *access.Forms           // of all dashboards: who goes from one to another stays who he is
+	shelf    *intake.Shelf           // files that browsers have sent, of all namespaces
+	hall     talk.Hall               // who shows pages to whom, of all namespaces
+	people   people                  // who may use the dashboard
+	stop     context.CancelCauseFunc // ends the run, where serving has
+	served   chan error              // how serving ended, then closed; nil before it has begun
 }
 
 // run serves until ctx ends, and returns nil then. If anything keeps it from
@@ -62,104 +71,46 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	}
 	defer at.close() // for the ways out before they are served
 
-	wire := amqp.New(amqp.Options{Logger: c.Logger, SAS: c.SAS})
-	p := &program{
-		c: c, want: want, process: rand.Text(), stdout: stdout, ports: at, shared: storage.Shared(c.Store),
-		server: web.New(web.Options{Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAt: at.placeOfAMQP(), SAS: c.SAS}), //nolint:contextcheck // requests end with Shutdown, gracefully
-		wire:   wire,
-	}
-	defer p.leaving.Wait()
-	defer func() { err = errors.Join(err, p.shut(ctx)) }()
-	for {
-		b, err := p.own(ctx)
-		if ctx.Err() != nil && b == nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if fenced, err := p.serve(ctx, b); !fenced {
-			return err
-		}
-		c.Logger.Warn("another server may own the namespace now", "namespace", c.Namespace)
-	}
-}
-
-// serve serves a broker until ctx ends or the broker does, and closes it. fenced
-// tells that the namespace was lost to another server, and that this one may
-// stand by.
-func (p *program) serve(ctx context.Context, b *broker.Broker) (fenced bool, err error) {
-	ready, err := p.furnish(ctx, b)
-	var jobs *job.Jobs
-	if err == nil {
-		jobs, err = job.Open(ctx, b, p.c.Logger)
-	}
+	scenes, err := c.library()
 	if err != nil {
-		if p.lost(b) {
-			return true, nil
-		}
-		if ctx.Err() != nil { // it was stopped before it began
-			err = nil
-		}
-		return false, errors.Join(err, p.close(b))
+		return err
 	}
-	pages := openDashboard(b, jobs, p.wire, p.c, ready) //nolint:contextcheck // what follows the broker ends with close, after the last request
-	pages.doors.Reset = p.resetting(b)
-	p.server.Open(pages.doors) //nolint:contextcheck // requests bring their own
-	p.wire.Open(b)
-	p.start()
-	p.waiting, p.told, p.lasting = web.Standby{}, false, p.shared
-	p.tell(ready)
-	select {
-	case err = <-p.served:
-	case <-b.Done():
-		if p.lost(b) {
-			p.standBy(engine.Owner{}, "") //nolint:contextcheck // likewise
-			p.leaving.Go(func() { pages.end(context.WithoutCancel(ctx)) })
-			return true, nil
-		}
-		err = errors.New("the broker has ended")
-	case <-ctx.Done():
-		p.c.Logger.Info("stopping", "why", context.Cause(ctx))
+	shared := storage.Shared(c.Store)
+	wire := amqp.New(amqp.Options{Logger: c.Logger, SAS: c.SAS, Unsure: shared})
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	p := &program{c: c, want: want, process: rand.Text(), stdout: stdout, ports: at, stop: stop, forms: access.NewForms(), shelf: intake.NewShelf(), wire: wire}
+	if err := p.openPeople(); err != nil {
+		return err
 	}
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
-	defer cancel()
-	err = errors.Join(err, pages.leave(stopping), p.shut(ctx))
-	pages.close()
-	return false, errors.Join(err, p.close(b)) // after the doors: what they let in is made durable
-}
-
-// lost tells whether a broker that has ended did so because another server may
-// own the namespace. One that has not is closed.
-func (p *program) lost(b *broker.Broker) bool {
-	return p.shared && errors.Is(b.Close(), engine.ErrFenced)
-}
-
-// close closes the broker. To have lost the namespace meanwhile is no failure
-// where servers share a store.
-func (p *program) close(b *broker.Broker) error {
-	if err := b.Close(); err != nil && !p.lost(b) {
-		return fmt.Errorf("the broker did not end well: %w", err)
+	defer p.keys.Close()
+	p.server = web.New(web.Options{ //nolint:contextcheck // requests end with Shutdown, gracefully
+		Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAt: at.placeOfAMQP(), SAS: c.SAS, Unsure: shared,
+		Who: p.people.sources, Gates: p.people.gates,
+		Metrics: metrics.Handler(metrics.Options{
+			Namespaces: func() []metrics.Namespace { return p.measured.of(p.fleet) }, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),
+		}),
+	})
+	p.relay = relay.New(relay.Options{
+		Name: p.process, HTTP: p.server.PassedOn(), AMQP: wire.ServePassedOn, HeaderSize: p.server.HeaderSize(), Logger: c.Logger, //nolint:contextcheck // likewise
+	})
+	defer p.shelf.Close()
+	defer func() { err = errors.Join(err, p.shut(ctx)) }()
+	catalogue, leave, err := storage.OpenCatalogue(c.Store, storage.Options{Logger: c.Logger})
+	if err != nil {
+		return err //nolint:wrapcheck // a sentence
 	}
-	return nil
-}
-
-// furnish makes the namespace what --config says, and finds out what to tell of
-// it.
-func (p *program) furnish(ctx context.Context, b *broker.Broker) (Ready, error) {
-	r := p.ready(stateReady)
-	r.Epoch = b.Epoch()
-	if err := apply(ctx, b, p.want, p.c.Definition); err != nil {
-		return r, err
-	}
-	if err := furnishAccess(ctx, b, p.c.SASKeys); err != nil {
-		return r, err
-	}
-	var err error
-	if r.Curl, err = curl(ctx, b, r); p.c.SAS == sas.Enforce {
-		r.Curl = firstCurl(r) // which asks the dashboard
-	}
-	return r, err
+	defer func() { err = errors.Join(err, leave()) }()
+	meeting := p.meet(ctx, catalogue)
+	defer meeting.Wait()
+	defer stop(nil)
+	p.fleet = p.newFleet(catalogue) //nolint:contextcheck // requests bring their own
+	p.scenes = scene.Start(scene.Options{Fleet: p.fleet, Library: scenes, Logger: c.Logger})
+	defer p.scenes.Close()
+	var beside sync.WaitGroup
+	beside.Go(func() { p.people.watch(ctx) })
+	defer func() { stop(nil); beside.Wait() }()
+	return p.fleet.Run(ctx)
 }
 
 // start begins to serve, once.
@@ -168,11 +119,21 @@ func (p *program) start() {
 		return
 	}
 	wires := p.ports.forAMQP()
-	p.served = make(chan error, 1+len(wires))
+	p.served = make(chan error, 2+len(wires))
 	var all sync.WaitGroup // waited for by shut
-	all.Go(func() { p.served <- p.server.Serve(p.ports.dashboard, p.ports.forAdmin()...) })
+	serve := func(do func() error) {
+		all.Go(func() {
+			err := do()
+			p.served <- err
+			p.stop(err)
+		})
+	}
+	serve(func() error { return p.server.Serve(p.ports.dashboard, p.ports.forAdmin()...) })
 	for _, l := range wires {
-		all.Go(func() { p.served <- p.wire.Serve(l) })
+		serve(func() error { return p.wire.Serve(l) })
+	}
+	if l := p.ports.peer; l != nil {
+		serve(func() error { return p.relay.Serve(l) })
 	}
 	go func() { all.Wait(); close(p.served) }()
 }
@@ -185,7 +146,7 @@ func (p *program) shut(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()
 	p.wire.Close(ctx)
-	err := p.server.Shutdown(ctx)
+	err := errors.Join(p.server.Shutdown(ctx), p.relay.Close(ctx))
 	for end := range p.served {
 		err = errors.Join(err, end)
 	}

@@ -89,11 +89,7 @@ func entity(t *testing.T, s *server, name string) (e api.Entity) {
 // TestPrintedLineSendsAMessage runs what the program prints, as somebody with a
 // shell would: in an empty namespace, and in one with a queue.
 func TestPrintedLineSendsAMessage(t *testing.T) {
-	for _, tool := range []string{"sh", "curl"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("there is no " + tool)
-		}
-	}
+	needs(t, "sh", "curl")
 	store := "sqlite:" + filepath.Join(t.TempDir(), "new", "mayfly.db")
 	for round := range 2 {
 		s := serving(t, Config{Store: store})

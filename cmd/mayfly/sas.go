@@ -15,8 +15,18 @@ import (
 const bySAS = "--sas-key"
 
 // guarded tells whether who comes to a port shows that he may: tokens are for
-// everything but the dashboard.
-func (c *Config) guarded(flag string) bool { return c.SAS == sas.Enforce && flag != "--http" }
+// everything but the dashboard, which asks people who they are; and servers know each
+// other.
+func (c *Config) guarded(flag string) bool {
+	switch flag {
+	case "--http":
+		return c.Auth != "" || c.OIDC != nil
+	case "--peer":
+		return true
+	default:
+		return c.SAS == sas.Enforce
+	}
+}
 
 // parsePolicy reads --sas.
 func parsePolicy(name string) (sas.Policy, error) {

@@ -124,7 +124,7 @@ func (c *searchCommand) told(s streams, end api.Finished) error {
 		text += fmt.Sprintf("; of %d only the first MiB was looked at", end.Cut)
 	}
 	if end.Next != "" {
-		text += "; go on with --from " + end.Next
+		text += "; go on with --from '" + end.Next + "'"
 	}
 	_, err := fmt.Fprintln(s.err, text)
 	return err

@@ -62,48 +62,63 @@ func BenchmarkSearch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Run("senders", func(b *testing.B) {
-		for b.Loop() {
-			var alone, beside []time.Duration
-			for range 3 { // in turns: the machine has moods
-				alone = append(alone, sendFor(b, br, 2*time.Second)...)
-				ctx, cancel := context.WithCancel(b.Context())
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					for ctx.Err() == nil {
-						if err := br.Search(ctx, broker.Search{Query: q}, func(broker.Glance) error { return nil }); err != nil && ctx.Err() == nil {
-							b.Error(err)
-						}
-					}
-				}()
-				beside = append(beside, sendFor(b, br, 2*time.Second)...)
-				cancel()
-				<-done
-			}
-			for _, at := range []struct {
-				name string
-				all  []time.Duration
-			}{{"alone", alone}, {"beside", beside}} {
-				slices.Sort(at.all)
-				b.ReportMetric(float64(len(at.all))/6, at.name+"-sends/s")
-				b.ReportMetric(float64(at.all[len(at.all)/2].Microseconds())/1e3, at.name+"-p50-ms")
-				b.ReportMetric(float64(at.all[len(at.all)*99/100].Microseconds())/1e3, at.name+"-p99-ms")
-			}
-		}
-	})
+	for name, pace := range map[string]time.Duration{"senders": 0, "paced": 4 * time.Millisecond} {
+		b.Run(name, func(b *testing.B) { besideSenders(b, br, q, pace) })
+	}
 }
 
-// sendFor is how long each of what four senders send took.
-func sendFor(b *testing.B, br *broker.Broker, d time.Duration) (all []time.Duration) {
+// besideSenders searches again and again while four senders send, each as fast as it
+// can or one message in a pace, and tells how long their messages took, and how much
+// was read meanwhile.
+func besideSenders(b *testing.B, br *broker.Broker, q *search.Query, pace time.Duration) {
+	for b.Loop() {
+		var alone, beside []time.Duration
+		var read int64
+		for range 6 { // in turns: the machine has moods
+			alone = append(alone, sendFor(b, br, 2*time.Second, pace)...)
+			ctx, cancel := context.WithCancel(b.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for ctx.Err() == nil {
+					var so int64
+					if err := br.Search(ctx, broker.Search{Query: q}, func(g broker.Glance) error { so = g.Bytes; return nil }); err != nil && ctx.Err() == nil {
+						b.Error(err)
+					}
+					read += so
+				}
+			}()
+			beside = append(beside, sendFor(b, br, 2*time.Second, pace)...)
+			cancel()
+			<-done
+		}
+		for _, at := range []struct {
+			name string
+			all  []time.Duration
+		}{{"alone", alone}, {"beside", beside}} {
+			slices.Sort(at.all)
+			b.ReportMetric(float64(len(at.all))/12, at.name+"-sends/s")
+			b.ReportMetric(float64(at.all[len(at.all)/2].Microseconds())/1e3, at.name+"-p50-ms")
+			b.ReportMetric(float64(at.all[len(at.all)*99/100].Microseconds())/1e3, at.name+"-p99-ms")
+		}
+		b.ReportMetric(float64(read)/12e6, "beside-MB/s")
+	}
+}
+
+// sendFor is how long each of what four senders send took; behind its pace, a sender
+// does not wait, and what it sends counts from when it was due.
+func sendFor(b *testing.B, br *broker.Broker, d, pace time.Duration) (all []time.Duration) {
 	until := time.Now().Add(d)
 	took := make(chan []time.Duration)
 	var failed atomic.Pointer[error]
 	for range 4 {
 		go func() {
 			var mine []time.Duration
-			for time.Now().Before(until) {
-				begin := time.Now()
+			for begin := time.Now(); begin.Before(until); begin = begin.Add(pace) {
+				if pace == 0 {
+					begin = time.Now()
+				}
+				<-time.After(time.Until(begin))
 				if _, err := br.Send(b.Context(), "sink", []broker.Outgoing{{Body: make([]byte, 1024)}}, ""); err != nil {
 					failed.Store(&err)
 					break

@@ -21,10 +21,13 @@ import (
 func describeSend() description {
 	return description{
 		name: "send", summary: "Send a message to a queue or topic.", command: &sendCommand{}, ends: clientEnds(),
+		detail: "With --repeat, --placeholders or --template, texts are filled in: {{n}} is the number of the message, from 1, {{n+100}} and {{n%10}} are counted from it, {{count}} is how many there are; {{uuid}}, {{now}}, {{now+5m}}, {{unix}}, {{random 1 100}}, {{pick a|b|c}}, {{letters 20}}; \\{{ are the braces themselves.",
 		examples: []example{
 			{"mayfly send orders hello --create --ttl 1h", "Sends a text, and makes the queue if it is not there."},
 			{`mayfly send orders -p price=12.5 -p 'id={"type":"int","value":"7"}' --subject new < order.json`, "Sends a file with two application properties."},
 			{"mayfly send orders later --at 5m", "Sends what becomes available in five minutes."},
+			{"mayfly send orders '{\"order\":{{n}},\"at\":\"{{now}}\"}' --repeat 500 --every 1s", "Sends 500 messages, each of which becomes available a second after the one before."},
+			{"mayfly send orders --template late-orders --subject 'late {{n}}'", "Sends a template that is kept on the server, with another subject."},
 			{"mayfly send orders --jsonl < orders.jsonl", "Sends each line, such as {\"body\":\"hello\",\"timeToLive\":\"1h\"}, as a message."},
 		},
 	}
@@ -45,6 +48,11 @@ type sendCommand struct {
 	Subject       string   `help:"Subject, also called Label."`
 	ContentType   string   `name:"content-type" help:"ContentType."`
 	Count         int      `default:"1" help:"How many of it to send."`
+	Repeat        int64    `placeholder:"N" help:"How many to send, each with its placeholders filled in, up to 100000. More than 1000 are sent by a job, whose end is waited for."`
+	Every         string   `placeholder:"DURATION" help:"With --repeat: by how much each becomes available later than the one before."`
+	Placeholders  bool     `help:"Fill in the placeholders of a single message, too."`
+	Template      string   `placeholder:"NAME" help:"A template that is kept on the server; flags and BODY go before what it says."`
+	DryRun        bool     `help:"Only print the first three messages as they would be sent, with --repeat, --placeholders or --template."`
 	Create        bool     `help:"Create the queue if it does not exist."`
 	JSONL         bool     `name:"jsonl" help:"Standard input is messages, a JSON line each, as peek --json prints them; they are sent as they come. With --json there is a line for each that says what became of it."`
 }
@@ -60,7 +68,13 @@ func (c *sendCommand) Run(ctx context.Context, s streams) error {
 	if c.JSONL {
 		return c.sendLines(ctx, s)
 	}
-	m, err := c.message(s.in)
+	if c.DryRun && !c.drafted() {
+		return misused("--dry-run is for --repeat, --placeholders and --template")
+	}
+	if c.drafted() {
+		return c.repeat(ctx, s)
+	}
+	m, err := c.message(ctx, s.in)
 	if err != nil {
 		return err
 	}
@@ -111,13 +125,13 @@ func (c *sendCommand) told(m api.Outgoing, sent api.Sent) string {
 	return text + "."
 }
 
-func (c *sendCommand) message(in io.Reader) (api.Outgoing, error) {
+func (c *sendCommand) message(ctx context.Context, in io.Reader) (api.Outgoing, error) {
 	m := api.Outgoing{
 		MessageID: c.MessageID, CorrelationID: c.CorrelationID, SessionID: c.SessionID, Subject: c.Subject,
 		ContentType: c.ContentType, TimeToLive: c.TTL, Body: c.Body,
 	}
 	if c.Body == nil {
-		raw, err := io.ReadAll(in)
+		raw, err := io.ReadAll(leaving(ctx, in))
 		if err != nil {
 			return m, fmt.Errorf("read standard input: %w", err)
 		}

@@ -78,7 +78,7 @@ func wereMessages(n int64) string {
 // given tells whether there is a flag that makes a message.
 func (c *sendCommand) given() bool {
 	return c.TTL != "" || c.At != "" || len(c.Property) > 0 || c.MessageID != "" || c.CorrelationID != "" || c.SessionID != nil ||
-		c.Subject != "" || c.ContentType != "" || c.Count != 1
+		c.Subject != "" || c.ContentType != "" || c.Count != 1 || c.drafted() || c.Every != "" || c.DryRun
 }
 
 // A numbered line of a stream.

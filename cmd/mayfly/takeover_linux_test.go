@@ -17,7 +17,7 @@ import (
 // TestOrderlyStopHandsOver: a server that is stopped lets go of the namespace;
 // the other one does not wait for a lease that is much longer than this test.
 func TestOrderlyStopHandsOver(t *testing.T) {
-	f := newFleet(t, mongotest.URL(t), time.Hour)
+	f := newPair(t, mongotest.URL(t), time.Hour)
 	f.ready()
 	first, before := f.serving(func(Ready) bool { return true })
 	first.signal(syscall.SIGTERM)
@@ -39,7 +39,7 @@ func TestTakeOvers(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	f := newFleet(t, mongotest.URL(t), 1500*time.Millisecond)
+	f := newPair(t, mongotest.URL(t), 1500*time.Millisecond)
 	l := &ledger{t: t, f: f, sent: map[string]fact{}, settled: map[string]fact{}, by: map[string]int{}}
 	l.create()
 	stop, cancel := context.WithCancel(t.Context())
@@ -118,7 +118,7 @@ func (l *ledger) freezeAndThaw(who *child, r Ready) Ready {
 	early := make(chan int, len(held))
 	for _, d := range held {
 		go func() {
-			early <- l.ask(l.t.Context(), fleetPatience, http.MethodPost, r.Dashboard+"/api/v1/settle", d.completion(), nil)
+			early <- l.ask(l.t.Context(), pairPatience, http.MethodPost, r.Dashboard+"/api/v1/settle", d.completion(), nil)
 		}()
 	}
 	_, after := l.f.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
@@ -128,7 +128,7 @@ func (l *ledger) freezeAndThaw(who *child, r Ready) Ready {
 	}
 	who.signal(syscall.SIGCONT)
 	for _, d := range held {
-		if code := l.ask(l.t.Context(), fleetPatience, http.MethodPost, r.Dashboard+"/api/v1/settle", d.completion(), nil); code == http.StatusNoContent {
+		if code := l.ask(l.t.Context(), pairPatience, http.MethodPost, r.Dashboard+"/api/v1/settle", d.completion(), nil); code == http.StatusNoContent {
 			l.t.Errorf("the former owner of epoch %d settled %s in epoch %d", r.Epoch, d.MessageID, after.Epoch)
 		}
 	}

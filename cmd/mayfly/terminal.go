@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"golang.org/x/term"
@@ -37,4 +39,17 @@ func (s streams) progress(text string) {
 	if s.terminal.err {
 		fmt.Fprint(s.err, "\r\x1b[K"+text) //nolint:errcheck // it is no result
 	}
+}
+
+// leaving is in as long as ctx lets it be read: who waits for what is to come is
+// interrupted. Its goroutine ends then with what it reads, or with the process where
+// that keeps it.
+func leaving(ctx context.Context, in io.Reader) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, in)
+		w.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
+	return r
 }

@@ -153,7 +153,7 @@ func TestConnectionString(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := connectionString(a, portAMQP); !strings.HasPrefix(got, "Endpoint="+want) || !strings.HasSuffix(got, ";UseDevelopmentEmulator=true;") {
+		if got := connectionString("localhost", a, portAMQP); !strings.HasPrefix(got, "Endpoint="+want) || !strings.HasSuffix(got, ";UseDevelopmentEmulator=true;") {
 			t.Errorf("%s: got %s", at, got)
 		}
 	}

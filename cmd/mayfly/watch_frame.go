@@ -123,8 +123,7 @@ func (f watchFrame) totals() (sum api.Counts) {
 func (f watchFrame) addEntities(add adder, most int) {
 	const numbers = 8 * 5
 	all := slices.Clone(f.entities)
-	count := countCalled("messages")
-	slices.SortStableFunc(all, func(a, b api.Entity) int { return cmp.Compare(count(b.Counts), count(a.Counts)) })
+	slices.SortStableFunc(all, func(a, b api.Entity) int { return cmp.Compare(messagesIn(b.Counts), messagesIn(a.Counts)) })
 	wide := 12
 	for _, e := range all[:min(len(all), most)] {
 		wide = max(wide, utf8.RuneCountInString(e.Path))

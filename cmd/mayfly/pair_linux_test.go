@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// A fleet is two servers on one store, each a process of its own. One of them
+// A pair is two servers on one store, each a process of its own. One of them
 // owns the namespace, unless it is just changing hands.
-type fleet struct {
+type pair struct {
 	t     *testing.T
 	store string
 	lease time.Duration
@@ -26,9 +26,9 @@ type fleet struct {
 	changed chan struct{}    // closed and made anew when something in all changes
 }
 
-func newFleet(t *testing.T, store string, lease time.Duration) *fleet {
+func newPair(t *testing.T, store string, lease time.Duration) *pair {
 	t.Helper()
-	f := &fleet{t: t, store: store, lease: lease, all: map[*child]Ready{}, changed: make(chan struct{})}
+	f := &pair{t: t, store: store, lease: lease, all: map[*child]Ready{}, changed: make(chan struct{})}
 	f.add()
 	f.serving(func(Ready) bool { return true })
 	f.add()
@@ -36,7 +36,7 @@ func newFleet(t *testing.T, store string, lease time.Duration) *fleet {
 }
 
 // add starts another server.
-func (f *fleet) add() {
+func (f *pair) add() {
 	f.t.Helper()
 	p := spawn(f.t, f.store, f.lease)
 	f.set(p, Ready{})
@@ -48,27 +48,27 @@ func (f *fleet) add() {
 	}()
 }
 
-func (f *fleet) set(p *child, r Ready) {
+func (f *pair) set(p *child, r Ready) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all[p] = r
 	f.change()
 }
 
-func (f *fleet) remove(p *child) {
+func (f *pair) remove(p *child) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.all, p)
 	f.change()
 }
 
-func (f *fleet) change() {
+func (f *pair) change() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
 // owner is the server that says it serves in the latest epoch; nil if none does.
-func (f *fleet) owner() (who *child, r Ready, changed <-chan struct{}) {
+func (f *pair) owner() (who *child, r Ready, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for p, said := range f.all {
@@ -80,19 +80,19 @@ func (f *fleet) owner() (who *child, r Ready, changed <-chan struct{}) {
 }
 
 // said is what a server said last, and what is closed when that changes.
-func (f *fleet) said(p *child) (Ready, <-chan struct{}) {
+func (f *pair) said(p *child) (Ready, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.all[p], f.changed
 }
 
-// patient is how long a fleet may take for what it has to do.
-const fleetPatience = 2 * time.Minute
+// patient is how long a pair may take for what it has to do.
+const pairPatience = 2 * time.Minute
 
 // serving waits until the owner is as wanted.
-func (f *fleet) serving(wanted func(Ready) bool) (*child, Ready) {
+func (f *pair) serving(wanted func(Ready) bool) (*child, Ready) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), fleetPatience)
+	ctx, cancel := context.WithTimeout(f.t.Context(), pairPatience)
 	defer cancel()
 	for {
 		who, r, changed := f.owner()
@@ -108,9 +108,9 @@ func (f *fleet) serving(wanted func(Ready) bool) (*child, Ready) {
 }
 
 // state waits until a server says that it is in a state.
-func (f *fleet) state(p *child, state string) Ready {
+func (f *pair) state(p *child, state string) Ready {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), fleetPatience)
+	ctx, cancel := context.WithTimeout(f.t.Context(), pairPatience)
 	defer cancel()
 	for {
 		r, changed := f.said(p)
@@ -126,9 +126,9 @@ func (f *fleet) state(p *child, state string) Ready {
 }
 
 // ready waits until every server says something, so that one stands by.
-func (f *fleet) ready() {
+func (f *pair) ready() {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), fleetPatience)
+	ctx, cancel := context.WithTimeout(f.t.Context(), pairPatience)
 	defer cancel()
 	for {
 		f.mu.Lock()
@@ -152,7 +152,7 @@ func (f *fleet) ready() {
 
 // fail is the end of a test in which nothing moves any more. What every server
 // was about is told by the server itself, on its way out.
-func (f *fleet) fail(what string) {
+func (f *pair) fail(what string) {
 	f.t.Helper()
 	f.mu.Lock()
 	var all strings.Builder
@@ -170,7 +170,7 @@ func (f *fleet) fail(what string) {
 }
 
 // freeze stops a server in its tracks, and returns when it stands still.
-func (f *fleet) freeze(p *child) {
+func (f *pair) freeze(p *child) {
 	f.t.Helper()
 	p.signal(syscall.SIGSTOP)
 	for {

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"mayfly/engine/value"
+	"mayfly/web/amqp/wire"
+)
+
+// A link is a connection over AMQP with one session and one link on it. It costs
+// little, so that the server is what is measured.
+type link struct {
+	nc      net.Conn
+	r       wire.Reader
+	bell    chan struct{} // rings when there is something to write
+	ended   chan struct{} // closed with the first error, or by close
+	reading sync.WaitGroup
+
+	mu     sync.Mutex
+	err    error
+	out    []byte     // to be written
+	room   *sync.Cond // for senders: the link has credit, or has ended
+	credit uint32
+	sent   uint32
+	began  map[uint32]time.Time // of what is not confirmed yet, by delivery id
+
+	took *spans // from sending to confirmation; nil: nobody asks
+
+	// Owned by the reader: receivers.
+	count, granted, window uint32
+	hold                   func() uint32 // how many may have been received by now; nil: all
+}
+
+const frameSize = 64 << 10
+
+// dial opens a connection and a session.
+func dial(ctx context.Context, address string) (*link, error) {
+	nc, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("dial: %w", err)
+	}
+	l := &link{
+		nc: nc, r: wire.Reader{From: nc, MaxFrame: frameSize},
+		bell: make(chan struct{}, 1), ended: make(chan struct{}), began: map[uint32]time.Time{},
+	}
+	l.room = sync.NewCond(&l.mu)
+	b := wire.ProtocolAMQP.Append(nil)
+	b = wire.AppendFrame(b, 0, &wire.Open{ContainerID: "livebench", Hostname: wire.Some("localhost"), MaxFrameSize: wire.Some[uint32](frameSize)})
+	b = wire.AppendFrame(b, 0, &wire.Begin{IncomingWindow: 1 << 30, OutgoingWindow: 1 << 30})
+	err = l.greet(b)
+	if err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("open a connection: %w", err)
+	}
+	l.reading.Go(l.write)
+	return l, nil
+}
+
+func (l *link) greet(b []byte) error {
+	if _, err := l.nc.Write(b); err != nil {
+		return err //nolint:wrapcheck // dial says what was tried
+	}
+	if _, err := l.r.Protocol(); err != nil {
+		return err //nolint:wrapcheck // likewise
+	}
+	for _, want := range []wire.Code{wire.CodeOpen, wire.CodeBegin} {
+		f, err := l.r.Frame()
+		if err != nil {
+			return err //nolint:wrapcheck // likewise
+		}
+		if code, err := wire.CodeOf(f.Body); err != nil || code != want {
+			return fmt.Errorf("got %v, want %v: %w", code, want, err)
+		}
+	}
+	return nil
+}
+
+// sender attaches a link that sends to a queue. What its messages take is added to
+// took, if that is not nil.
+func sender(ctx context.Context, s *server, to string, took *spans) (*link, error) {
+	l, err := dial(ctx, s.AMQP)
+	if err != nil {
+		return nil, err
+	}
+	l.took = took
+	l.say(&wire.Attach{
+		Name: "sender", Role: wire.RoleSender, Source: &wire.Source{}, Target: &wire.Target{Address: wire.Some(to)},
+		InitialDeliveryCount: wire.Some[uint32](0),
+	})
+	l.reading.Go(l.read)
+	return l, nil
+}
+
+// receiver attaches one that takes and completes what comes, with window messages
+// on their way at most. Hold says how many may have been received until now.
+func receiver(ctx context.Context, s *server, from string, window uint32, hold func() uint32) (*link, error) {
+	l, err := dial(ctx, s.AMQP)
+	if err != nil {
+		return nil, err
+	}
+	l.window, l.hold = window, hold
+	l.say(&wire.Attach{
+		Name: "receiver", Role: wire.RoleReceiver, ReceiverSettleMode: wire.Some(wire.ReceiverSecond),
+		Source: &wire.Source{Address: wire.Some(from)}, Target: &wire.Target{},
+	})
+	l.grant()
+	l.reading.Go(l.read)
+	return l, nil
+}
+
+// say has a frame be written.
+func (l *link) say(p wire.Performative) {
+	l.mu.Lock()
+	l.out = wire.AppendFrame(l.out, 0, p)
+	l.mu.Unlock()
+	l.ring()
+}
+
+func (l *link) ring() {
+	select {
+	case l.bell <- struct{}{}:
+	default:
+	}
+}
+
+// write writes what there is, as much as there is at once.
+func (l *link) write() {
+	var b []byte
+	for {
+		select {
+		case <-l.bell:
+		case <-l.ended:
+			return
+		}
+		l.mu.Lock()
+		b, l.out = l.out, b[:0]
+		l.mu.Unlock()
+		if _, err := l.nc.Write(b); err != nil {
+			l.end(fmt.Errorf("write: %w", err))
+			return
+		}
+	}
+}
+
+// end ends the link with its first error.
+func (l *link) end(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return
+	}
+	l.err = err
+	close(l.ended)
+	l.room.Broadcast()
+	l.nc.Close()
+}
+
+var errClosed = errors.New("the link is closed")
+
+// close ends the link and waits for its goroutines.
+func (l *link) close() {
+	l.end(errClosed)
+	l.reading.Wait()
+}
+
+// read serves what the server sends.
+func (l *link) read() {
+	var t wire.Transfer
+	var d wire.Disposition
+	for {
+		f, err := l.r.Frame()
+		if err == nil && !f.Heartbeat() {
+			err = l.handle(f, &t, &d)
+		}
+		if err != nil {
+			l.end(fmt.Errorf("read: %w", err))
+			return
+		}
+		if !l.r.Buffered() {
+			l.ring() // what was acknowledged goes out at once
+		}
+	}
+}
+
+func (l *link) handle(f wire.Frame, t *wire.Transfer, d *wire.Disposition) error {
+	code, err := wire.CodeOf(f.Body)
+	if err != nil {
+		return err //nolint:wrapcheck // it says where
+	}
+	switch code {
+	case wire.CodeTransfer:
+		if err := t.Decode(f.Body); err != nil {
+			return err //nolint:wrapcheck // likewise
+		}
+		l.received(t)
+	case wire.CodeDisposition:
+		if err := d.Decode(f.Body); err != nil {
+			return err //nolint:wrapcheck // likewise
+		}
+		return l.confirmed(d)
+	case wire.CodeFlow:
+		var flow wire.Flow
+		if err := flow.Decode(f.Body); err != nil {
+			return err //nolint:wrapcheck // likewise
+		}
+		if !flow.Handle.IsSet() {
+			return nil // of the session, whose window is wide enough
+		}
+		l.mu.Lock()
+		l.credit = flow.DeliveryCount.Or(0) + flow.LinkCredit.Or(0)
+		l.room.Broadcast()
+		l.mu.Unlock()
+	case wire.CodeDetach, wire.CodeEnd, wire.CodeClose:
+		return fmt.Errorf("the server ended the link: %v", code)
+	}
+	return nil
+}
+
+// confirmed is for senders, and for receivers what the server says of theirs.
+func (l *link) confirmed(d *wire.Disposition) error {
+	if _, ok := d.State.(wire.Accepted); !ok {
+		return fmt.Errorf("the server says %#v", d.State)
+	}
+	if l.window > 0 {
+		return nil
+	}
+	now := time.Now()
+	var took []time.Duration
+	l.mu.Lock()
+	for id := d.First; id <= d.Last.Or(d.First); id++ {
+		took = append(took, now.Sub(l.began[id]))
+		delete(l.began, id)
+	}
+	l.room.Broadcast()
+	l.mu.Unlock()
+	if l.took != nil {
+		l.took.add(took...)
+	}
+	return nil
+}
+
+func (l *link) received(t *wire.Transfer) {
+	id, _ := t.DeliveryID.Get()
+	l.mu.Lock()
+	l.out = wire.AppendFrame(l.out, 0, &wire.Disposition{Role: wire.RoleReceiver, First: id, Last: wire.Some(id), State: wire.Accepted{}})
+	l.count++
+	l.mu.Unlock()
+	l.grant()
+}
+
+// grant gives credit as far as hold lets it. Whoever holds calls it now and then.
+func (l *link) grant() {
+	l.mu.Lock()
+	most := l.count + l.window
+	if l.hold != nil {
+		most = min(most, l.hold())
+	}
+	if most < l.granted+max(1, l.window/4) {
+		l.mu.Unlock()
+		return
+	}
+	l.granted = most
+	l.out = wire.AppendFrame(l.out, 0, &wire.Flow{
+		NextIncomingID: wire.Some[uint32](0), IncomingWindow: 1 << 30, OutgoingWindow: 1 << 30,
+		Handle: wire.Some[uint32](0), DeliveryCount: wire.Some(l.count), LinkCredit: wire.Some(most - l.count),
+	})
+	l.mu.Unlock()
+	l.ring()
+}
+
+// A message is what is sent.
+type message struct {
+	id, subject string
+	ttl         time.Duration // zero: as the queue says
+	body        []byte
+}
+
+func (m message) append(b []byte) []byte {
+	if m.ttl > 0 {
+		b = (&wire.Header{TTL: wire.Some(uint32(m.ttl.Milliseconds()))}).Append(b)
+	}
+	b = (&wire.Properties{MessageID: value.OfString(m.id), Subject: wire.Some(m.subject)}).Append(b)
+	return append(wire.AppendDataHead(b, uint32(len(m.body))), m.body...)
+}
+
+// send sends one message; several are an envelope that is confirmed as one. It
+// waits only while the server gives no credit.
+func (l *link) send(all ...message) error {
+	began := time.Now()
+	format, payload := wire.FormatMessage, []byte(nil)
+	if len(all) == 1 {
+		payload = all[0].append(nil)
+	} else {
+		format = wire.FormatBatch
+		for _, m := range all {
+			one := m.append(nil)
+			payload = append(wire.AppendDataHead(payload, uint32(len(one))), one...)
+		}
+	}
+	l.mu.Lock()
+	for int32(l.credit-l.sent) <= 0 && l.err == nil {
+		l.room.Wait()
+	}
+	if l.err != nil {
+		defer l.mu.Unlock()
+		return l.err
+	}
+	id := l.sent
+	l.sent++
+	l.began[id] = began
+	t := wire.Transfer{DeliveryID: wire.Some(id), DeliveryTag: []byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)}, MessageFormat: wire.Some(format)}
+	for first := true; first || len(payload) > 0; first = false {
+		n := min(len(payload), frameSize-512)
+		t.Payload, t.More = payload[:n], n < len(payload)
+		payload = payload[n:]
+		l.out = wire.AppendFrame(l.out, 0, &t)
+	}
+	l.mu.Unlock()
+	l.ring()
+	return nil
+}
+
+// flush waits until all that was sent is confirmed.
+func (l *link) flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.began) > 0 && l.err == nil {
+		l.room.Wait()
+	}
+	return l.err
+}

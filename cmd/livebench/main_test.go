@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// mayfly is the program that is measured, built once.
+var mayfly = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "livebench-test")
+	if err != nil {
+		return "", err
+	}
+	return build(context.Background(), dir)
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if at, err := mayfly(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(at))
+	}
+	os.Exit(code)
+}
+
+// measured runs a command and returns what it found; whether that is fine depends
+// on the machine.
+func measured(t *testing.T, args ...string) *report {
+	t.Helper()
+	at, err := mayfly()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, log bytes.Buffer
+	err = run(t.Context(), append([]string{args[0], "-mayfly", at, "-json", "-dir", t.TempDir()}, args[1:]...), &out, &log)
+	if err != nil && !errors.Is(err, errMissed) {
+		t.Fatalf("%v: %v\n%s", args, err, log.Bytes())
+	}
+	r := &report{}
+	if err := json.Unmarshal(out.Bytes(), r); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out.Bytes())
+	}
+	if r.fine() != (err == nil) {
+		t.Errorf("the figures are fine: %v, but the error is %v", r.fine(), err)
+	}
+	for _, f := range r.Figures {
+		if f.Got < 0 && !strings.Contains(f.What, "growth") && !strings.Contains(f.What, "more than") {
+			t.Errorf("%s was not measured", f.What)
+		}
+	}
+	return r
+}
+
+// got is a figure by what it is of.
+func (r *report) got(t *testing.T, what string) float64 {
+	t.Helper()
+	i := slices.IndexFunc(r.Figures, func(f figure) bool { return f.What == what })
+	if i < 0 {
+		t.Fatalf("there is no figure %q in %+v", what, r.Figures)
+	}
+	return r.Figures[i].Got
+}
+
+// needsChromium skips a test where there is no browser, unless there has to be one.
+func needsChromium(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+		if _, err := exec.LookPath(name); err == nil {
+			return
+		}
+	}
+	if os.Getenv("MAYFLY_BROWSER") == "require" {
+		t.Fatal("MAYFLY_BROWSER=require, but there is no Chromium in PATH")
+	}
+	t.Skip("browser test skipped: no Chromium in PATH")
+}
+
+func TestTabs(t *testing.T) {
+	needsChromium(t)
+	r := measured(t, "tabs", "-tabs", "10", "-rate", "100", "-expiries", "20", "-backlog", "20", "-pairs", "1", "-warm", "1s", "-settle", "500ms", "-each", "3s")
+	if n := r.got(t, "messages that this was seen of"); n < 2 {
+		t.Errorf("%v messages were seen in Chromium, want some", n)
+	}
+	if sent := r.got(t, "with pages: sent"); sent < 50 {
+		t.Errorf("%v messages a second were sent, want about 100", sent)
+	}
+	if first, painted := r.got(t, "from sending to a frame in the other tabs, p50"), r.got(t, "the same, p50"); first <= 0 || painted <= 0 {
+		t.Errorf("in tabs after %v ms, painted after %v: before it was sent", first, painted)
+	}
+}
+
+func TestLarge(t *testing.T) {
+	needsChromium(t)
+	r := measured(t, "large", "-entities", "60", "-messages", "600", "-tries", "2", "-looked", "2")
+	paths := map[string]bool{}
+	for _, p := range r.Pages {
+		paths[p.Path] = true
+	}
+	// Where nothing links but lists and menus: the crawl goes there too.
+	for _, want := range []string{home + "/expirations", home + "/q/queue-00000/purge", home + "/metrics", "/scenes", home + "/queues/new"} {
+		if !paths[want] {
+			t.Errorf("%s was not asked for; %d pages were", want, len(paths))
+		}
+	}
+	for _, below := range []string{"/m/", "/s/team-"} {
+		if !slices.ContainsFunc(r.Pages, func(p pageTime) bool { return strings.Contains(p.Path, below) }) {
+			t.Errorf("no page with %s was asked for", below)
+		}
+	}
+	if n := r.got(t, "pages looked at where the palette came"); n != 2 {
+		t.Errorf("the palette came on %v pages, want 2", n)
+	}
+}
+
+// A browser that stays where it is to be gone is told.
+func TestClients(t *testing.T) {
+	r := measured(t, "clients", "-tabs", "4", "-slow", "1", "-frozen", "1", "-rate", "100", "-expiries", "20", "-each", "2s", "-patience", "1s")
+	if r.fine() {
+		t.Errorf("nobody is cut off within a second, yet all is fine: %+v", r.Figures)
+	}
+}
+
+func TestSoak(t *testing.T) {
+	r := measured(t, "soak", "-for", "4s", "-every", "100ms", "-tabs", "4", "-rate", "100", "-expiries", "20", "-shortest", "100ms", "-longest", "600ms")
+	if n := r.got(t, "goroutines, mean"); n < 10 {
+		t.Errorf("%v goroutines, want those of a server", n)
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	for _, args := range [][]string{{}, {"dance"}, {"tabs", "-dance"}, {"tabs", "-mayfly", "/nowhere/mayfly"}} {
+		var out, log bytes.Buffer
+		if err := run(t.Context(), args, &out, &log); err == nil || out.Len() > 0 {
+			t.Errorf("%q: %v, and it says %q", args, err, out.String())
+		}
+	}
+	var out, log bytes.Buffer
+	if err := run(t.Context(), []string{"soak", "-h"}, &out, &log); err != nil || !strings.Contains(log.String(), "-for") {
+		t.Errorf("-h: %v %s", err, log.String())
+	}
+}
+
+// Who is interrupted has measured nothing.
+func TestInterrupted(t *testing.T) {
+	at, err := mayfly()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	var out bytes.Buffer
+	err = run(ctx, []string{"soak", "-mayfly", at, "-dir", t.TempDir(), "-for", "1h", "-tabs", "1", "-rate", "10", "-expiries", "2"}, &out, io.Discard)
+	if err == nil || errors.Is(err, errMissed) || out.Len() > 0 {
+		t.Errorf("interrupted, it ends with %v and says %q", err, out.String())
+	}
+}
+
+// A program that ends in the middle is an error, not a hang.
+func TestTheServerEnds(t *testing.T) {
+	at, err := mayfly()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := start(ctx, options{mayfly: at, dir: t.TempDir(), log: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &load{s: s, rate: 100, expiries: 10}
+	if err := l.prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	err = l.beside(ctx, func(ctx context.Context) error {
+		s.stop()
+		<-ctx.Done()
+		return nil
+	})
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("the load ended with %v, %v; want that the server is gone", err, ctx.Err())
+	}
+}

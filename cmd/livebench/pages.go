@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A pageTime is how long one page took.
+type pageTime struct {
+	Path string  `json:"path"`
+	Cold float64 `json:"cold"` // ms, the first time
+	Warm float64 `json:"warm"` // ms, the median of the others
+	Most float64 `json:"most"` // ms, of all
+	CPU  float64 `json:"cpu"`  // ms of the server's processor time each
+	Size int     `json:"size"` // bytes
+}
+
+// mostPages bounds a crawl.
+const mostPages = 400
+
+var links = regexp.MustCompile(`<a [^>]*?href="([^"]*)"`)
+
+// crawl finds every page that links lead to from seeds, two of each shape: the
+// first message of a list stands for the others.
+func crawl(ctx context.Context, s *server, seeds []string) ([]string, error) {
+	seen, shapes := map[string]bool{}, map[string]int{}
+	line := slices.Clone(seeds)
+	var pages []string
+	for len(line) > 0 && len(pages) < mostPages {
+		path := line[0]
+		line = line[1:]
+		if seen[path] {
+			continue
+		}
+		seen[path] = true
+		status, kind, body, _, err := s.get(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if status != http.StatusOK || !strings.HasPrefix(kind, "text/html") {
+			continue
+		}
+		pages = append(pages, path)
+		for _, l := range links.FindAllSubmatch(body, -1) {
+			to, sh := linked(html.UnescapeString(string(l[1])))
+			if to == "" || seen[to] || shapes[sh] >= 2 {
+				continue
+			}
+			shapes[sh]++
+			line = append(line, to)
+		}
+	}
+	return pages, nil
+}
+
+// valued tells of a part of an address whether its value says what kind of page it is.
+func valued(key string) bool {
+	return slices.Contains([]string{"tab", "sort", "within", "scope", "view", "place", "kind", "group", "temporary"}, key)
+}
+
+// linked is the page of ours that a link leads to, and its shape: the address
+// without what is a name or a number. There is none for other links, nor for pages
+// that are told two things at once beside their tab: such are among the seeds.
+func linked(href string) (path, shape string) {
+	u, err := url.Parse(href)
+	if err != nil || u.Host != "" || !strings.HasPrefix(u.Path, "/") {
+		return "", ""
+	}
+	u.Fragment = ""
+	parts := strings.Split(u.Path, "/")
+	for i := 1; i < len(parts); i++ {
+		switch before := parts[i-1]; {
+		case slices.Contains([]string{"q", "t", "s", "m", "namespaces", "scenes"}, before), strings.ContainsAny(parts[i], "0123456789") && before != "api":
+			parts[i] = "*"
+		}
+	}
+	q := u.Query()
+	if told := len(q); told > 1 && (told > 2 || !q.Has("tab")) {
+		return "", ""
+	}
+	for k := range q {
+		if !valued(k) {
+			q.Set(k, "*")
+		}
+	}
+	return u.String(), strings.Join(parts, "/") + "?" + q.Encode()
+}
+
+// timePages asks for each page several times, and tells what it took.
+func timePages(ctx context.Context, s *server, pages []string, tries int, r *report) error {
+	var cold, warm []time.Duration
+	for _, path := range pages {
+		p := pageTime{Path: path}
+		var again []time.Duration
+		before, _ := s.cpu()
+		for i := range tries {
+			_, _, body, took, err := s.get(ctx, path)
+			if err != nil {
+				return err
+			}
+			p.Size, p.Most = len(body), max(p.Most, ms(took))
+			if i == 0 {
+				p.Cold = ms(took)
+				cold = append(cold, took)
+				continue
+			}
+			again = append(again, took)
+		}
+		after, _ := s.cpu()
+		p.Warm, p.CPU = percentile(slices.Clone(again), .5), ms(after-before)/float64(tries)
+		warm = append(warm, again...)
+		p.Cold, p.Warm, p.Most = round(p.Cold), round(p.Warm), round(p.Most)
+		r.Pages = append(r.Pages, p)
+	}
+	r.tell("pages", "", float64(len(pages)))
+	r.tell("a page for the first time, p95", "ms", percentile(cold, .95))
+	r.want("the slowest of them", "ms", percentile(cold, 1), 200)
+	r.tell("a page again, p50", "ms", percentile(warm, .5))
+	r.tell("the same, p95", "ms", percentile(warm, .95))
+	r.want("the slowest of them ", "ms", percentile(warm, 1), 200)
+	slowest := slices.SortedFunc(slices.Values(r.Pages), func(a, b pageTime) int { return int(1000 * (b.Most - a.Most)) })
+	for _, p := range slowest[:min(len(slowest), 12)] {
+		r.note("%6.1f ms at first, %6.1f again, %6.1f at most, %5.1f of CPU, %4d KB  %s", p.Cold, p.Warm, p.Most, p.CPU, p.Size>>10, p.Path)
+	}
+	return nil
+}
+
+// A step is something that somebody does on a page.
+type step struct{ name, script string }
+
+// steps are done one after the other; what follows from each gets a moment.
+func steps() []step {
+	return []step{
+		{"load", ""},
+		{"live", "new Promise((done) => setTimeout(done, 3000))"},
+		{"scroll", `(async () => { for (let y = 0; y < document.body.scrollHeight && y < 60000; y += 600) { scrollTo(0, y); await new Promise(requestAnimationFrame); } scrollTo(0, 0); })()`},
+		{"type", `(async () => {
+			const field = document.querySelector(".main input[type=search], .main input[name=q]:not([type=hidden]), .main input[name=filter]");
+			if (!field) return;
+			field.focus();
+			for (const c of "queue-012") {
+				field.value += c;
+				field.dispatchEvent(new InputEvent("input", { bubbles: true, data: c }));
+				await new Promise((done) => setTimeout(done, 80));
+			}
+			await new Promise((done) => setTimeout(done, 800));
+			field.value = "";
+			field.blur();
+		})()`},
+		{"palette", `(async () => {
+			dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
+			document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
+			await new Promise((done) => setTimeout(done, 400));
+			const field = document.querySelector("dialog[open] input");
+			if (!field) return "no palette";
+			for (const c of "queue-012") {
+				field.value += c;
+				field.dispatchEvent(new InputEvent("input", { bubbles: true, data: c }));
+				await new Promise((done) => setTimeout(done, 80));
+			}
+			await new Promise((done) => setTimeout(done, 800));
+			document.querySelector("dialog[open]").close();
+			return "";
+		})()`},
+	}
+}
+
+// look looks at pages in Chromium: nothing may keep its main thread busy for long.
+func (l largeRun) look(ctx context.Context, s *server, c *chrome, r *report) error {
+	const big = home + "/q/queue-00000"
+	most, palettes := 0.0, 0
+	all := []string{
+		home, home + "/expirations", home + "/queues", home + "/topics", home + "/temporary", home + "/deferred", home + "/metrics", home + "/activity?scope=all",
+		home + "/search?q=subject%3Aorder.paid", home + "/lab", home + "/dead-letters", home + "/connections", home + "/t/topic-0001",
+		big, big + "?sort=ttl", big + "?tab=metrics", queue("orders"), queue("lapsing"), home + "/q/queue-00001?tab=dead-letter",
+	}
+	for _, path := range all[:min(len(all), l.looked)] {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := c.visit(s.Dashboard + path); err != nil { //nolint:contextcheck // a tab has its own
+			return err
+		}
+		var told []string
+		for _, st := range steps() {
+			if st.script != "" {
+				said, err := js[any](c, "("+st.script+").then((said) => said ?? null)")
+				if err != nil {
+					return err
+				}
+				if st.name == "palette" && said != "no palette" {
+					palettes++
+				}
+			}
+			_, long, err := c.seen()
+			if err != nil {
+				return err
+			}
+			if d := longest(long); d > 0 {
+				told = append(told, fmt.Sprintf("%s %.0f ms", st.name, d))
+				most = max(most, d)
+			}
+		}
+		if told != nil {
+			r.note("busy for more than 50 ms at once: %s  %s", strings.Join(told, ", "), path)
+		}
+	}
+	r.want("longest time that Chromium's main thread was busy", "ms", most, 100)
+	r.tell("pages looked at where the palette came", "", float64(palettes))
+	return nil
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// soakRun is what `livebench soak` is asked for.
+type soakRun struct {
+	lasting, every           time.Duration
+	tabs, rate, expiries     int
+	shortest, longestVisited time.Duration // how long a tab is open
+}
+
+func soakCommand(f *flag.FlagSet) func(context.Context, options) (*report, error) {
+	var k soakRun
+	f.DurationVar(&k.lasting, "for", time.Hour, "how long")
+	f.DurationVar(&k.every, "every", 5*time.Second, "between two looks at the server")
+	f.IntVar(&k.tabs, "tabs", 50, "open pages at a time")
+	f.IntVar(&k.rate, "rate", 1000, "messages a second")
+	f.IntVar(&k.expiries, "expiries", 100, "how many of them expire")
+	f.DurationVar(&k.shortest, "shortest", 2*time.Second, "the shortest time that a page is open")
+	f.DurationVar(&k.longestVisited, "longest", time.Minute, "the longest")
+	return func(ctx context.Context, o options) (*report, error) { return k.run(ctx, o) }
+}
+
+func (k soakRun) run(ctx context.Context, o options) (*report, error) {
+	s, err := start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	l := &load{s: s, rate: k.rate, expiries: k.expiries, backlog: 1000}
+	if err := l.prepare(ctx); err != nil {
+		return nil, err
+	}
+	r := &report{}
+	err = l.beside(ctx, func(ctx context.Context) error {
+		ctx, stop := context.WithTimeout(ctx, k.lasting)
+		defer stop()
+		g, ctx := errgroup.WithContext(ctx)
+		for i := range k.tabs {
+			g.Go(func() error { return k.visitor(ctx, s, i) })
+		}
+		var all []sample
+		g.Go(func() error {
+			var err error
+			all, err = k.sample(ctx, o, s)
+			return err
+		})
+		if err := g.Wait(); err != nil {
+			return err //nolint:wrapcheck // it says what was tried
+		}
+		judge(r, all, k.lasting)
+		return nil
+	})
+	return r, err
+}
+
+// visitor opens pages, one after the other.
+func (k soakRun) visitor(ctx context.Context, s *server, i int) error {
+	pages := watched()
+	for ; ctx.Err() == nil; i++ {
+		t, err := open(ctx, s, pages[i%len(pages)], reader{})
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil //nolint:nilerr // the time is over
+			}
+			return err
+		}
+		over := pause(ctx, k.shortest+rand.N(max(1, k.longestVisited-k.shortest))) != nil
+		err = t.end()
+		t.close()
+		if err != nil && !over {
+			return fmt.Errorf("a tab on %s ended: %w", t.topic, err)
+		}
+	}
+	return nil
+}
+
+// A sample is the server's size at a time since the beginning.
+type sample struct {
+	at time.Duration
+	size
+}
+
+func (k soakRun) sample(ctx context.Context, o options, s *server) (all []sample, err error) {
+	began, told := time.Now(), time.Duration(0)
+	for pause(ctx, k.every) == nil {
+		z, err := s.size(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return all, nil //nolint:nilerr // the time is over
+			}
+			return nil, err
+		}
+		all = append(all, sample{time.Since(began), z})
+		if at := time.Since(began); at-told >= k.lasting/20 {
+			told = at
+			o.tell("after %v: heap %.0f MB, resident %.0f MB, %.0f goroutines, %.0f files", at.Round(time.Second), z.Heap, z.Resident, z.Goroutines, z.Files)
+		}
+	}
+	return all, nil
+}
+
+// judge says whether anything grows: after the first quarter, in which what is kept
+// fills up, the line that fits what was seen may rise until the end by a tenth, or
+// by what is nothing. Of memory the least in each of twenty spans is looked at, which
+// is what stays after a collection; of the others, what there is.
+func judge(r *report, all []sample, lasting time.Duration) {
+	spanned := lasting * 3 / 4
+	for _, what := range []struct {
+		name, unit string
+		of         func(sample) float64
+		nothing    float64
+		lowest     time.Duration
+	}{
+		{"heap", "MB", func(s sample) float64 { return s.Heap }, 8, spanned / 20},
+		{"resident memory", "MB", func(s sample) float64 { return s.Resident }, 16, spanned / 20},
+		{"goroutines", "", func(s sample) float64 { return s.Goroutines }, 10, 0},
+		{"open files", "", func(s sample) float64 { return s.Files }, 10, 0},
+	} {
+		x, y, middle := settled(all, lasting/4, what.lowest, what.of)
+		if len(x) < 3 {
+			r.want(what.name+": looks at it", "", -1, -2)
+			continue
+		}
+		r.tell(what.name+", mean", what.unit, middle)
+		r.want(what.name+", growth until the end", what.unit, slope(x, y)*spanned.Seconds(), max(what.nothing, middle/10))
+	}
+}
+
+// settled are the samples after an instant as points of a line, in seconds; of each
+// span the lowest, if there are spans.
+func settled(all []sample, after, span time.Duration, of func(sample) float64) (x, y []float64, mean float64) {
+	var end time.Duration
+	for _, s := range all {
+		if s.at < after {
+			continue
+		}
+		v := of(s)
+		if span > 0 && s.at < end {
+			y[len(y)-1] = min(y[len(y)-1], v)
+			continue
+		}
+		end = s.at + span
+		x, y = append(x, s.at.Seconds()), append(y, v)
+	}
+	for _, v := range y {
+		mean += v / float64(len(y))
+	}
+	return x, y, mean
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// tabsRun is what `livebench tabs` is asked for.
+type tabsRun struct {
+	tabs, rate, expiries, backlog, pairs int
+	warm, each, settle                   time.Duration
+}
+
+func tabsCommand(f *flag.FlagSet) func(context.Context, options) (*report, error) {
+	var t tabsRun
+	f.IntVar(&t.tabs, "tabs", 200, "open pages beside Chromium's")
+	f.IntVar(&t.rate, "rate", 5000, "messages a second")
+	f.IntVar(&t.expiries, "expiries", 500, "how many of them expire")
+	f.IntVar(&t.backlog, "backlog", 2000, "messages that wait")
+	f.IntVar(&t.pairs, "pairs", 5, "times that senders are measured with and without open pages")
+	f.DurationVar(&t.warm, "warm", 12*time.Second, "what is left out at the beginning: until as many expire as come")
+	f.DurationVar(&t.each, "each", 20*time.Second, "how long each of a pair lasts")
+	f.DurationVar(&t.settle, "settle", 5*time.Second, "what is left out before each")
+	return func(ctx context.Context, o options) (*report, error) { return t.run(ctx, o) }
+}
+
+// watched are the pages that tabs are on, the ones that change most among them
+// several times.
+func watched() []string {
+	return []string{
+		home, home + "/expirations", queue("orders"), home, queue("marks"),
+		home + "/queues", queue("lapsing"), home, home + "/expirations", queue("late"),
+	}
+}
+
+// A phase is what was measured in one half of a pair.
+type phase struct {
+	send            []time.Duration
+	server, clients float64 // share of a core
+	sent            float64 // a second
+}
+
+func (t tabsRun) run(ctx context.Context, o options) (*report, error) {
+	s, err := start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	c, err := browse(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer c.stop()
+	l := &load{s: s, rate: t.rate, expiries: t.expiries, backlog: t.backlog}
+	if err := l.prepare(ctx); err != nil {
+		return nil, err
+	}
+	r := &report{}
+	err = l.beside(ctx, func(ctx context.Context) error { return t.measure(ctx, o, l, c, r) })
+	return r, err
+}
+
+func (t tabsRun) measure(ctx context.Context, o options, l *load, c *chrome, r *report) error {
+	o.tell("%d messages/s begin", t.rate)
+	if err := pause(ctx, t.warm); err != nil {
+		return err
+	}
+	var with, without []phase
+	var framed, painted []time.Duration
+	var long []busy
+	byPage := map[string][]time.Duration{}
+	before, err := l.s.size(ctx)
+	if err != nil {
+		return err
+	}
+	most := before
+	for i := range t.pairs {
+		for _, open := range []int{i % 2, 1 - i%2} {
+			if open == 0 {
+				p, err := t.phase(ctx, l, func() {})
+				if err != nil {
+					return err
+				}
+				without = append(without, p)
+				t.progress(o, "without pages", i, p)
+				continue
+			}
+			at := watched()[i%5]
+			w, err := t.watch(ctx, l, c, at)
+			if err != nil {
+				return err
+			}
+			with = append(with, w.phase)
+			framed, painted, long = append(framed, w.framed...), append(painted, w.painted...), append(long, w.long...)
+			byPage[at] = append(byPage[at], w.painted...)
+			most.Heap, most.Resident = max(most.Heap, w.size.Heap), max(most.Resident, w.size.Resident)
+			t.progress(o, fmt.Sprintf("with pages: in tabs after %.0f ms, painted on %s after %.0f ms p95", percentile(w.framed, .95), at, percentile(w.painted, .95)), i, w.phase)
+		}
+	}
+	r.want("from sending to paint in Chromium, p95", "ms", percentile(painted, .95), 400)
+	r.tell("the same, p50", "ms", percentile(painted, .5))
+	r.tell("the same, p99", "ms", percentile(painted, .99))
+	r.tell("messages that this was seen of", "", float64(len(painted)))
+	r.tell("from sending to a frame in the other tabs, p50", "ms", percentile(framed, .5))
+	r.tell("the same, p95", "ms", percentile(framed, .95))
+	r.tell("the same, p99", "ms", percentile(framed, .99))
+	r.want("longest time that Chromium's main thread was busy", "ms", longest(long), 100)
+	p50, p99 := ratios(with, without, .5), ratios(with, without, .99)
+	r.want("send p50 with pages / without, median of pairs", "×", median(p50, itself), 1.1)
+	r.want("send p99 with pages / without, median of pairs", "×", median(p99, itself), 1.5)
+	for _, side := range []struct {
+		name string
+		all  []phase
+	}{{"without pages", without}, {"with pages", with}} {
+		mid := func(of func(phase) float64) float64 {
+			var all []float64
+			for _, p := range side.all {
+				all = append(all, of(p))
+			}
+			return median(all, itself)
+		}
+		r.tell(side.name+": sent", "/s", mid(func(p phase) float64 { return p.sent }))
+		r.tell(side.name+": send p50", "ms", mid(func(p phase) float64 { return percentile(p.send, .5) }))
+		r.tell(side.name+": send p99", "ms", mid(func(p phase) float64 { return percentile(p.send, .99) }))
+		r.tell(side.name+": server's CPU", "% of a core", mid(func(p phase) float64 { return p.server }))
+		r.tell(side.name+": clients' CPU, the browser's too", "% of a core", mid(func(p phase) float64 { return p.clients }))
+	}
+	r.tell("server's memory before the first page", "MB", before.Resident)
+	r.tell("the most with pages open", "MB", most.Resident)
+	for _, at := range slices.Compact(slices.Sorted(slices.Values(watched()))) {
+		if all := byPage[at]; len(all) > 0 {
+			r.note("%s in Chromium: %.0f ms p50, %.0f ms p95 of %d", at, percentile(all, .5), percentile(all, .95), len(all))
+		}
+	}
+	return nil
+}
+
+func (t tabsRun) progress(o options, what string, i int, p phase) {
+	o.tell("pair %d, %s: %.0f/s sent, p50 %.2f ms, p99 %.2f ms, server %.0f %%, clients %.0f %% of a core",
+		i+1, what, p.sent, percentile(p.send, .5), percentile(p.send, .99), p.server, p.clients)
+}
+
+// ratios are with against without, pair by pair.
+func ratios(with, without []phase, p float64) (all []float64) {
+	for i := range min(len(with), len(without)) {
+		if w := percentile(without[i].send, p); w > 0 && !math.IsNaN(w) {
+			all = append(all, percentile(with[i].send, p)/w)
+		}
+	}
+	return all
+}
+
+// phase measures senders for a while; begin is called when it begins.
+func (t tabsRun) phase(ctx context.Context, l *load, begin func()) (phase, error) {
+	if err := pause(ctx, t.settle); err != nil {
+		return phase{}, err
+	}
+	begin()
+	server, clients := l.s.cpu()
+	l.took.take()
+	sent, began := l.sent.Load(), time.Now()
+	if err := pause(ctx, t.each); err != nil {
+		return phase{}, err
+	}
+	p := phase{send: l.took.take()}
+	took := time.Since(began).Seconds()
+	p.sent = float64(l.sent.Load()-sent) / took
+	s, c := l.s.cpu()
+	p.server, p.clients = 100*(s-server).Seconds()/took, 100*(c-clients).Seconds()/took
+	return p, nil
+}
+
+// watchedPhase is a phase with pages open.
+type watchedPhase struct {
+	phase
+	framed, painted []time.Duration
+	long            []busy
+	size            size
+}
+
+// watch opens the pages, Chromium's at one of them, and measures what comes there.
+func (t tabsRun) watch(ctx context.Context, l *load, c *chrome, at string) (w watchedPhase, err error) {
+	all, err := openAll(ctx, l.s, t.tabs, watched())
+	if err != nil {
+		return w, err
+	}
+	defer all.close()
+	if err := c.visit(l.s.Dashboard + at); err != nil { //nolint:contextcheck // a tab has its own
+		return w, err
+	}
+	var began time.Time
+	var failed error
+	if w.phase, err = t.phase(ctx, l, func() {
+		began = time.Now()
+		all.forget()
+		_, _, failed = c.seen() // what loading cost is not what is measured
+	}); err != nil || failed != nil {
+		return w, errors.Join(err, failed)
+	}
+	marks, err := l.told(ctx, began)
+	if err != nil {
+		return w, err
+	}
+	if w.framed, err = all.took(marks); err != nil {
+		return w, err
+	}
+	painted, long, err := c.seen()
+	if err != nil {
+		return w, err
+	}
+	w.painted, w.long = since(marks, painted), long
+	if w.size, err = l.s.size(ctx); err != nil {
+		return w, err
+	}
+	return w, c.leave()
+}

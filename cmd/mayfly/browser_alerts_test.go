@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+)
+
+// alertsInBrowser: a rule is made in its form, which says what it would do; a message
+// near its end is told of on another page, which gives it more time; what was sent
+// away stays away; the browser's own notifications are asked for at a click, and made
+// once.
+func alertsInBrowser(t *testing.T, v *visit) {
+	v.create("queue", "orders", `{}`)
+	v.send("orders", `{"TimeToLive":45,"Label":"order.placed"}`, "x")
+
+	v.visit("/n/default/expirations")
+	v.click(`main a[href$="/alerts"]`)
+	v.want(`location.pathname === "/n/default/alerts" && document.querySelector("[data-slot=empty]").innerText.includes("No rules yet")`)
+	v.click(`main .row a[href$="/alerts/new"]`)
+	v.fill("name", "late orders")
+	v.fill("in", "ord*")
+	v.want(`document.querySelector("[data-verdict]").innerText === "It would fire for 1 message now."`)
+	v.want(`document.querySelector("[data-tried=foreseen]").innerText.includes("order.placed")`)
+	v.equal(`getComputedStyle(document.querySelector("#f-by")).display !== "none" && document.querySelector("#f-by").getClientRects().length`, 0)
+	v.look("alerts-new")
+	v.click(`button[type=submit][form=f]`)
+	v.want(`/\/alerts\/1$/.test(location.pathname) && document.querySelector("[data-notice]").innerText.includes("Rule added")`)
+	v.want(`document.querySelector("[data-slot=facts]").innerText.includes("Fired\n1")`)
+
+	v.visit("/n/default")
+	v.want(`document.querySelector("[data-told] b")?.innerText === "order.placed is about to expire"`)
+	v.want(`document.querySelector("[data-status]").innerText.includes("about to expire")`)
+	v.look("alerts-toast")
+	v.click(`[data-told] form button`)
+	v.want(`document.querySelector("[data-notice]").innerText.includes("10m") || document.querySelector("[data-undo]")`)
+	var e struct{ Messages []struct{ ExpiresAt string } }
+	ask(t, v.server.Ready, "GET", "/peek/orders", "", &e)
+	if len(e.Messages) != 1 {
+		t.Fatalf("%d messages are there", len(e.Messages))
+	}
+
+	v.want(isLive)
+	v.want(`document.querySelectorAll("[data-told]").length === 1`) // it is a minute old at the most
+	v.do(chromedp.Click(chromedp.CSS(`[data-told] [data-act=dismiss]`)))
+	v.visit("/n/default/queues")
+	v.want(isLive)
+	v.equal(`document.querySelectorAll("[data-told]").length`, 0)
+
+	v.visit("/n/default/alerts")
+	v.want(isLive)
+	v.want(rows + `.length === 1`)
+	v.equal(`localStorage.getItem("mayfly.notices")`, nil)
+	_, err := chromedp.CallBrowser(v.tab, browser.SetPermission, browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: browser.PermissionSettingGranted,
+		BrowserContextID: chromedp.FromContext(v.tab).BrowserContextID,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.do(chromedp.Click(chromedp.CSS(`[data-notices] input`)))
+	v.want(`localStorage.getItem("mayfly.notices") === "on"`)
+	v.look("alerts")
+	v.click(`[data-list=rows] a`)
+	v.want(isLive)
+	v.click(`[data-slot=deeds] [formaction$="/test"]`)
+	v.want(`document.querySelector("[data-told] b")?.innerText === "This is a test" && window.mayfly.notified === 1`)
+	v.look("alerts-one")
+
+	// The oldest give way: what is left of them is said below the others, of which a
+	// phone shows one.
+	for n := range 4 { // one that comes at once would be told together with the last
+		v.ask("POST", v.server.Dashboard+"/api/v1/alert-rules/1/test", "", "")
+		v.want(fmt.Sprintf(`document.querySelectorAll("[data-slot=told] li").length === %d`, n+3))
+	}
+	const shown = `[...document.querySelectorAll("[data-toasts] > :not(.more)")].filter((el) => el.getClientRects().length).length`
+	v.want(`document.querySelector("[data-toasts]").lastElementChild.dataset.told === "more" && ` + shown + ` >= 3`)
+	v.do(chromedp.EmulateViewport(390, 844))
+	v.want(shown + ` === 1`)
+	v.do(chromedp.EmulateViewport(1440, 900))
+	v.want(`document.querySelector("[data-slot=told]").innerText.includes("This is a test")`)
+	v.click(`[data-slot=deeds] [formaction$="/off"]`)
+	v.want(`document.querySelector("[data-slot=facts]").innerText.includes("Off")`)
+	v.click(`[data-slot=deeds] a[href$="/edit"]`)
+	v.want(`document.querySelector("#f-name").value === "late orders"`)
+	v.scripts(false)
+	v.do(chromedp.Reload())
+	v.fill("within", "2m")
+	v.click(`button[type=submit][form=f]`)
+	v.want(`document.querySelector(".lede").innerText.includes("less than 2m")`)
+	v.click(`[data-slot=deeds] a[href$="/remove"]`)
+	v.click(`form.asking button[type=submit]`)
+	v.want(`location.pathname === "/n/default/alerts" && document.querySelector("[data-slot=empty]").innerText.includes("No rules yet")`)
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// languageInBrowser: the menu chooses the language of pages, of what comes live and
+// of what runs down; nothing is cut off where texts are longest.
+func languageInBrowser(t *testing.T, v *visit) {
+	furnish(v)
+	choose := func(tag string) {
+		t.Helper()
+		v.do(chromedp.Click(chromedp.CSS(`.tongues summary`)))
+		v.click(`.tongues [value="` + tag + `"]`)
+	}
+	const spans = `[...document.querySelectorAll("[data-list=rows] .ttl time")].map((el) => el.innerText)`
+	v.visit("/n/default/q/orders")
+	v.equal(`document.documentElement.lang`, "en")
+	v.want(spans + `.some((text) => /^\d+m \d\ds$/.test(text))`)
+	choose("pt-PT")
+	v.equal(`document.documentElement.lang + location.pathname + location.search`, "pt-PT/n/default/q/orders")
+	v.want(isLive)
+	v.want(spans + `.some((text) => /^\d+ min \d\d s$/.test(text))`)
+	v.equal(`document.querySelector("[data-pill] b").innerText`, "Em direto")
+	v.want(`[...document.querySelectorAll("[data-list=rows] time[aria-label]")].some((el) => /minutos/.test(el.ariaLabel))`)
+
+	v.create("queue", "reply-00aa", `{"AutoDeleteOnIdle":"PT25S"}`)
+	v.visit("/n/default/temporary")
+	v.want(`document.querySelector(".toast[data-gone] b")`)
+	v.equal(`/^reply-\w+ elimina-se em \d+ s$/.test(document.querySelector(".toast[data-gone] b").innerText)`, true)
+	v.visit("/n/default/q/orders")
+	v.want(isLive)
+
+	// Another tab chooses another one: this one goes on in its own, live too.
+	v.js(`document.cookie = "other=1"; fetch("/n/default/language", { method: "POST", redirect: "manual", body: new URLSearchParams({ csrf: document.querySelector("[name=csrf]").value, lang: "cs" }) }).then(() => { window.chosen = true; })`)
+	v.want(`window.chosen`)
+	v.send("orders", `{"Label":"order.late","TimeToLive":3000}`, "x")
+	v.want(`[...document.querySelectorAll("[data-list=rows] tr, [data-list=rows] [data-key]")].some((el) => /order.late/.test(el.innerText))`)
+	v.equal(`[...document.querySelectorAll("[data-list=rows] [data-key]")].every((el) => !/Akce|Vybrat/.test(el.outerHTML))`, true)
+	v.visit("/n/default")
+	v.equal(`document.documentElement.lang`, "cs")
+
+	pages := map[string]string{}
+	for _, p := range v.places() {
+		pages[p.name] = p.path
+	}
+	for _, tag := range []string{"cs", "pt-PT", "zh-CN"} {
+		v.visit("/n/default")
+		choose(tag)
+		for name := range strings.FieldsSeq("overview expirations queues queue message temporary search deferred alerts create-queue jobs-new send purge activity connections session namespaces lab-tried palette") {
+			v.visit(pages[name])
+			v.want(`!document.body.dataset.live || ` + isLive)
+			v.equal(`document.documentElement.lang`, tag)
+			v.look(tag + "-" + name)
+		}
+	}
+	v.visit("/n/default/q/orders")
+	v.scripts(false)
+	v.visit("/n/default/q/orders")
+	choose("auto")
+	v.equal(`document.documentElement.lang`, "en")
+	v.scripts(true)
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+const (
+	caption = `document.querySelector(".stage-caption").textContent`
+	// countdown is what a page says is left of the first message, in seconds.
+	countdown = `(() => { const [, m, s] = document.querySelector("main time[data-of]").textContent.match(/(?:(\d+)m )?(\d+)s/); return (m | 0) * 60 + (s | 0) })()`
+)
+
+// scenesInBrowser plays a scene to its end by a key and by buttons, and turns the
+// clock of another.
+func scenesInBrowser(t *testing.T, v *visit) {
+	v.visit("/n/default")
+	v.equal(`!!document.querySelector("[data-stage], .demo, [data-demo]")`, false)
+	v.click(`.rail a[href="/scenes"]`)
+	v.click(`[formaction="/scenes/play/deadline"]`)
+	v.want(`document.querySelector("[data-pill]").innerText.includes("Live")`)
+	v.equal(`/^\/n\/deadline-[0-9a-f]{6}\/queues$/.test(location.pathname)`, true)
+	v.equal(`document.querySelector(".demo").textContent`, "Demo")
+	for _, step := range []struct{ says, at string }{
+		{"Two queues", "/queues"}, {"A price that is good", "/expirations"}, {"Half a minute passes", "/expirations"}, {"Another half minute", "/q/orders?tab=dead-letter"},
+	} {
+		v.press("n")
+		v.want(caption + `.startsWith("` + step.says + `") && (location.pathname + location.search).endsWith("` + step.at + `") && !document.querySelector(".stage-playing")`)
+		v.want(`(() => { const all = [...document.querySelectorAll(".stage-so li")]; return all.length > 0 && all.every((li) => li.dataset.tone === "yes") })()`)
+		v.want(`document.querySelectorAll(".main .spotlit").length > 0`)
+	}
+	v.click(`[data-stage-act=back]`)
+	v.want(caption + `.startsWith("Half a minute passes")`)
+	v.equal(`document.querySelector(".stage-at span").textContent.trim()`, "step 3 of 5")
+	v.want(`document.querySelector("[data-pill]").innerText.includes("Live")`)
+	v.press("n")
+	v.want(caption + `.startsWith("Another half minute") && !document.querySelector(".stage-playing")`)
+	v.press("n")
+	v.want(`document.querySelector("[data-stage-act=next]").disabled && document.querySelectorAll(".stage-so [data-tone=yes]").length === 1`)
+	v.click(`[data-stage-act=leave]`)
+	v.equal(`location.pathname`, "/scenes")
+	v.equal(`document.querySelectorAll(".plays li").length`, 0)
+
+	v.turnsClock(t)
+	v.scenesWithoutScripts()
+}
+
+// turnsClock turns a clock, and compares what the page says with the server.
+func (v *visit) turnsClock(t *testing.T) {
+	v.visit("/scenes")
+	v.click(`[formaction="/scenes/play/sandbox"]`)
+	v.want(`document.querySelector("[data-pill]").innerText.includes("Live")`)
+	v.press("n")
+	v.want(caption + `.startsWith("A few messages") && !document.querySelector(".stage-playing")`)
+	home, _ := v.js(`location.pathname`).(string)
+	v.visit(home + "/expirations")
+	v.visit(home + "/q/orders")
+	v.want(`document.querySelector("[data-pill]").innerText.includes("Live")`)
+	v.equal(`document.body.dataset.rate`, "0")
+	was := v.js(`(window.was = performance.now(), ` + countdown + `)`)
+	v.want(`performance.now() > was + 2500`)
+	v.equal(countdown, was) // it stands
+
+	// At sixty times the speed a countdown is that of the server, as long as it runs.
+	for range 3 {
+		v.js(`document.querySelector("[data-stage-act=clock][value='60']").click()`)
+		v.want(`document.querySelector("[data-stage-act=clock][value='60']").ariaPressed === "true"`)
+		v.js(`window.was = performance.now()`)
+		v.want(`performance.now() > was + 1200`)
+		v.js(`{ window.off = null; fetch(location.href).then((a) => a.text()).then((text) => {
+			const { body } = new DOMParser().parseFromString(text, "text/html");
+			const clock = document.querySelector("[data-clocked=scene]").textContent.match(/(\d+):(\d+):(\d+)/).slice(1).map(Number);
+			const now = new Date(body.dataset.now), there = now.getUTCHours() * 3600 + now.getUTCMinutes() * 60 + now.getUTCSeconds();
+			const here = clock[0] * 3600 + clock[1] * 60 + clock[2];
+			window.off = body.dataset.rate === "60" ? Math.abs((there - here + 129600) % 86400 - 43200) : 1e9;
+		}) }`)
+		v.want(`window.off !== null`)
+		if off, _ := v.js(`window.off`).(float64); off > 60 { // a second of real time, which a busy machine may need
+			t.Errorf("at 60× the page is %v s from the server", off)
+		}
+		v.js(`document.querySelector("[data-stage-act=clock][value='0']").click()`)
+		v.want(`document.querySelector("[data-stage-act=clock][value='0']").ariaPressed === "true"`)
+		// Both stand now, at the same time.
+		v.js(`{ window.off = null; fetch(location.href).then((a) => a.text()).then((text) => {
+			const { body } = new DOMParser().parseFromString(text, "text/html"), el = document.querySelector("main time[data-of]");
+			const left = Math.max(0, Math.ceil((Date.parse(el.dateTime) - Date.parse(body.dataset.now)) / 1000));
+			window.off = body.dataset.rate === "0" ? left - ` + countdown + ` : 1e9;
+		}) }`)
+		v.want(`window.off === 0`)
+	}
+	v.js(`document.querySelector("[data-stage-act=leap][value='expiry']").click()`)
+	v.want(`document.querySelector("main").innerText.includes("Dead-letter") && !!document.querySelector('main a[href*="tab=dead-letter"] small') && document.querySelector('main a[href*="tab=dead-letter"] small').textContent !== "0"`)
+}
+
+// scenesWithoutScripts plays by forms alone.
+func (v *visit) scenesWithoutScripts() {
+	v.scripts(false)
+	defer v.scripts(true)
+	v.visit("/scenes")
+	v.click(`[formaction="/scenes/play/poison"]`)
+	for n, says := range []string{"An invoice that crashes", "The first receiver", "The second crashes", "Thirty seconds later"} {
+		v.click(`[data-stage-act=next]`)
+		text, err := chromedp.Run(v.tab, chromedp.Text(chromedp.CSS(".stage-caption")))
+		if err != nil || !strings.HasPrefix(text, says) {
+			v.t.Fatalf("step %d says %q, %v", n+1, text, err)
+		}
+	}
+	v.click(`[data-stage-act=clock][value="10"]`)
+	v.click(`[data-stage-act=reset]`)
+	v.click(`[data-stage-act=leave]`)
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sendInBrowser: what is to be sent many times is looked at first and sent as it was
+// shown, kept as a template, and sent again from that by a job, which is taken back.
+func sendInBrowser(t *testing.T, v *visit) {
+	v.create("queue", "orders", `{}`)
+	v.visit("/n/default/q/orders/send")
+	v.fill("body", `{"order":{{n}},"id":"{{uuid}}"}`)
+	v.fill("subject", "order {{n}}")
+	v.fill("ttl", "{{random 10 60}}m")
+	v.fill("repeat", "4")
+	v.click(`[name=preview]`)
+	v.want(`document.querySelectorAll(".sight").length === 3 && document.querySelector(".sight:nth-of-type(3) .facts").innerText.includes("order 3")`)
+	v.look("send-preview")
+	first, _ := v.js(`document.querySelector(".sight pre").innerText.trim()`).(string)
+	v.fill("template-name", "late orders")
+	v.done(`[name=save]`, "Kept as template late orders")
+	v.want(`document.querySelector("#f-template").value === "late orders" && document.querySelector("[name=repeat]").value === "4"`)
+	v.look("send-template")
+	v.click(`[name=preview]`)
+	v.want(`document.querySelectorAll(".sight").length === 3`)
+	second, _ := v.js(`document.querySelector(".sight pre").innerText.trim()`).(string)
+	if first == second {
+		t.Errorf("another preview has the same id: %s", first)
+	}
+	v.done(`main .primary`, "Sent 4 messages to orders")
+	var got struct {
+		Messages []struct{ Body, Subject string }
+	}
+	ask(t, v.server.Ready, "GET", "/peek/orders", "", &got)
+	if len(got.Messages) != 4 || got.Messages[0].Body != second || got.Messages[3].Subject != "order 4" {
+		t.Errorf("%q was shown, there are %+v", second, got)
+	}
+
+	v.visit("/n/default/q/orders/send?template=late+orders")
+	v.fill("repeat", "1500")
+	v.fill("subject", "{{nothing}}")
+	v.js(`scrollTo(0, 0)`) // from under the bar
+	v.click(`main .primary`)
+	v.want(`document.querySelector("#f-subject-e").innerText.includes("no placeholder {{nothing}}")`)
+	v.mu.Lock()
+	v.wrong = slices.DeleteFunc(v.wrong, func(w string) bool { return strings.Contains(w, "422") })
+	v.mu.Unlock()
+	v.fill("subject", "many {{n}}")
+	v.done(`main .primary`, "Sending to orders in the background")
+	v.want(`document.querySelector("[data-slot=progress]").innerText.includes("Done") && document.querySelector("[data-slot=facts]").innerText.includes("1,500")`)
+	v.look("send-job")
+	v.click(`[data-slot=deeds] [formaction$="/undo"]`)
+	v.want(`/\/jobs\/2$/.test(location.pathname) && document.querySelector("[data-slot=progress]").innerText.includes("Done")`)
+	var e struct{ Counts struct{ Active int } }
+	if ask(t, v.server.Ready, "GET", "/entities/orders", "", &e); e.Counts.Active != 4 {
+		t.Errorf("%d messages are left", e.Counts.Active)
+	}
+
+	v.visit("/n/default/templates")
+	v.look("templates")
+	v.fill("template-name", "early orders")
+	v.done(`main form button[type=submit]`, "It is called early orders now")
+	v.asks(`main a[href*="/templates/remove"]`)
+	v.want(`document.activeElement.innerText === "Cancel"`)
+	v.look("template-delete")
+	v.done(`.guard .final`, "Deleted template early orders")
+	v.want(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, "No templates yet"))
+}
+
+// editInBrowser: a dead letter is written anew, arrives as it was written, is gone from
+// the dead letters, and both tell of each other.
+func editInBrowser(t *testing.T, v *visit) {
+	v.create("queue", "orders", `{}`)
+	var sent struct {
+		Messages []struct{ Key, LockToken, Body, Subject string }
+	}
+	var ignored any
+	ask(t, v.server.Ready, "POST", "/send/orders", `{"messageId":"m","subject":"wrong","body":"{\"total\":-1}","properties":{"tries":{"type":"int","value":"3"}}}`, &ignored)
+	ask(t, v.server.Ready, "POST", "/receive/orders", `{}`, &sent)
+	key := sent.Messages[0].Key
+	v.settled(sent.Messages[0].LockToken)
+	v.visit("/n/default/m/" + key)
+	v.click(`main a[href$="/edit"]`)
+	v.want(`document.querySelector("[name=target]").value === "orders" && document.querySelector("[name=property-0-type]").value === "int"`)
+	v.look("message-edit")
+	v.js(`scrollTo(0, 0)`)
+	v.fill("subject", "right")
+	v.fill("body", `{"total":1}`)
+	v.js(`scrollTo(0, 0)`)
+	v.done(`main .primary`, "Resubmitted as edited")
+	ask(t, v.server.Ready, "GET", "/peek/orders", "", &sent)
+	if len(sent.Messages) != 1 || sent.Messages[0].Body != `{"total":1}` || sent.Messages[0].Subject != "right" {
+		t.Errorf("there are %+v", sent)
+	}
+	next := sent.Messages[0].Key
+	v.want(fmt.Sprintf(`location.pathname.endsWith("/m/%s") && document.querySelector('main a[href$="/m/%s"]')`, key, next))
+	v.visit("/n/default/m/" + next)
+	v.want(fmt.Sprintf(`document.querySelector('main a[href$="/m/%s"]')`, key))
+	var e struct {
+		Counts struct{ Active, DeadLetter int }
+	}
+	if ask(t, v.server.Ready, "GET", "/entities/orders", "", &e); e.Counts.Active != 1 || e.Counts.DeadLetter != 0 {
+		t.Errorf("there are %+v", e.Counts)
+	}
+}
+
+// settled has a message be a dead letter.
+func (v *visit) settled(token string) {
+	v.t.Helper()
+	if code, text := posted(v.t, v.server.Dashboard+"/api/v1/settle", `{"lockToken":"`+token+`","outcome":"dead-letter","reason":"Bad"}`); code >= 300 {
+		v.t.Fatal(code, text)
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+
+	"mayfly/web/identity"
+	"mayfly/web/oidc"
+	"mayfly/web/oidc/oidctest"
+)
+
+// TestSignInWithAProvider goes from a page to the provider and back to it, as somebody
+// whom the provider knows.
+func TestSignInWithAProvider(t *testing.T) {
+	const known = "http://mayfly.localhost"
+	provider := oidctest.Start(t, known+oidc.Back)
+	s := serving(t, Config{Store: "memory:", Advertise: known, OIDC: &oidc.Config{
+		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company",
+		Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
+	}})
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit := func(at string) (code int, to, text string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Dashboard+at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/html")
+		w, err := (&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Body.Close()
+		raw, err := io.ReadAll(w.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.StatusCode, w.Header.Get("Location"), string(raw)
+	}
+	want := func(at string, code int, says string) string {
+		t.Helper()
+		got, to, text := visit(at)
+		if got != code || !strings.Contains(to+text, says) {
+			t.Fatalf("%s: %d %s %s; want %d %q", at, got, to, text, code, says)
+		}
+		return to
+	}
+	login := want("/n/default/queues", 303, "/login?to=%2Fn%2Fdefault%2Fqueues")
+	want(login, 200, "Sign in with the company")
+	back := func(user string) string {
+		t.Helper()
+		to := want(oidc.SignIn+"?to=%2Fn%2Fdefault%2Fqueues", 303, provider.Issuer+"/authorize?")
+		return strings.TrimPrefix(provider.SignIn(to, user), known)
+	}
+	want(back("eva"), 403, "the company knows you, but you have no role here")
+	provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team"}}})
+	at := back("ana")
+	if to := want(at, 303, ""); to != "/n/default/queues" {
+		t.Errorf("it leads to %q", to)
+	}
+	want("/n/default/queues", 200, "ana")
+	want("/namespaces", 200, "ana")
+	want("/sessions", 403, "")
+	want(at, 403, "Sign in again")
+	u, err := url.Parse(want(oidc.SignIn, 303, "state="))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(oidc.Back+"?error=access_denied&error_description=%3Cb%3Eno%3C%2Fb%3E&state="+u.Query().Get("state"), 403, "access_denied: &lt;b&gt;no&lt;/b&gt;")
+	for _, to := range []string{"//example.com", "https://example.com", "/\\example.com"} {
+		want(oidc.SignIn+"?to="+url.QueryEscape(to), 303, provider.Issuer)
+		u, err := url.Parse(want(oidc.SignIn+"?to="+url.QueryEscape(to), 303, provider.Issuer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := strings.TrimPrefix(provider.SignIn(u.String(), "ana"), known)
+		if to := want(at, 303, ""); to != "/" {
+			t.Errorf("it leads to %q", to)
+		}
+	}
+}
+
+// TestProviderThatIsDown: the server starts, and says what is wrong to who wants to
+// sign in.
+func TestProviderThatIsDown(t *testing.T) {
+	s := serving(t, Config{Store: "memory:", OIDC: &oidc.Config{Issuer: "http://127.0.0.1:1", ClientID: "x", Title: "the company", Roles: []oidc.Rule{{Value: "*", Role: identity.Viewer}}}})
+	if code, text := request(t, http.MethodGet, s.Dashboard+oidc.SignIn, ""); code != 503 || !strings.Contains(text, "the company does not answer") {
+		t.Error(code, text)
+	}
+	if code, text := request(t, http.MethodGet, s.Dashboard+"/login", ""); code != 200 || strings.Contains(text, "password") {
+		t.Error(code, text)
+	}
+}
+
+func TestFlagsOfAProvider(t *testing.T) {
+	for says, args := range map[string][]string{
+		"are for --oidc-issuer": {"--oidc-client", "x"},
+		"no client ID":          {"--oidc-issuer", "https://login.example.com"},
+		"nobody has a role":     {"--oidc-issuer", "https://login.example.com", "--oidc-client", "x"},
+		"has no TLS":            {"--oidc-issuer", "http://login.example.com", "--oidc-client", "x", "--oidc-role", "*=viewer"},
+		"VALUE=ROLE":            {"--oidc-issuer", "https://login.example.com", "--oidc-client", "x", "--oidc-role", "viewer"},
+		"--oidc-secret: open":   {"--oidc-issuer", "https://login.example.com", "--oidc-client", "x", "--oidc-role", "*=viewer", "--oidc-secret", "@/nowhere/to/be/found"},
+	} {
+		if out, complaint, code := typed(t, "", append([]string{"serve", "--store", "memory:"}, args...)...); code != 2 || !strings.Contains(complaint, says) {
+			t.Errorf("%q: %d %q %q", args, code, out, complaint)
+		}
+	}
+}

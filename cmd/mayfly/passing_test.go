@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/go-amqp"
+	"github.com/gorilla/websocket"
+
+	"mayfly/storage/mongo/mongotest"
+)
+
+// two are two servers on one MongoDB: the owner of the server's own namespace, and one
+// that stands by for it.
+func two(t *testing.T, c Config) (owner, other Ready, first, second *standing) {
+	t.Helper()
+	c.Store = mongotest.URL(t)
+	first = stand(t, c)
+	owner = first.next(stateReady)
+	second = stand(t, c)
+	other = second.next(stateStandby)
+	eventually(t, "requests are passed on", func() bool {
+		code, _ := request(t, http.MethodGet, other.Dashboard+"/readyz", "")
+		return code == http.StatusOK
+	})
+	return owner, other, first, second
+}
+
+// TestPassedOnHTTP: whatever is asked of a server that stands by, the owner answers,
+// as if it had been asked itself.
+func TestPassedOnHTTP(t *testing.T) {
+	owner, other, _, _ := two(t, Config{})
+	if code, text := request(t, http.MethodPost, other.Dashboard+"/api/v1/send/orders%2Flate?create=queue", `{"body":"x"}`); code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
+	if code, text := request(t, http.MethodGet, owner.Dashboard+"/api/v1/peek/orders%2Flate", ""); code != 200 || !strings.Contains(text, `"x"`) {
+		t.Errorf("at the owner: %d %s", code, text)
+	}
+	for path, want := range map[string]string{
+		"/":                              "orders/late",
+		"/n/default/queues?q=late":       "orders/late",
+		"/api/v1/entities/orders%2Flate": `"path":"orders/late"`,
+		"/readyz":                        "passed on to the server at " + owner.Dashboard,
+	} {
+		if code, text := request(t, http.MethodGet, other.Dashboard+path, ""); code != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d, no %q in %.2000s", path, code, want, text)
+		}
+	}
+	if code, text := request(t, http.MethodDelete, other.Admin+"/orders%2Flate/messages/head?timeout=1", ""); code != 200 || text != "x" {
+		t.Errorf("received: %d %q", code, text)
+	}
+	if code, text := request(t, http.MethodGet, other.Admin+"/health", ""); code != 200 {
+		t.Errorf("the emulator's health: %d %s", code, text)
+	}
+
+	// A receive that waits at the one is woken by a send at the other, either way.
+	for _, way := range [][2]string{{owner.Admin, other.Admin}, {other.Admin, owner.Admin}} {
+		got := make(chan string, 1)
+		go func() {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, way[1]+"/orders/late/messages/head?timeout=60", http.NoBody)
+			if err != nil {
+				panic(err)
+			}
+			w, err := http.DefaultClient.Do(r)
+			if err != nil {
+				got <- err.Error()
+				return
+			}
+			defer w.Body.Close()
+			text, _ := io.ReadAll(w.Body) //nolint:errcheck // it is compared
+			got <- string(text)
+		}()
+		if code, text := request(t, http.MethodPost, way[0]+"/orders/late/messages", "woken"); code != http.StatusCreated {
+			t.Errorf("sent: %d %s", code, text)
+		}
+		if text := <-got; text != "woken" {
+			t.Errorf("woken with %q", text)
+		}
+	}
+
+	// A form of a page that was passed on is good at either.
+	for _, way := range [][2]string{{other.Dashboard, owner.Dashboard}, {owner.Dashboard, other.Dashboard}} {
+		jar := &cookies{}
+		_, page := jar.get(t, way[0]+"/n/default/queues")
+		_, form, ok := strings.Cut(page, `name="csrf" value="`)
+		if !ok {
+			t.Fatalf("there is no form in %.3000s", page)
+		}
+		token, _, _ := strings.Cut(form, `"`)
+		name := "made" + token[:4]
+		code, text := jar.post(t, way[1]+"/n/default/queues", url.Values{"csrf": {token}, "name": {name}})
+		if code != http.StatusSeeOther {
+			t.Errorf("the form: %d %.2000s", code, text)
+		}
+	}
+}
+
+// cookies is a browser's jar for two servers at one name.
+type cookies struct{ all []*http.Cookie }
+
+func (j *cookies) do(t *testing.T, r *http.Request) (int, string) {
+	t.Helper()
+	for _, c := range j.all {
+		r.AddCookie(c)
+	}
+	w, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	j.all = append(j.all, w.Cookies()...)
+	text, err := io.ReadAll(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.StatusCode, string(text)
+}
+
+func (j *cookies) get(t *testing.T, at string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j.do(t, r)
+}
+
+func (j *cookies) post(t *testing.T, at string, form url.Values) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return j.do(t, r)
+}
+
+// TestPassedOnLive: the socket of a page is the owner's, until that is lost.
+func TestPassedOnLive(t *testing.T) {
+	owner, other, first, _ := two(t, Config{})
+	ws, w, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(other.Dashboard, "http")+"/live", http.Header{"Origin": {other.Dashboard}})
+	if err != nil {
+		t.Fatal(w, err)
+	}
+	defer ws.Close()
+	defer w.Body.Close()
+	if _, hello, err := ws.ReadMessage(); err != nil || !strings.Contains(string(hello), `"epoch"`) {
+		t.Errorf("it begins with %s, %v", hello, err)
+	}
+	socket := dialLive(t, other.Dashboard)
+	if _, text := request(t, http.MethodGet, owner.Dashboard+"/metrics", ""); !strings.Contains(text, "mayfly_") {
+		t.Error("there are no metrics")
+	}
+	first.end()
+	if err := socket.ends(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPassedOnAMQP: a client of AMQP at a server that stands by is the owner's client.
+func TestPassedOnAMQP(t *testing.T) {
+	owner, other, first, second := two(t, Config{})
+	made(t, owner, "q")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := amqp.Dial(ctx, "amqp://"+other.AMQP, &amqp.ConnOptions{SASLType: amqp.SASLTypeAnonymous()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err := c.NewSession(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snd, err := s.NewSender(ctx, "q", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rcv, err := s.NewReceiver(ctx, "q", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{"small", strings.Repeat("large", 40_000)} {
+		if err := snd.Send(ctx, amqp.NewMessage([]byte(body)), nil); err != nil {
+			t.Fatal(err)
+		}
+		m, err := rcv.Receive(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(m.GetData()) != body {
+			t.Errorf("received %d bytes", len(m.GetData()))
+		}
+		if err := rcv.AcceptMessage(ctx, m); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, text := request(t, http.MethodGet, other.Dashboard+"/api/v1/connections", ""); !strings.Contains(text, `"remote":"127.0.0.1:`) || !strings.Contains(text, `"senders":1`) {
+		t.Errorf("the owner's clients are %s", text)
+	}
+	first.end()
+	select {
+	case <-c.Done():
+	case <-ctx.Done():
+		t.Fatal("the connection goes on")
+	}
+	second.next(stateReady)
+}

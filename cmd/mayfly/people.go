@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/views/page"
+	"mayfly/web"
+	"mayfly/web/identity"
+	"mayfly/web/keys"
+	"mayfly/web/login"
+	"mayfly/web/oidc"
+	"mayfly/web/users"
+)
+
+// people are those who may use the dashboard and its API, where the server asks who
+// they are.
+type people struct {
+	sources identity.Sources
+	gates   []web.Gate
+	file    *users.File // nil: nobody has a password
+	door    *login.Door // nil: nobody signs in
+}
+
+// openPeople reads who they are.
+func (p *program) openPeople() (err error) {
+	a := &p.people
+	if p.c.Auth != "" {
+		if a.file, err = users.Open(p.c.Auth, p.c.Logger); err != nil {
+			return &misuse{err}
+		}
+	}
+	asks := a.file != nil || p.c.OIDC != nil
+	p.keys = keys.New(keys.Options{Open: !asks, Standing: a.standing, Logger: p.c.Logger})
+	tokens, links, gate := p.keys.Tokens(), p.keys.Links(), p.keys.Gate("")
+	if !asks {
+		a.sources, a.gates = identity.Sources{tokens, links, identity.Everybody{}}, []web.Gate{gate}
+		return nil
+	}
+	sessions := login.NewSessions()
+	o := login.Options{Sessions: sessions, Users: a.file, Changed: p.keys.Recheck, Forms: p.forms, Remember: p.remember, Logger: p.c.Logger}
+	if p.c.OIDC != nil {
+		c := *p.c.OIDC
+		c.Logger = p.c.Logger
+		provider, err := oidc.New(c)
+		if err != nil {
+			return misused("--oidc: %w", err)
+		}
+		o.Others = []page.OtherWay{{Label: provider.Title(), Href: oidc.SignIn}}
+		a.gates = append(a.gates, &oidc.Door{
+			Provider: provider, At: p.c.Advertise, Within: login.Within, Remember: p.remember,
+			Begin: func(w http.ResponseWriter, r *http.Request, who identity.Who) { sessions.Begin(w, r, who, [32]byte{}) },
+		})
+	}
+	a.door = login.New(o)
+	// A token is meant, whoever's browser it comes from.
+	a.sources, a.gates = identity.Sources{tokens, sessions, links}, append(a.gates, a.door, gate)
+	return nil
+}
+
+// standing is which role a user has now; of who signs in elsewhere it is not known.
+func (a *people) standing(name string, way identity.Way) (identity.Role, bool) {
+	if way != identity.Password || a.file == nil {
+		return identity.None, false
+	}
+	u, _ := a.file.Find(name)
+	return u.Role, true
+}
+
+// watch looks after them until ctx ends.
+func (a *people) watch(ctx context.Context) {
+	if a.door != nil {
+		a.door.Watch(ctx)
+	}
+}
+
+// rememberPatience is how long what is remembered is waited for.
+const rememberPatience = 5 * time.Second
+
+// remember has the activity of the server's own namespace tell what was done that is of
+// none, if it is served here. The log tells it in any case.
+func (p *program) remember(ctx context.Context, what, actor string) {
+	p.c.Logger.InfoContext(ctx, "somebody did something", "who", actor, "what", what)
+	b, _, err := p.fleet.Broker(p.c.Namespace)
+	if err != nil || b == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberPatience)
+	defer cancel()
+	if err := b.Remember(ctx, engine.EventSettingsChanged, what, actor); err != nil {
+		p.c.Logger.WarnContext(ctx, "activity does not tell what was done", "who", actor, "what", what, "err", err)
+	}
+}
+
+// provider is what the flags say of an OpenID provider; nil: nothing.
+func (c *serveCommand) provider() (*oidc.Config, error) {
+	f := c.OIDC
+	if f.Issuer == "" {
+		if f.Client != "" || f.Secret != "" || len(f.Role) > 0 {
+			return nil, errors.New("--oidc-client, --oidc-secret and --oidc-role are for --oidc-issuer, and there is none")
+		}
+		return nil, nil //nolint:nilnil // as said
+	}
+	secret := f.Secret
+	if path, ok := strings.CutPrefix(secret, "@"); ok {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("--oidc-secret: %w", err)
+		}
+		if secret = strings.TrimSpace(string(raw)); secret == "" {
+			return nil, fmt.Errorf("--oidc-secret: %s is empty", path)
+		}
+	}
+	out := &oidc.Config{
+		Issuer: f.Issuer, ClientID: f.Client, Secret: secret, Title: f.Title, Scopes: f.Scope, NameClaim: f.Name, RoleClaim: f.Roles, Insecure: c.Insecure,
+	}
+	for _, text := range f.Role {
+		rule, err := oidc.ParseRule(text)
+		if err != nil {
+			return nil, fmt.Errorf("--oidc-role: %w", err)
+		}
+		out.Roles = append(out.Roles, rule)
+	}
+	if _, err := oidc.New(*out); err != nil {
+		return nil, fmt.Errorf("--oidc: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"mayfly/web/api"
+)
+
+// one sends one dead letter again, changed as the flags say.
+func (c *resubmitCommand) one(ctx context.Context, s streams, from string) error {
+	dead, err := c.deadLetter(ctx, from)
+	if err != nil {
+		return err
+	}
+	in := api.Edit{Key: dead.Key, Message: asItWas(dead), To: c.To, Copy: c.Copy, DropDuplicate: c.DropDuplicates, KeepProperties: true}
+	for _, text := range c.Set {
+		if err := set(ctx, &in.Message, text, s.in); err != nil {
+			return err
+		}
+	}
+	for _, text := range c.Property {
+		p, err := parseProperty(text)
+		if err != nil {
+			return err
+		}
+		in.Message.Properties = append(in.Message.Properties, p)
+	}
+	if c.DryRun {
+		return c.tell(s, in)
+	}
+	var is api.Edited
+	raw, err := c.ask(ctx, http.MethodPost, "/api/v1/edit", in, &is, 0)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return s.write(raw)
+	}
+	went := "resubmitted"
+	if c.Copy {
+		went = "resubmitted as a copy"
+	}
+	text := fmt.Sprintf("Message #%d was %s to %s: #%d.", c.Seq, went, cmp.Or(c.To, dead.TransferTo, from[:len(from)-len(deadLetterQueue)]), is.SequenceNumber)
+	if is.Duplicate {
+		text = fmt.Sprintf("Message #%d was dropped as a duplicate of message id %s.", c.Seq, printable(in.Message.MessageID, 60))
+	}
+	_, err = fmt.Fprintln(s.out, text)
+	return err
+}
+
+// deadLetter is the one with the number that was asked for.
+func (c *resubmitCommand) deadLetter(ctx context.Context, from string) (m api.Message, err error) {
+	var got struct{ Messages []api.Message }
+	if _, err := c.ask(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&count=1", path("peek", from), c.Seq), nil, &got, 0); err != nil {
+		return m, err
+	}
+	if len(got.Messages) == 0 || got.Messages[0].SequenceNumber != c.Seq {
+		return m, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "MessageNotFound", Detail: fmt.Sprintf("There is no dead letter with the sequence number %d in '%s'.", c.Seq, from)}
+	}
+	return got.Messages[0], nil
+}
+
+// asItWas is a message as it is sent again where nothing is changed. Its body and its
+// properties stay with the server; it is not scheduled once more.
+func asItWas(dead api.Message) api.Outgoing {
+	m := dead.Outgoing
+	m.Body, m.BodyBase64, m.Properties, m.ScheduledEnqueueTime = nil, nil, nil, ""
+	return m
+}
+
+// tell says what would be sent.
+func (c *resubmitCommand) tell(s streams, in api.Edit) error {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("write the message: %w", err)
+	}
+	if !c.JSON {
+		if _, err := fmt.Fprintln(s.err, "Nothing is done. This would be sent to /api/v1/edit:"); err != nil {
+			return err
+		}
+	}
+	return s.write(append(raw, '\n'))
+}
+
+// settable are the keys of --set beside session-id, at and body.
+func settable(m *api.Outgoing) map[string]*string {
+	return map[string]*string{
+		"subject": &m.Subject, "ttl": &m.TimeToLive, "message-id": &m.MessageID, "correlation-id": &m.CorrelationID, "content-type": &m.ContentType,
+		"partition-key": &m.PartitionKey, "to": &m.To, "reply-to": &m.ReplyTo, "reply-to-session-id": &m.ReplyToSessionID,
+	}
+}
+
+// set changes what KEY=VALUE says.
+func set(ctx context.Context, m *api.Outgoing, text string, in io.Reader) error {
+	key, value, ok := strings.Cut(text, "=")
+	plain := settable(m)
+	switch to := plain[key]; {
+	case !ok:
+		return misused("--set is written KEY=VALUE, not %q", text)
+	case to != nil:
+		*to = value
+	case key == "session-id":
+		if m.SessionID = &value; value == "" {
+			m.SessionID = nil
+		}
+	case key == "at":
+		if m.ScheduledEnqueueTime = ""; value == "" {
+			return nil
+		}
+		at, err := parseAt(value, time.Now())
+		if err != nil {
+			return err
+		}
+		m.ScheduledEnqueueTime = at.UTC().Format(time.RFC3339Nano)
+	case key == "body":
+		return setBody(ctx, m, value, in)
+	default:
+		keys := append(slices.Collect(maps.Keys(plain)), "session-id", "at", "body")
+		slices.Sort(keys)
+		return misused("--set knows %s, not %q; -p sets an application property", strings.Join(keys, ", "), key)
+	}
+	return nil
+}
+
+// setBody has a message have another body: a text, a file's, or what is read.
+func setBody(ctx context.Context, m *api.Outgoing, value string, in io.Reader) error {
+	raw := []byte(value)
+	if name, ok := strings.CutPrefix(value, "@"); ok {
+		var err error
+		if name == "-" {
+			raw, err = io.ReadAll(leaving(ctx, in))
+		} else {
+			raw, err = os.ReadFile(name)
+		}
+		if err != nil {
+			return fmt.Errorf("read the body: %w", err)
+		}
+	}
+	m.Body, m.BodyBase64 = nil, nil
+	if text := string(raw); utf8.ValidString(text) {
+		m.Body = &text
+		return nil
+	}
+	text := base64.StdEncoding.EncodeToString(raw)
+	m.BodyBase64 = &text
+	return nil
+}

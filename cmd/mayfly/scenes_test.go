@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const lunchScene = `title: Lunch
+teaches: What nobody fetches gets cold.
+entities:
+  - queue: kitchen
+steps:
+  - say: Two soups.
+    do: [{send: {to: kitchen, as: order, body: two soups, ttl: 1m}}]
+    then: [{text: They wait., entity: kitchen, active: 1}]
+  - say: Nobody comes.
+    do: [{wait: expiry}]
+    then: [{text: They are gone., entity: kitchen, active: 0}]
+`
+
+func TestScenesOnTheCommandLine(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	says := func(in string, code int, want string, args ...string) string {
+		t.Helper()
+		out, complaint, got := typed(t, in, append(args, "--server", s.Dashboard)...)
+		if got != code || !strings.Contains(out+complaint, want) {
+			t.Errorf("%q: %d %q %q; want %d %q", args, got, out, complaint, code, want)
+		}
+		return out + complaint
+	}
+	file := filepath.Join(t.TempDir(), "07-lunch.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(lunchScene)
+	says("", 0, "deadline          5      program  Time to live", "scenes")
+	says("", 0, "deadline\n", "scenes", "list", "--names")
+	says("", 0, "title: Time to live", "scenes", "show", "deadline")
+	says("", 3, "There is no scene 'lunch'.", "scenes", "show", "lunch")
+	says("", 0, "Added the scene lunch, 2 steps.", "scenes", "add", file)
+	says(lunchScene, 2, "--id", "scenes", "add", "-")
+	says(lunchScene, 0, "Added the scene dinner", "scenes", "add", "-", "--id", "dinner")
+	says("", 4, "There is a scene 'deadline' that came with the program.", "scenes", "add", file, "--id", "deadline")
+
+	// Played to its end it leaves nothing; its namespace is one to look at meanwhile.
+	got := says("", 0, "They are gone.", "scenes", "play", "lunch", "--auto")
+	want := "Lunch\nWhat nobody fetches gets cold.\n\nIn the browser: NAME\n\n1 of 2\n  Two soups.\n  ✓ They wait.\n\n2 of 2, after 1m0s\n  Nobody comes.\n  ✓ They are gone.\n"
+	if got := regexp.MustCompile(`http\S+`).ReplaceAllString(got, "NAME"); got != want {
+		t.Errorf("it is played as %q; want %q", got, want)
+	}
+	if got := says("\nb\n\n\n", 0, "They are gone.", "scenes", "play", "lunch"); strings.Count(got, "Two soups.") != 2 || !strings.Contains(got, "b goes back") {
+		t.Errorf("with Enter, back and Enter: %s", got)
+	}
+	if got := says("\nq\n", 0, "They wait.", "scenes", "play", "lunch"); strings.Contains(got, "Nobody comes.") {
+		t.Errorf("it was ended: %s", got)
+	}
+	if got := s.namespaces(t); got != "default serving Standard 0;" {
+		t.Errorf("there is left: %s", got)
+	}
+
+	got = says("", 0, "stays for a while", "scenes", "play", "dinner", "--auto", "--keep")
+	name := regexp.MustCompile(`dinner-[0-9a-f]+`).FindString(got)
+	says("", 0, name, "scenes")
+	says("", 0, ", stands", "scenes", "clock", name)
+	says("", 0, ", 60×", "scenes", "clock", name, "--rate", "60")
+	says("", 4, "0, 1, 10 or 60", "scenes", "clock", name, "--rate", "7")
+	says("", 0, "nothing of the kind is to come", "scenes", "clock", name, "--next", "activation")
+	says("", 2, "", "scenes", "clock", name, "--next", "christmas")
+	says("", 2, "", "scenes", "clock", name, "--next", "expiry", "--rate", "1")
+	says("", 3, "Time there is real", "scenes", "clock", "default", "--rate", "60")
+
+	write(strings.Replace(lunchScene, "active: 0", "active: 3", 1))
+	says("", 0, "", "scenes", "add", file)
+	if got := says("", 1, "not all was as the scene says", "scenes", "play", "lunch", "--auto"); !strings.Contains(got, "✗ They are gone. kitchen has 0 active, not 3.") {
+		t.Errorf("it is not so: %s", got)
+	}
+
+	check := func(code int, want string, args ...string) {
+		t.Helper()
+		if out, complaint, got := typed(t, lunchScene, append([]string{"scenes", "check"}, args...)...); got != code || !strings.Contains(out+complaint, want) {
+			t.Errorf("check %q: %d %q %q", args, got, out, complaint)
+		}
+	}
+	check(0, "lunch.yaml: Lunch, 2 steps\n", file)
+	check(0, "-: Lunch, 2 steps\n", "-")
+	check(1, "no such file", file+"x")
+	write(strings.Replace(strings.Replace(lunchScene, "wait: expiry", "wait: soon", 1), "title: Lunch", "title:", 1))
+	check(1, "lunch.yaml:1: 'title' is", file)
+	check(1, "lunch.yaml:10: step 2, do 1: 'wait' is", file)
+	check(1, "1 file of 2: not a scene", file, "-")
+	says("", 4, "Line 1: 'title' is", "scenes", "add", file)
+
+	says("", 0, "Removed the scene lunch.", "scenes", "remove", "lunch")
+	says("", 3, "", "scenes", "remove", "lunch")
+	says("", 4, "came with the program", "scenes", "remove", "deadline")
+}
+
+// What was added is there again when the server is.
+func TestScenesStay(t *testing.T) {
+	store := "sqlite:" + filepath.Join(t.TempDir(), "s.db")
+	for _, begin := range []bool{true, false} {
+		t.Run("", func(t *testing.T) {
+			s := serving(t, Config{Store: store})
+			if begin {
+				s.must(t, 200, "PUT", s.API+"/scenes/lunch", "", lunchScene)
+			}
+			if text := s.must(t, 200, "GET", s.API+"/scenes/lunch", "", ""); !strings.Contains(text, `"from":"added"`) {
+				t.Errorf("it is %s", text)
+			}
+		})
+	}
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mayfly/web/api"
+	"mayfly/web/sas"
+)
+
+// says asks something of a server, by a host's name if that is not empty.
+func (s *server) says(t *testing.T, method, url, host, body string, headers ...string) (int, string) {
+	t.Helper()
+	code, text, err := s.hears(t, method, url, host, body, headers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code, text
+}
+
+// hears is [server.says] with the error of an answer that ended early.
+func (s *server) hears(t *testing.T, method, url, host, body string, headers ...string) (int, string, error) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = host
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	text, err := io.ReadAll(w.Body)
+	return w.StatusCode, string(text), err
+}
+
+func (s *server) must(t *testing.T, want int, method, url, host, body string, headers ...string) string {
+	t.Helper()
+	got, text := s.says(t, method, url, host, body, headers...)
+	if got != want {
+		t.Fatalf("%s %s at %q: %d %s; want %d", method, url, host, got, text, want)
+	}
+	return text
+}
+
+func (s *server) namespaces(t *testing.T) (out string) {
+	t.Helper()
+	var all api.Namespaces
+	if err := json.Unmarshal([]byte(s.must(t, 200, "GET", s.API+"/namespaces", "", "")), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range all.Namespaces {
+		out += fmt.Sprintf("%s %s %s %d;", n.Name, n.State, n.Tier, n.Messages)
+	}
+	return out
+}
+
+// Namespaces beside the server's own are made, used, found again after a restart,
+// and removed: each with a file of its own, and nothing of one in another.
+func TestNamespaces(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.db")
+	s := serving(t, Config{Store: "sqlite:" + store})
+	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"Shop","profile":"premium"}`)
+	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"demo","temporary":true}`)
+	s.must(t, 201, "POST", s.API+"/send/orders?create=queue", "", `[{"body":"ours"}]`)
+	s.must(t, 201, "POST", s.API+"/n/shop/send/orders?create=queue", "", `[{"body":"theirs"},{"body":"theirs too"}]`)
+	want := "default serving Standard 1;demo serving Standard 0;shop serving Premium 2;"
+	if got := s.namespaces(t); got != want {
+		t.Errorf("there is %s; want %s", got, want)
+	}
+	if text := s.must(t, 200, "DELETE", s.Admin+"/orders/messages/head?timeout=1", "shop.localhost", ""); text != "theirs" {
+		t.Errorf("from shop came %q", text)
+	}
+	if text := s.must(t, 200, "DELETE", s.Admin+"/orders/messages/head?timeout=1", "", ""); text != "ours" {
+		t.Errorf("from the server's own came %q", text)
+	}
+	if page := s.must(t, 200, "GET", s.Dashboard+"/n/SHOP", "", ""); !strings.Contains(page, "Endpoint=sb://shop.localhost") || !strings.Contains(page, `href="/n/demo"`) {
+		t.Error("shop's overview has no connection string of its own, or no menu")
+	}
+	if out, complaint, code := typed(t, "", "namespaces", "update", "shop", "--profile", "emulator", "--server", s.Dashboard); code != 0 || out != "The namespace shop has the limits of Emulator: serving.\n" {
+		t.Errorf("%d %q %q", code, out, complaint)
+	}
+	if got, want := s.namespaces(t), "default serving Standard 0;demo serving Standard 0;shop serving Emulator 1;"; got != want {
+		t.Errorf("changed there is %s; want %s", got, want)
+	}
+	s.must(t, 200, "GET", s.Dashboard+"/n/shop", "", "")
+	s.must(t, 200, "GET", s.Admin+"/orders", "shop.localhost", "")
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+
+	s = serving(t, Config{Store: "sqlite:" + store})
+	for strings.Contains(s.namespaces(t), "opening") { // beside the server's own
+		continue
+	}
+	if got, want := s.namespaces(t), "default serving Standard 0;shop serving Emulator 1;"; got != want {
+		t.Errorf("after a restart there is %s; want %s", got, want)
+	}
+	var gone api.RemovedNamespace
+	if err := json.Unmarshal([]byte(s.must(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")), &gone); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(gone.Aside, "store.db")); err != nil || info.Size() == 0 {
+		t.Errorf("aside in %q: %v", gone.Aside, err)
+	}
+	s.must(t, 404, "GET", s.API+"/n/shop/entities", "", "")
+	s.must(t, 404, "GET", s.Dashboard+"/n/shop", "", "")
+	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
+	if got, want := s.namespaces(t), "default serving Standard 0;shop serving Standard 0;"; got != want {
+		t.Errorf("made anew there is %s; want %s", got, want)
+	}
+}
+
+// A namespace whose store cannot be opened takes nobody with it.
+func TestNamespaceThatFails(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.db")
+	at := filepath.Join(store+".namespaces", "bad")
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(at, "store.db"), []byte(strings.Repeat("no store ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serving(t, Config{Store: "sqlite:" + store})
+	for {
+		if got := s.namespaces(t); got == "default serving Standard 0;bad failing  0;" {
+			break
+		} else if !strings.Contains(got, "opening") {
+			t.Fatalf("there is %s", got)
+		}
+	}
+	for _, at := range []string{s.Dashboard + "/n/bad", s.API + "/n/bad/entities"} {
+		if text := s.must(t, 503, "GET", at, "", ""); !strings.Contains(text, "is not a Mayfly store") {
+			t.Errorf("%s does not say why: %.300s", at, text)
+		}
+	}
+	s.must(t, 503, "GET", s.Admin+"/orders", "bad.localhost", "")
+	s.must(t, 200, "GET", s.Dashboard+"/readyz", "", "")
+	if text := s.must(t, 200, "GET", s.Dashboard+"/namespaces", "", ""); !strings.Contains(text, "is not a Mayfly store") {
+		t.Error("the page does not say why")
+	}
+}
+
+// A key is good for its own namespace alone.
+func TestKeysOfNamespaces(t *testing.T) {
+	s := serving(t, Config{Store: "memory:", SAS: sas.Enforce})
+	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
+	key := map[string]string{}
+	for ns, at := range map[string]string{"default": s.API, "shop": s.API + "/n/shop"} {
+		s.must(t, 201, "POST", at+"/send/orders?create=queue", "", `{"body":"x"}`)
+		var rule api.AccessRule
+		if err := json.Unmarshal([]byte(s.must(t, 200, "POST", at+"/access/RootManageSharedAccessKey/renew?key=primary", "", "")), &rule); err != nil || rule.PrimaryKey == "" {
+			t.Fatalf("%s: %+v, %v", ns, rule, err)
+		}
+		key[ns] = rule.PrimaryKey
+	}
+	for _, of := range []string{"default", "shop"} {
+		token := sas.Sign("sb://"+of+".localhost/orders", "RootManageSharedAccessKey", key[of], time.Now().Add(time.Hour))
+		for _, at := range []string{"default", "shop"} {
+			want := 401
+			if of == at {
+				want = 200
+			}
+			s.must(t, want, "DELETE", s.Admin+"/orders/messages/head?timeout=1", at+".localhost", "", "Authorization", token)
+		}
+	}
+}
+
+// Removing a namespace ends those who use it, and nobody else.
+func TestNamespaceIsRemovedUnderLoad(t *testing.T) {
+	s := serving(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db")})
+	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
+	s.must(t, 201, "POST", s.API+"/send/orders?create=queue", "", `{"body":"x"}`)
+	s.must(t, 201, "POST", s.API+"/n/shop/send/orders?create=queue", "", `{"body":"x"}`)
+	var all sync.WaitGroup
+	var sent atomic.Int64
+	enough := make(chan struct{})
+	for range 4 {
+		all.Go(func() {
+			for {
+				switch code, text := s.says(t, "POST", s.API+"/n/shop/send/orders", "", `{"body":"x"}`); code {
+				case 201:
+					if sent.Add(1) == 50 {
+						close(enough)
+					}
+				case 404:
+					return // it is gone
+				case 503: // it is going
+				default:
+					t.Errorf("sending was answered with %d %s", code, text)
+					return
+				}
+			}
+		})
+	}
+	<-enough
+	s.must(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")
+	all.Wait()
+	s.must(t, 201, "POST", s.API+"/send/orders", "", `{"body":"x"}`)
+}
+
+// A namespace that goes leaves nothing running, whatever was under way there: it all
+// ends within seconds.
+func TestNamespaceLeavesNothing(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	round := func() {
+		s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
+		api := s.API + "/n/shop"
+		s.must(t, 201, "POST", api+"/send/orders?create=queue", "", "["+strings.Repeat(`{"body":"x"},`, 200)+`{"body":"x"}]`)
+		for _, q := range []string{"one", "two"} {
+			s.must(t, 201, "POST", api+"/entities", "", `{"kind":"queue","path":"`+q+`"}`)
+		}
+		var all sync.WaitGroup
+		for _, call := range []struct{ method, at, host, body string }{
+			{"POST", s.Admin + "/one/messages/head?timeout=50", "shop.localhost", ""},
+			{"POST", api + "/receive/two", "", `{"wait":"50s"}`},
+			{"GET", api + "/search?q=x", "", ""},
+			{"GET", api + "/export/orders", "", ""},
+			{"POST", api + "/jobs", "", `{"kind":"copy","paths":["orders"],"to":"orders"}`},
+			{"GET", s.Dashboard + "/n/shop/q/orders", "", ""},
+		} {
+			all.Go(func() {
+				// A file that could not be written to its end is cut off, so that it does not look whole.
+				_, _, err := s.hears(t, call.method, call.at, call.host, call.body)
+				if err != nil && !(errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(call.at, "/export/")) {
+					t.Error(err)
+				}
+			})
+		}
+		eventually(t, "both wait", func() bool {
+			text := s.must(t, 200, "GET", api+"/entities", "", "")
+			return strings.Count(text, `"accessedAt"`) == 3
+		})
+		began := time.Now()
+		s.must(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")
+		all.Wait()
+		if took := time.Since(began); took > 8*time.Second {
+			t.Errorf("it took %s until all that was under way had ended", took)
+		}
+	}
+	count := func() int {
+		http.DefaultClient.CloseIdleConnections()
+		return runtime.NumGoroutine()
+	}
+	round()
+	before := count()
+	for range 3 {
+		round()
+	}
+	eventually(t, "as many goroutines as before", func() bool { return count() <= before+5 })
+}
+
+// Fifty namespaces that nobody uses cost little.
+func TestIdleNamespacesAreCheap(t *testing.T) {
+	s := serving(t, Config{Store: "memory:", Namespaces: 60})
+	inUse := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, goroutines := inUse(), runtime.NumGoroutine()
+	const n = 50
+	for i := range n {
+		s.must(t, 201, "POST", s.API+"/namespaces", "", fmt.Sprintf(`{"name":"n%d"}`, i))
+	}
+	each, more := (inUse()-before)/n, (runtime.NumGoroutine()-goroutines)/n
+	t.Logf("an idle namespace in memory: %d KiB of heap, %d goroutines", each>>10, more)
+	if each > 1<<20 || more > 30 {
+		t.Errorf("an idle namespace takes %d KiB of heap and %d goroutines", each>>10, more)
+	}
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTokensOnTheCommandLine(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	says := func(code int, want string, args ...string) string {
+		t.Helper()
+		out, complaint, got := typed(t, "", append(args, "--server", s.Dashboard)...)
+		if got != code || !strings.Contains(out+complaint, want) {
+			t.Errorf("%q: %d %q %q; want %d %q", args, got, out, complaint, code, want)
+		}
+		return strings.TrimSpace(out)
+	}
+	secret := says(0, "operator, good until it is revoked. It is told this once:", "tokens", "create", "ci", "--role", "operator")
+	viewer := says(0, "mft_", "tokens", "create", "looker", "--role", "viewer", "--for", "1h")
+	id := strings.Split(secret, "_")[1]
+	if strings.ContainsAny(secret, " \n") {
+		t.Fatalf("standard output has more than the token: %q", secret)
+	}
+	says(0, "Sent 1 message", "send", "orders", "hello", "--create") // an open server asks nobody
+	says(0, "hello", "peek", "orders", "--token", viewer)
+	says(4, "This is for the role operator; yours is viewer.", "send", "orders", "hello", "--token", viewer)
+	says(0, "Sent 1 message", "send", "orders", "hello", "--token", secret)
+	says(4, "This is for the role admin; yours is operator.", "entities", "delete", "orders", "--yes", "--token", secret)
+	says(4, "cannot be operator", "tokens", "create", "more", "--role", "operator", "--token", viewer)
+	says(4, "The token is not known here", "peek", "orders", "--token", "mft_wrong")
+
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(viewer+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	says(0, "hello", "peek", "orders", "--token", "@"+file)
+	says(2, "--token: ", "peek", "orders", "--token", "@"+file+".not")
+	if err := os.WriteFile(file, []byte(strings.Repeat("x", 5000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	says(2, "has no token", "peek", "orders", "--token", "@"+file)
+	for _, wrong := range []string{"my secret", "secret\x01", strings.Repeat("secret", 1000)} {
+		if out, complaint, code := typed(t, "", "peek", "orders", "--server", s.Dashboard, "--token", wrong); code != 2 || strings.Contains(out+complaint, "secret") {
+			t.Errorf("%d %q %q", code, out, complaint)
+		}
+	}
+
+	says(0, "ci", "tokens")
+	says(0, `"kind":"token"`, "tokens", "--json")
+	says(0, "looker", "tokens", "--token", viewer)
+	if all := says(0, "", "tokens", "--token", viewer); strings.Contains(all, " ci ") {
+		t.Errorf("a viewer is told of all: %s", all)
+	}
+	link := says(0, "to the namespace default, good until ", "tokens", "link", "demo", "--page", "/n/default/queues", "--for", "2h")
+	if !strings.HasPrefix(link, s.Dashboard+"/l/mfl_") {
+		t.Errorf("the link is %q", link)
+	}
+	says(4, "A link leads to a page of its namespace", "tokens", "link", "demo", "--page", "https://example.com")
+	says(4, "up to 100 characters", "tokens", "create", strings.Repeat("x", 101), "--role", "viewer")
+	says(4, "There is no namespace 'till'", "tokens", "create", "x", "--role", "viewer", "--within", "till")
+	says(4, "A token is good for a minute to 3650 days.", "tokens", "create", "x", "--role", "viewer", "--for", "1s")
+	says(3, "There is no such token or link.", "tokens", "revoke", id, "--token", viewer)
+	says(0, "Revoked the token ci.", "tokens", "revoke", id)
+	says(3, "There is no such token or link.", "tokens", "revoke", id)
+	says(4, "was revoked", "peek", "orders", "--token", secret)
+	told := s.must(t, 200, "GET", s.API+"/activity", "", "")
+	for _, said := range []string{"made the token ci (operator)", "revoked the token ci (operator)", "made the read-only link demo to /n/default/queues"} {
+		if !strings.Contains(told, said) {
+			t.Errorf("activity does not tell that somebody %s: %s", said, told)
+		}
+	}
+}
+
+// TestRevokedAsItWaits: what a token has begun ends when it is revoked.
+func TestRevokedAsItWaits(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	out, _, _ := typed(t, "", "tokens", "create", "ci", "--role", "operator", "--server", s.Dashboard)
+	secret := strings.TrimSpace(out)
+	s.must(t, 201, "POST", s.API+"/entities", "", `{"kind":"queue","path":"orders"}`)
+	ended := make(chan string, 1)
+	go func() {
+		_, complaint, code := typed(t, "", "receive", "orders", "--wait", "5m", "--server", s.Dashboard, "--token", secret)
+		ended <- fmt.Sprint(code, " ", complaint)
+	}()
+	select {
+	case is := <-ended:
+		t.Fatal("it does not wait:", is)
+	case <-time.After(300 * time.Millisecond):
+	}
+	s.must(t, 200, "DELETE", s.API+"/tokens/"+strings.Split(secret, "_")[1], "", "")
+	select {
+	case is := <-ended:
+		if !strings.HasPrefix(is, "4 ") {
+			t.Error(is)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits on")
+	}
+}
