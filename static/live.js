@@ -953,8 +953,8 @@
       const answer = await fetch(by.formAction, { method: "POST", body });
       const text = await answer.text(), act = by.dataset.stageAct;
       const here = answer.ok && answer.url.replace(/#.*/, "") === location.href.replace(/#.*/, "");
-      const fresh = here && ["next", "clock", "leap"].includes(act) ? new DOMParser().parseFromString(text, "text/html").body : null;
-      if (fresh?.dataset.live !== topic()) location.assign(answer.url);
+      const told = here && ["next", "clock", "leap"].includes(act) ? new DOMParser().parseFromString(text, "text/html") : null, fresh = told?.body;
+      if (fresh?.dataset.live !== topic() || told.documentElement.lang !== root.lang) location.assign(answer.url);
       else {
         clock(fresh.dataset);
         merge(partsOf({ el: fresh }), panes[0]);

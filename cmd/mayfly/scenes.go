@@ -150,7 +150,11 @@ func (c *scenesCheckCommand) Run(_ context.Context, s streams) error {
 		case err != nil:
 			return err //nolint:wrapcheck // it says what it is about
 		default:
-			if _, err := fmt.Fprintf(s.out, "%s: %s, %s\n", file, printable(sc.Title, 100), counted(int64(len(sc.Steps)), "step", "steps")); err != nil {
+			also := ""
+			if in := sc.Tongues(); len(in) > 0 {
+				also = ", also in " + strings.Join(in, ", ")
+			}
+			if _, err := fmt.Fprintf(s.out, "%s: %s, %s%s\n", file, printable(sc.Title, 100), counted(int64(len(sc.Steps)), "step", "steps"), also); err != nil {
 				return err
 			}
 		}

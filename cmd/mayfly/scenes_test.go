@@ -96,6 +96,13 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	check(1, "1 file of 2: not a scene", file, "-")
 	says("", 4, "Line 1: 'title' is", "scenes", "add", file)
 
+	const czech = "languages:\n  cs:\n    title: Oběd\n    teaches: Vystydne.\n    steps:\n      - {say: Dvě polévky., then: [Čekají.]}\n      - {say: Nikdo nejde., then: [Jsou pryč.]}\n"
+	write(lunchScene + czech)
+	check(0, "07-lunch.yaml: Lunch, 2 steps, also in cs\n", file)
+	write(lunchScene + strings.Replace(czech, "say: Nikdo nejde.", "say: Nikdo nejde., look: /", 1))
+	check(1, "07-lunch.yaml:18: It cannot be read: unknown field", file)
+	write(lunchScene + strings.Replace(czech, "Čekají.", "Čekají., Ano.", 1))
+	check(1, "07-lunch.yaml:17: cs, step 1: There are 2 of 'then' here, and 1 in the scene itself.", file)
 	says("", 0, "Removed the scene lunch.", "scenes", "remove", "lunch")
 	says("", 3, "", "scenes", "remove", "lunch")
 	says("", 4, "came with the program", "scenes", "remove", "deadline")

@@ -1,6 +1,7 @@
 package scene
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,11 +51,14 @@ func (c *checker) check(err error) {
 	}
 }
 
-// words checks a text for people.
-func (c *checker) words(what, text string) {
-	if n := utf8.RuneCountInString(text); strings.TrimSpace(text) == "" || n > mostText {
-		c.refuseIn(what, "'%s' is a text of 1 to %d characters, not %d.", what, mostText, n)
+// words checks a text for people, and tells whether it is one.
+func (c *checker) words(what, text string) bool {
+	n := utf8.RuneCountInString(text)
+	ok := strings.TrimSpace(text) != "" && n <= mostText
+	if !ok {
+		c.refuseIn(what, "'%s' is a text of 1 to %d characters, not %d.", cmp.Or(what, "text"), mostText, n)
 	}
+	return ok
 }
 
 func (c *checker) few(what string, n, most int) {
@@ -106,6 +110,8 @@ func (s *Scene) check(body ast.Node) error {
 	for i := range s.Steps {
 		s.Steps[i].check(c, i)
 	}
+	c.at = place{}
+	s.checkWords(c)
 	if len(c.wrong) > 0 {
 		return &WrongError{c.wrong}
 	}
@@ -322,7 +328,7 @@ func property(name string, v any) (draft.Property, error) {
 	return p, nil
 }
 
-func sorted(m map[string]any) []string {
+func sorted[V any](m map[string]V) []string {
 	names := make([]string, 0, len(m))
 	for name := range m {
 		names = append(names, name)

@@ -34,6 +34,21 @@
 //	    then:
 //	      - {text: It is a dead letter., message: order, in: orders/$DeadLetterQueue, reason: TTLExpiredException}
 //
+// # Languages
+//
+// A scene is written in English, or in what language says, and can have its texts in
+// others: all of them, in the order of its own. Names of entities, messages and whoever
+// does something stand between backticks, and are the same in all. A Play has no
+// language: who shows it asks for one, by In.
+//
+//	languages:
+//	  cs:
+//	    title: Lhůta
+//	    teaches: Co si nikdo včas nevyzvedne, skončí ve frontě nedoručených zpráv.
+//	    steps:
+//	      - say: Zpráva, která žije třicet sekund.
+//	        then: [Je to nedoručená zpráva.]
+//
 // INVARIANT: a step is played by one goroutine at a time, and only if it is the one
 // that whoever asked for it saw as the next.
 package scene

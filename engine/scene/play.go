@@ -70,6 +70,9 @@ func (s State) Look() string {
 // Name is that of its namespace.
 func (p *Play) Name() string { return p.name }
 
+// Scene is what is played.
+func (p *Play) Scene() *Scene { return p.scene }
+
 // State is where it stands.
 func (p *Play) State() State {
 	p.mu.Lock()
@@ -209,7 +212,7 @@ func (p *Play) play(ctx context.Context, t Tempo, who string) error {
 		p.trouble = fmt.Errorf("step %d: %w", n, err)
 	}
 	p.mu.Unlock()
-	if left := next.b.Remember(context.WithoutCancel(ctx), engine.EventScenePlayed, fmt.Sprintf("step %d of %d, %s", n, len(p.scene.Steps), step.Say), who); err == nil {
+	if left := next.b.Remember(context.WithoutCancel(ctx), engine.EventScenePlayed, played(n, len(p.scene.Steps), step.Say), who); err == nil {
 		err = left
 	}
 	return err
@@ -271,11 +274,7 @@ func (p *Play) Turn(ctx context.Context, rate int, who string) error {
 	if err := at.clock.Turn(rate); err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	what := "stands"
-	if rate > 0 {
-		what = fmt.Sprintf("%d×", rate)
-	}
-	return at.b.Remember(ctx, engine.EventClockTurned, what, who) //nolint:wrapcheck // it says what it is about
+	return at.b.Remember(ctx, engine.EventClockTurned, Turning{Rate: rate}.String(), who) //nolint:wrapcheck // it says what it is about
 }
 
 // Leap has the clock be where something of a kind happens next, and tells when
@@ -294,7 +293,7 @@ func (p *Play) Leap(ctx context.Context, m Moment, who string) (engine.Instant, 
 	if err != nil || to == 0 {
 		return to, err
 	}
-	return to, at.b.Remember(ctx, engine.EventClockTurned, "next "+string(m), who) //nolint:wrapcheck // it says what it is about
+	return to, at.b.Remember(ctx, engine.EventClockTurned, Turning{Next: m}.String(), who) //nolint:wrapcheck // it says what it is about
 }
 
 func (p *Play) at() *player {

@@ -285,7 +285,7 @@ func (p *player) due(ctx context.Context) (now, due engine.Instant, err error) {
 // glide has the clock run to an instant in a time that people wait for.
 func (p *player) glide(ctx context.Context, to engine.Instant) error {
 	p.clock.Glide(to, min(max(to.Sub(p.clock.Now()), 0), longestGlide))
-	if err := p.b.Remember(ctx, engine.EventClockTurned, "running to the next moment of the scene", actor); err != nil {
+	if err := p.b.Remember(ctx, engine.EventClockTurned, Turning{Glide: true}.String(), actor); err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
 	for {
@@ -315,13 +315,6 @@ func (p *player) hurry(to engine.Instant) error {
 	return nil
 }
 
-// A Finding is whether something is so that a step has said will be.
-type Finding struct {
-	Text string
-	OK   bool
-	Is   string // what is so instead; empty: it is OK
-}
-
 // look tells whether what a step says is so.
 func (p *player) look(ctx context.Context, all []Expect) ([]Finding, error) {
 	var out []Finding
@@ -329,15 +322,15 @@ func (p *player) look(ctx context.Context, all []Expect) ([]Finding, error) {
 		out = make([]Finding, 0, len(all))
 		for _, e := range all {
 			is := p.judge(r, e)
-			out = append(out, Finding{Text: e.Text, OK: is == "", Is: is})
+			out = append(out, Finding{Text: e.Text, OK: is == Instead{}, Is: is})
 		}
 		return nil
 	})
 	return out, err //nolint:wrapcheck // it says what it is about
 }
 
-// judge tells what is not as expected; empty: all is.
-func (p *player) judge(r broker.Reader, e Expect) string {
+// judge tells what is not as expected; zero: all is.
+func (p *player) judge(r broker.Reader, e Expect) Instead {
 	if e.Entity != "" {
 		return judgeEntity(r, e)
 	}
@@ -345,41 +338,41 @@ func (p *player) judge(r broker.Reader, e Expect) string {
 	row, err := r.Message(k.key)
 	switch {
 	case e.Gone && err != nil:
-		return ""
+		return Instead{}
 	case e.Gone:
-		return fmt.Sprintf("It is in %s.", row.Path)
+		return Instead{What: IsIn, Is: string(row.Path)}
 	case err != nil:
-		return "It is gone."
+		return Instead{What: IsGone}
 	}
 	return judgeMessage(row, e)
 }
 
-func judgeEntity(r broker.Reader, e Expect) string {
+func judgeEntity(r broker.Reader, e Expect) Instead {
 	s, err := r.State(engine.Path(e.Entity))
 	switch {
 	case e.Gone && err != nil:
-		return ""
+		return Instead{}
 	case e.Gone:
-		return fmt.Sprintf("%s is there.", e.Entity)
+		return Instead{What: IsThere, Of: e.Entity}
 	case err != nil:
-		return fmt.Sprintf("There is no %s.", e.Entity)
+		return Instead{What: IsMissing, Of: e.Entity}
 	}
 	for _, n := range []struct {
 		want *int64
 		is   int64
-		what string
+		of   string
 	}{
 		{e.Active, s.Counts.Active, "active"}, {e.Locked, s.Counts.Locked, "locked"}, {e.Deferred, s.Counts.Deferred, "deferred"},
 		{e.Scheduled, s.Counts.Scheduled, "scheduled"}, {e.DeadLetters, s.Counts.DeadLetter, "dead"},
 	} {
 		if n.want != nil && *n.want != n.is {
-			return fmt.Sprintf("%s has %d %s, not %d.", e.Entity, n.is, n.what, *n.want)
+			return Instead{What: HasCount, Of: e.Entity, Is: n.of, N: n.is, Want: *n.want}
 		}
 	}
-	return ""
+	return Instead{}
 }
 
-func judgeMessage(row engine.Row, e Expect) string {
+func judgeMessage(row engine.Row, e Expect) Instead {
 	state, extra := strings.ToLower(row.Message.State.String()), row.Message.Extra
 	if row.Message.LockedUntil != 0 {
 		state = "locked"
@@ -390,23 +383,23 @@ func judgeMessage(row engine.Row, e Expect) string {
 	c, err := row.Content.Content()
 	switch {
 	case err != nil:
-		return err.Error()
+		return Instead{What: IsUnread, Is: err.Error()}
 	case e.In != "" && !strings.EqualFold(string(row.Path), e.In):
-		return fmt.Sprintf("It is in %s.", row.Path)
+		return Instead{What: IsIn, Is: string(row.Path)}
 	case e.State != "" && e.State != state:
-		return fmt.Sprintf("It is %s.", state)
+		return Instead{What: HasState, Is: state}
 	case e.Reason != "" && e.Reason != extra.Reason:
-		return fmt.Sprintf("Its reason is %q.", extra.Reason)
+		return Instead{What: HasReason, Is: extra.Reason}
 	case e.Deliveries != nil && *e.Deliveries != int32(row.Message.DeliveryCount): //nolint:gosec // as many as a queue allows
-		return fmt.Sprintf("It has failed %d times.", row.Message.DeliveryCount)
+		return Instead{What: HasFailed, N: int64(row.Message.DeliveryCount)}
 	case e.Body != "" && e.Body != c.Preview:
-		return fmt.Sprintf("Its body is %q.", c.Preview)
+		return Instead{What: HasBody, Is: c.Preview}
 	}
 	have := c.Properties.Merge(extra.Properties)
 	for _, name := range sorted(e.Properties) {
 		if v, _ := have.Lookup(name); v.Text() != fmt.Sprint(e.Properties[name]) {
-			return fmt.Sprintf("Its property %s is %q.", name, v.Text())
+			return Instead{What: HasProperty, Of: name, Is: v.Text()}
 		}
 	}
-	return ""
+	return Instead{}
 }

@@ -1,6 +1,7 @@
 package scene
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -36,6 +37,9 @@ type Scene struct {
 	Minutes  int      `yaml:"minutes"` // how long showing it takes
 	Entities []Entity `yaml:"entities"`
 	Steps    []Step   `yaml:"steps"`
+
+	Language  string           `yaml:"language"`  // that of its texts, as a tag; empty where it was written: DefaultLanguage
+	Languages map[string]Words `yaml:"languages"` // its texts in others, by their tags
 
 	Text  string `yaml:"-"` // as it was written
 	Own   bool   `yaml:"-"` // it came with the program
@@ -218,6 +222,7 @@ func Parse(id string, text []byte) (*Scene, error) {
 			return nil, unreadable(err)
 		}
 	}
+	s.Language = cmp.Or(s.Language, DefaultLanguage)
 	if err := s.check(body); err != nil {
 		return nil, err
 	}

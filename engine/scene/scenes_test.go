@@ -122,6 +122,13 @@ func TestScenesOfTheReadme(t *testing.T) {
 		})
 	}
 	if len(found) != 1 {
-		t.Errorf("there are %d", len(found))
+		t.Fatalf("there are %d", len(found))
+	}
+	words := regexp.MustCompile("(?s)```yaml\n(languages:.*?)```").FindSubmatch(readme)
+	if words == nil {
+		t.Fatal("it is in no other language")
+	}
+	if s, err := scene.Parse("x", slices.Concat(found[0][1], words[1])); err != nil || s.In("cs").Title != "Lhůta" {
+		t.Errorf("in Czech: %v", err)
 	}
 }

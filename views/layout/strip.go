@@ -15,17 +15,18 @@ import (
 // what is so, and the clock that can be turned. Nothing else has one.
 type Strip struct {
 	Title string
+	Lang  string // of Title, Say and what is so, where it is not the page's
 	To    string // what follows the verbs below, such as /next, is posted behind it
 	All   string // address of the scenes
 	Step  int    // that was played last; zero: none was
 	Of    int
-	Say   string // its caption; of none: what the scene teaches
+	Say   string // its caption, names between backticks; of none: what the scene teaches
 	Done  []Finding
 	Marks []Mark // what to look at
 
 	Playing bool
 	Over    bool   // no step is left
-	Trouble string // what kept the step from being played to its end
+	Trouble string // what kept the step from being played to its end, in English; empty: nothing
 
 	Rate  int  // of the clock; zero: it stands
 	Glide bool // it runs to where the step ends, and stops there
@@ -35,7 +36,7 @@ type Strip struct {
 
 // A Finding is whether something is so that the step says.
 type Finding struct {
-	Text string
+	Text string // names between backticks
 	Is   string // what is so instead; empty: it is so
 }
 

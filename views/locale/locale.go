@@ -2,7 +2,8 @@
 // per language, en.json being the one that is complete by definition; views
 // ask for them by id, in the language of their context.
 //
-// What programs read stays English: the JSON API, the commands and their logs, and
+// What programs read stays English: the JSON API (but for the texts of scenes, where
+// another language is asked for), the commands and their logs, and
 // the sentences of the engine's errors, which a page shows as they are.
 package locale
 

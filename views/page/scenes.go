@@ -23,7 +23,8 @@ type Scenes struct {
 
 // A SceneCard is one scene.
 type SceneCard struct {
-	Title, Teaches string
+	Title, Teaches string // names in Teaches between backticks
+	Lang           string // of both, where it is not the page's
 	Play           string // it is begun by posting there
 	Steps, Minutes int
 	Shows          []string // ids of scenarios
@@ -35,6 +36,7 @@ type SceneCard struct {
 // A ScenePlay is one that is under way.
 type ScenePlay struct {
 	Title, Namespace string
+	Lang             string // of Title, where it is not the page's
 	Href             string // where it is watched
 	End              string // it is ended by posting there
 	Step, Of         int

@@ -16,9 +16,10 @@ func sceneStories() []Story {
 		{Name: "scenes-new-wrong", Page: scenesWrong()},
 		{Name: "scenes-stage", Page: onStage(layout.Strip{Step: 2, Of: 6, Say: "The first receiver takes it, and gives it back with an error.", Rate: 10,
 			Done: []layout.Finding{{Text: "One attempt has failed."}, {Text: "It waits again.", Is: "It is locked."}}, Marks: []layout.Mark{{Label: "poison", Href: home + "/m/1"}, {Label: "orders", Href: home + "/q/orders"}}})},
+		{Name: "scenes-stage-foreign", Page: onStage(layout.Strip{Step: 1, Of: 5, Lang: "cs", Say: "Co vyprší v `orders`, se ztratí.", Done: []layout.Finding{{Text: "V `orders` není nic.", Is: "orders has 1 active, not 0."}}})},
 		{Name: "scenes-stage-begins", Page: onStage(layout.Strip{Of: 6, Say: "A message that no receiver survives is set aside."})},
 		{Name: "scenes-stage-playing", Page: onStage(layout.Strip{Step: 4, Of: 6, Say: "Thirty seconds later the lock is over.", Playing: true, Rate: 10, Glide: true})},
-		{Name: "scenes-stage-trouble", Page: onStage(layout.Strip{Step: 4, Of: 6, Say: "Thirty seconds later the lock is over.", Over: true, Trouble: "step 4: The lock supplied is invalid."})},
+		{Name: "scenes-stage-trouble", Page: onStage(layout.Strip{Step: 4, Of: 6, Say: "Thirty seconds later the lock is over.", Over: true, Trouble: "The lock supplied is invalid."})},
 	}
 }
 

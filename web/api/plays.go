@@ -27,6 +27,7 @@ type Play struct {
 	Name      string    `json:"name"`               // of the play, and of the namespace that it has for itself
 	Scene     string    `json:"scene"`              // the id of what is played
 	Title     string    `json:"title"`              // of the scene
+	Language  string    `json:"language"`           // that of its texts here, as a tag
 	Step      int       `json:"step"`               // which was played last, from 1; 0: none was
 	Steps     int       `json:"steps"`              // how many there are
 	Caption   string    `json:"caption"`            // of that step; before the first, what the scene teaches
@@ -94,29 +95,34 @@ func playRoutes() []route {
 	leap.sends, leap.takes, leap.gives, leap.fails, leap.serve = `{"to":"expiry"}`, Leap{}, Leapt{}, fails("Changed"), (*door).leapClock
 	end := one("DELETE", "", "endPlay", "End a play, and remove its namespace")
 	end.gives, end.serve = nil, (*door).endPlay
+	for _, r := range []*route{&get, &next, &back, &reset, &clock, &leap} {
+		r.query = append(r.query, inLanguage())
+	}
 	for _, r := range []*route{&next, &back, &reset, &clock, &leap} {
 		r.needs = identity.Operator
 	}
 	end.needs = identity.Admin
 	return []route{
 		{
-			method: "GET", path: "/plays", id: "listPlays", group: groupScenes, summary: "The scenes that are played",
+			method: "GET", path: "/plays", id: "listPlays", group: groupScenes, summary: "The scenes that are played", query: []parameter{inLanguage()},
 			gives: Plays{}, fails: []string{"NotSupported"}, serve: (*door).listPlays,
 		},
 		{
 			method: "POST", path: "/plays", id: "startPlay", needs: identity.Admin, group: groupScenes, summary: "Begin to play a scene, in a namespace of its own",
 			sends: `{"scene":"deadline"}`,
 			about: "The namespace is in memory alone, and has a clock of its own, which stands at first. It goes with the play: when that is ended, or when nobody has looked at it for long.",
+			query: []parameter{inLanguage()},
 			takes: NewPlay{}, status: http.StatusCreated, gives: Play{}, fails: []string{"SceneNotFound", "QuotaExceeded", "NotSupported"}, serve: (*door).startPlay,
 		},
 		get, next, back, reset, clock, leap, end,
 	}
 }
 
-func (d *door) presentPlay(p *scene.Play) Play {
-	is := p.State()
+// presentPlay is where a play stands, in the language that is asked for.
+func (d *door) presentPlay(c echo.Context, p *scene.Play) Play {
+	is := p.State().In(query(c).Get("lang"))
 	out := Play{
-		Name: is.Namespace, Scene: is.Scene.ID, Title: is.Scene.Title, Step: is.Done, Steps: len(is.Scene.Steps), Caption: is.Scene.Teaches,
+		Name: is.Namespace, Scene: is.Scene.ID, Title: is.Scene.Title, Language: is.Scene.Language, Step: is.Done, Steps: len(is.Scene.Steps), Caption: is.Scene.Teaches,
 		Playing: is.Playing, Over: is.Over(), Clock: is.Clock.Time(), Rate: is.Pace.Rate, Until: is.Pace.Until.Time(), Now: time.Now().UTC(),
 		Address: "/api/v1/n/" + is.Namespace, Dashboard: "/n/" + url.PathEscape(is.Namespace) + strings.TrimSuffix(is.Look(), "/"), Stays: engine.FormatDuration(d.plays.Stay()),
 	}
@@ -124,7 +130,7 @@ func (d *door) presentPlay(p *scene.Play) Play {
 		out.Caption = step.Say
 	}
 	for _, f := range is.Findings {
-		out.Findings = append(out.Findings, Finding(f))
+		out.Findings = append(out.Findings, Finding{Text: f.Text, OK: f.OK, Is: f.Is.String()})
 	}
 	if is.Trouble != nil {
 		out.Trouble = sentence(is.Trouble.Error())
@@ -139,7 +145,7 @@ func (d *door) listPlays(c echo.Context) error {
 	}
 	out := Plays{Plays: []Play{}}
 	for _, p := range stages.List() {
-		out.Plays = append(out.Plays, d.presentPlay(p))
+		out.Plays = append(out.Plays, d.presentPlay(c, p))
 	}
 	return reply(c, http.StatusOK, out)
 }
@@ -157,7 +163,7 @@ func (d *door) startPlay(c echo.Context) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	return reply(c, http.StatusCreated, d.presentPlay(p))
+	return reply(c, http.StatusCreated, d.presentPlay(c, p))
 }
 
 // playNamed is the play that an address names.
@@ -178,7 +184,7 @@ func (d *door) play(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, d.presentPlay(p))
+	return reply(c, http.StatusOK, d.presentPlay(c, p))
 }
 
 // stepSeen is which step the caller has seen.
@@ -195,7 +201,7 @@ func (d *door) played(c echo.Context, p *scene.Play, err error) error {
 	if err != nil && (errors.Is(err, engine.ErrChanged) || p.State().Trouble == nil) {
 		return err
 	}
-	return reply(c, http.StatusOK, d.presentPlay(p))
+	return reply(c, http.StatusOK, d.presentPlay(c, p))
 }
 
 func (d *door) playNext(c echo.Context) error {
@@ -257,7 +263,7 @@ func (d *door) turnClock(c echo.Context) error {
 	if err := p.Turn(c.Request().Context(), *in.Rate, client(c.Request())); err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	return reply(c, http.StatusOK, d.presentPlay(p))
+	return reply(c, http.StatusOK, d.presentPlay(c, p))
 }
 
 func (d *door) leapClock(c echo.Context) error {
@@ -280,7 +286,7 @@ func (d *door) leapClock(c echo.Context) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	return reply(c, http.StatusOK, Leapt{To: to.Time(), Play: d.presentPlay(p)})
+	return reply(c, http.StatusOK, Leapt{To: to.Time(), Play: d.presentPlay(c, p)})
 }
 
 func (d *door) endPlay(c echo.Context) error {

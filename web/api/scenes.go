@@ -24,6 +24,9 @@ type SceneEntry struct {
 	Minutes int      `json:"minutes,omitempty"` // how long showing it takes; missing: it does not say
 	Steps   int      `json:"steps"`             // how many it has
 	From    string   `json:"from"`              // program; folder: that of --scenes; or added: it can be replaced and deleted
+
+	Language  string   `json:"language"`            // that of its texts here, as a tag
+	Languages []string `json:"languages,omitempty"` // those that it has besides the one it was written in: see lang
 }
 
 // Scene is one scene.
@@ -38,11 +41,12 @@ func sceneRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/scenes", id: "listScenes", group: groupScenes, summary: "All scenes",
+			query: []parameter{inLanguage()},
 			gives: Scenes{}, fails: []string{"NotSupported"}, serve: (*door).scenes,
 		},
 		{
 			method: "GET", path: "/scenes/{name}", id: "getScene", group: groupScenes, summary: "One scene, with its YAML",
-			at: "deadline", part: part,
+			at: "deadline", part: part, query: []parameter{inLanguage()},
 			gives: Scene{}, fails: []string{"SceneNotFound", "NotSupported"}, serve: (*door).scene,
 		},
 		{
@@ -62,6 +66,11 @@ func sceneRoutes() []route {
 	}
 }
 
+// inLanguage is the language that texts of scenes are wanted in.
+func inLanguage() parameter {
+	return word("lang", "The language of titles, captions and what is so, such as cs or pt-BR, where the scene has it. Left out: that in which it was written.").like("cs")
+}
+
 // stages are where scenes are played.
 func (d *door) stages() (*scene.Stages, error) {
 	if d.plays == nil {
@@ -71,7 +80,7 @@ func (d *door) stages() (*scene.Stages, error) {
 }
 
 func presentEntry(s *scene.Scene) SceneEntry {
-	out := SceneEntry{ID: s.ID, Title: s.Title, Teaches: s.Teaches, Shows: s.Shows, Minutes: s.Minutes, Steps: len(s.Steps), From: "folder"}
+	out := SceneEntry{ID: s.ID, Title: s.Title, Teaches: s.Teaches, Shows: s.Shows, Minutes: s.Minutes, Steps: len(s.Steps), From: "folder", Language: s.Language, Languages: s.Tongues()}
 	switch {
 	case s.Own:
 		out.From = "program"
@@ -96,7 +105,7 @@ func (d *door) scenes(c echo.Context) error {
 	}
 	out := Scenes{Scenes: []SceneEntry{}}
 	for _, s := range stages.Library().List() {
-		out.Scenes = append(out.Scenes, presentEntry(s))
+		out.Scenes = append(out.Scenes, presentEntry(s.In(query(c).Get("lang"))))
 	}
 	return reply(c, http.StatusOK, out)
 }
@@ -114,7 +123,7 @@ func (d *door) scene(c echo.Context) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	return reply(c, http.StatusOK, presentScene(s))
+	return reply(c, http.StatusOK, presentScene(s.In(query(c).Get("lang"))))
 }
 
 func (d *door) setScene(c echo.Context) error {

@@ -177,3 +177,72 @@ func TestNoPlayInRealNamespaces(t *testing.T) {
 	}
 	w.want(200, "GET", "/namespaces/shop", "", nil)
 }
+
+// Texts of scenes are those they were written in, and others' on request; what the
+// answer has says so.
+func TestScenesInLanguages(t *testing.T) {
+	w := start(t, broker.Options{})
+	const czech = `languages:
+  cs:
+    title: Oběd
+    teaches: Co si nikdo nevyzvedne, vystydne.
+    steps:
+      - {say: Dvě polévky., then: [Čekají.]}
+      - {say: Nikdo nejde., then: [Stále čekají.]}
+      - {say: Někdo přijde.}
+`
+	var p Problem
+	w.want(400, "PUT", "/scenes/lunch", lunch+strings.Replace(czech, "[Čekají.]", "[]", 1), &p)
+	if len(p.Faults) != 1 || p.Faults[0].Line != 21 || p.Faults[0].At != "cs, step 1" {
+		t.Errorf("one that lacks a text: %+v", p)
+	}
+	w.want(200, "PUT", "/scenes/lunch", lunch+czech, nil)
+	var s Scene
+	for ask, want := range map[string]string{
+		"": "en Lunch Nobody comes.", "?lang=cs": "cs Oběd Nikdo nejde.", "?lang=pt-BR": "en Lunch Nobody comes.", "?lang=": "en Lunch Nobody comes.",
+	} {
+		var all Scenes
+		w.want(200, "GET", "/scenes/lunch"+ask, "", &s)
+		w.want(200, "GET", "/scenes"+ask, "", &all)
+		if got := s.Language + " " + s.Title + " " + s.Captions[1]; got != want || !strings.HasPrefix(want, all.Scenes[len(all.Scenes)-1].Language+" "+all.Scenes[len(all.Scenes)-1].Title) {
+			t.Errorf("with %q it is %q, not %q", ask, got, want)
+		}
+		if len(s.Languages) != 1 || s.Text != lunch+czech {
+			t.Errorf("with %q it is %+v", ask, s)
+		}
+	}
+	if got, text := w.askWith("GET", "/scenes/lunch", "", http.Header{"Accept-Language": {"cs"}}); got.StatusCode != 200 || !strings.Contains(text, "Nobody comes.") {
+		t.Errorf("to a browser in Czech: %s", text)
+	}
+
+	var q Play
+	w.want(201, "POST", "/plays?lang=cs", `{"scene":"lunch"}`, &q)
+	at := "/plays/" + q.Name
+	told := func(method, path, body, title, caption string, findings ...string) {
+		t.Helper()
+		q = Play{}
+		w.want(200, method, at+path, body, &q)
+		if q.Title != title || q.Caption != caption || len(q.Findings) != len(findings) || len(findings) > 0 && q.Findings[0].Text != findings[0] {
+			t.Errorf("%s %s: %+v", method, path, q)
+		}
+	}
+	if q.Title != "Oběd" || q.Caption != "Co si nikdo nevyzvedne, vystydne." || q.Language != "cs" {
+		t.Errorf("it begins as %+v", q)
+	}
+	told("POST", "/next?step=0&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
+	told("GET", "", "", "Lunch", "Two soups.", "They wait.")
+	told("POST", "/next?step=1", "", "Lunch", "Nobody comes.", "They still wait.")
+	told("POST", "/back?step=2&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
+	told("PUT", "/clock?lang=cs", `{"rate":10}`, "Oběd", "Dvě polévky.", "Čekají.")
+	told("POST", "/reset?lang=cs", "", "Oběd", "Co si nikdo nevyzvedne, vystydne.")
+	var all Plays
+	w.want(200, "GET", "/plays?lang=cs", "", &all)
+	if len(all.Plays) != 1 || all.Plays[0].Title != "Oběd" {
+		t.Errorf("there is %+v", all)
+	}
+	var leapt Leapt
+	w.want(200, "POST", at+"/leap?lang=cs", `{"to":"expiry"}`, &leapt)
+	if leapt.Play.Title != "Oběd" {
+		t.Errorf("after a leap: %+v", leapt)
+	}
+}

@@ -213,6 +213,7 @@ func (p *Pages) deeds(ctx context.Context, m *page.Activity, events []engine.Pas
 func (p *Pages) deed(ctx context.Context, e engine.PastEvent, now engine.Instant) page.Deed {
 	t := traceOf(e.Event).named(e.Event)
 	how, n := wordsOf(line{trace: t, alike: 1})
+	t = p.inWords(ctx, t)
 	door, by := doorOf(ctx, e.Actor)
 	d := page.Deed{
 		Key: tombKey(e.Epoch, e.N), At: e.At.Time(), Today: sameDay(e.At, now),

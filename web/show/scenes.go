@@ -1,7 +1,9 @@
 package show
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/url"
 	"regexp"
 	"slices"
@@ -52,8 +54,9 @@ func (p *Pages) Scenes(ctx context.Context, refused component.Notice) (page.Scen
 	m := page.Scenes{Shell: p.beside(ctx, locale.T(ctx, "scenes.title")), Stay: int(stages.Stay().Minutes()), Refused: refused}
 	m.Shell.Back, m.Shell.Active, m.Add = p.ScenesURL(), layout.Scenes, p.ScenesURL()+"/new"
 	for _, s := range stages.Library().List() {
+		s := s.In(locale.Lang(ctx))
 		c := page.SceneCard{
-			Title: s.Title, Teaches: s.Teaches, Play: p.ScenesURL() + "/play/" + s.ID, Steps: len(s.Steps), Minutes: s.Minutes, Loaded: !s.Own, Text: p.ScenesURL() + "/text/" + s.ID,
+			Lang: foreign(ctx, s), Title: s.Title, Teaches: s.Teaches, Play: p.ScenesURL() + "/play/" + s.ID, Steps: len(s.Steps), Minutes: s.Minutes, Loaded: !s.Own, Text: p.ScenesURL() + "/text/" + s.ID,
 		}
 		if s.Added {
 			c.Remove = p.ScenesURL() + "/remove/" + s.ID
@@ -66,9 +69,9 @@ func (p *Pages) Scenes(ctx context.Context, refused component.Notice) (page.Scen
 		m.Cards = append(m.Cards, c)
 	}
 	for _, play := range stages.List() {
-		is := play.State()
+		is := play.State().In(locale.Lang(ctx))
 		m.Plays = append(m.Plays, page.ScenePlay{
-			Title: is.Scene.Title, Namespace: is.Namespace, Href: p.WatchURL(is), End: p.StageURL(is.Namespace) + "/leave", Step: is.Done, Of: len(is.Scene.Steps),
+			Lang: foreign(ctx, is.Scene), Title: is.Scene.Title, Namespace: is.Namespace, Href: p.WatchURL(is), End: p.StageURL(is.Namespace) + "/leave", Step: is.Done, Of: len(is.Scene.Steps),
 		})
 	}
 	return m, nil
@@ -121,16 +124,16 @@ func (p *Pages) stage(ctx context.Context, sh *layout.Shell) {
 	if play == nil {
 		return
 	}
-	is := play.State()
+	is := play.State().In(locale.Lang(ctx))
 	s := &layout.Strip{
-		Title: is.Scene.Title, To: p.StageURL(is.Namespace), All: p.ScenesURL(), Step: is.Done, Of: len(is.Scene.Steps), Say: is.Scene.Teaches,
+		Lang: foreign(ctx, is.Scene), Title: is.Scene.Title, To: p.StageURL(is.Namespace), All: p.ScenesURL(), Step: is.Done, Of: len(is.Scene.Steps), Say: is.Scene.Teaches,
 		Playing: is.Playing, Over: is.Over(), Rate: is.Pace.Rate, Glide: is.Pace.Until != 0, Now: is.Clock.Time(), Wall: time.Now(),
 	}
 	if is.Trouble != nil {
-		s.Trouble = is.Trouble.Error()
+		s.Trouble = cmp.Or(errors.Unwrap(is.Trouble), is.Trouble).Error() // which step it was stands above
 	}
 	for _, f := range is.Findings {
-		s.Done = append(s.Done, layout.Finding{Text: f.Text, Is: f.Is})
+		s.Done = append(s.Done, layout.Finding{Text: f.Text, Is: instead(ctx, f.Is)})
 	}
 	if step := is.Step(); step != nil {
 		s.Say, s.Marks = step.Say, p.marks(ctx, is, step)

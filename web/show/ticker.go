@@ -138,6 +138,7 @@ func wordsOf(l line) (how eventLook, n int) {
 // tickerLine is an event, or several alike, as a line of the ticker.
 func (p *Pages) tickerLine(ctx context.Context, l line) component.Event {
 	how, n := wordsOf(l)
+	l.trace = p.inWords(ctx, l.trace)
 	e := component.Event{Key: l.id(), At: l.at.Time(), Icon: how.icon, Tone: how.tone}
 	if l.path != "" {
 		e.Entity, e.Href = Shown(l.path.Entity()), p.EntityURL(l.of, l.path)

@@ -36,7 +36,7 @@ func (d *Door) mountScenes(g *echo.Group) {
 		g.POST("/scenes/on/:play/"+verb, d.sent(func(c echo.Context, typed url.Values) error {
 			p, err := d.scenes.Play(c.Param("play"))
 			if err != nil {
-				return d.goTo(c, d.pages.ScenesURL(), component.Notice{Tone: component.Low, Title: told(err)})
+				return d.goTo(c, d.pages.ScenesURL(), component.Notice{Tone: component.Low, Title: locale.T(c.Request().Context(), "scenes.gone")})
 			}
 			return do(c, p, typed)
 		}))

@@ -68,7 +68,7 @@ func (d *Door) addScene(c echo.Context) error {
 	case ok:
 		typed.Faults = wrong.Faults
 	case err == nil:
-		return d.goTo(c, d.pages.ScenesURL(), component.Notice{Title: locale.T(ctx, "scenes.added", locale.Args{"Title": s.Title})})
+		return d.goTo(c, d.pages.ScenesURL(), component.Notice{Title: locale.T(ctx, "scenes.added", locale.Args{"Title": s.In(locale.Lang(ctx)).Title})})
 	case asks(err) || errors.Is(err, engine.ErrExists) || errors.Is(err, engine.ErrQuota):
 		typed.IDError = told(err)
 	default:
@@ -114,7 +114,7 @@ func (d *Door) removeScene(c echo.Context, _ url.Values) error {
 		return err //nolint:wrapcheck // it says what it is about
 	}
 	return d.sceneForm(c, http.StatusOK, show.SceneTyped{
-		ID: s.ID, Text: s.Text, Notice: component.Notice{Tone: component.Plenty, Title: locale.T(ctx, "scenes.removed", locale.Args{"Title": s.Title}), Detail: locale.T(ctx, "scenes.removed.more")},
+		ID: s.ID, Text: s.Text, Notice: component.Notice{Tone: component.Plenty, Title: locale.T(ctx, "scenes.removed", locale.Args{"Title": s.In(locale.Lang(ctx)).Title}), Detail: locale.T(ctx, "scenes.removed.more")},
 	})
 }
 

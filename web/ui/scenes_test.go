@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mayfly/engine/scene"
+	"mayfly/views/locale"
 )
 
 const lunch = `title: Lunch & <b>more</b>
@@ -69,6 +70,13 @@ func TestSceneIsAdded(t *testing.T) {
 		if s, err := w.scenes.Library().Find("lunch"); err != nil || s.Text != lunch {
 			w.Errorf("after a restart it is %+v, %v", s, err)
 		}
+
+		// What is over is said in the language of the page.
+		w.post("/n/default/language", "lang", "cs", "back", "/scenes")
+		if says, at := w.done("/scenes/on/lunch-abc/next", "step", "0"); says != "Tato scéna skončila. Její obor názvů už neexistuje." || at != "/scenes" {
+			w.Errorf("of a play that is over: %q at %s", says, at)
+		}
+		w.post("/n/default/language", "lang", locale.Auto, "back", "/scenes")
 
 		// What is removed is shown, to be added again.
 		if n := w.see("/scenes").Find(`[formaction^="/scenes/remove/"]`).Length(); n != 1 {
