@@ -53,6 +53,7 @@ func tonguesInBrowser(t *testing.T, ctx context.Context) {
 		ana.want(isLive)
 		ana.equal(`document.documentElement.lang`, tag)
 		ana.look(tag + "-scene")
+		ana.equal(`[...document.querySelectorAll(".board .what-cell")].filter((el) => el.querySelector("small").getBoundingClientRect().right > el.getBoundingClientRect().right + 1 || el.querySelector("b").scrollWidth > el.querySelector("b").clientWidth).map((el) => el.innerText).join()`, "")
 		for _, width := range []int64{390, 320} {
 			ana.do(chromedp.EmulateViewport(width, 844))
 			ana.equal(`[...document.querySelectorAll(".stage-steps .btn")].filter((el) => { const r = el.getBoundingClientRect(); return r.left < 0 || r.right > innerWidth || r.bottom > innerHeight || el.scrollWidth > el.clientWidth + 2 }).map((el) => el.innerText).join()`, "")

@@ -95,9 +95,9 @@ func TestStateIn(t *testing.T) {
 			if got := fmt.Sprint(is.Step().Say, " ", is.Findings[0].Text, " ", is.Findings[1].Text); got != want || !is.Findings[1].OK {
 				t.Errorf("in %s it is %q, not %q", tag, got, want)
 			}
-		}
-		if is := p.State(); is.Findings[0].Text != "They wait." {
-			t.Errorf("after that it is %+v", is.Findings)
+			if is := p.State(); is.Findings[0].Text != "They wait." {
+				t.Errorf("after that it is %+v", is.Findings)
+			}
 		}
 		w.must(p.Turn(t.Context(), 10, "me"))
 		w.must(p.Turn(t.Context(), 0, "me"))
