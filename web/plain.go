@@ -141,8 +141,11 @@ func (s *Server) plainError(err error, c echo.Context) {
 	switch {
 	case errors.Is(err, identity.ErrNobody), errors.Is(err, identity.ErrOver):
 		code, text = http.StatusUnauthorized, err.Error()
-	case errors.Is(err, access.ErrCrossSite):
+	case errors.Is(err, access.ErrCrossSite), errors.Is(err, access.ErrForm):
 		code, text = http.StatusForbidden, err.Error()
+	case errors.Is(err, engine.ErrBusy):
+		again(c)
+		code, text = http.StatusServiceUnavailable, err.Error()
 	case errors.Is(err, engine.ErrClosed):
 		code, text = http.StatusServiceUnavailable, "The server stops."
 	case code == http.StatusInternalServerError:

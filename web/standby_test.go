@@ -14,7 +14,11 @@ import (
 	"mayfly/engine"
 	"mayfly/static"
 	"mayfly/web"
+	"mayfly/web/access"
 	"mayfly/web/api"
+	"mayfly/web/identity"
+	"mayfly/web/keys"
+	"mayfly/web/login"
 )
 
 var waiting = web.Standby{
@@ -142,6 +146,27 @@ func TestStandbyProblemNamesTheOwner(t *testing.T) {
 	}
 	if _, text := w.ask("POST", w.admin, "/q/messages"); !strings.Contains(text, "<Code>503</Code>") || !strings.Contains(text, "SubCode=50004") || !strings.Contains(text, "SystemTracker:default") {
 		t.Errorf("got %s", text)
+	}
+}
+
+// TestStandbyRefuses: what is refused while nobody here could say more is no failure of
+// the server.
+func TestStandbyRefuses(t *testing.T) {
+	ring, log := keys.New(keys.Options{Open: true}), slog.New(slog.DiscardHandler)
+	t.Cleanup(ring.Close)
+	door := login.New(login.Options{Sessions: login.NewSessions(), Forms: access.NewForms(), Logger: log})
+	w := serve(t, web.Options{Who: identity.Sources{ring.Tokens(), ring.Links(), identity.Everybody{}}, Gates: []web.Gate{door}}, web.Doors{})
+	w.server.StandBy(waiting)
+	_, port, err := net.SplitHostPort(w.dashboard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, text := w.ask("GET", w.dashboard, "/n/shop", "Cookie", "mayfly_link_"+port+"=aaaaaaaaaa.x")
+	if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" || strings.Contains(text, "failed") {
+		t.Errorf("who has opened a link is told %d %s", got.StatusCode, text)
+	}
+	if got, text := w.ask("POST", w.dashboard, "/login"); got.StatusCode != 403 || !strings.Contains(text, "Load the page again") {
+		t.Errorf("a form that is not ours is answered with %d %s", got.StatusCode, text)
 	}
 }
 
