@@ -122,7 +122,7 @@ func (s *Server) present(ofAPI, ofPages echo.HTTPErrorHandler) echo.HTTPErrorHan
 			return
 		}
 		// What a foreign host and nobody are told must say nothing of what is in here.
-		if _, foreign := errors.AsType[*access.HostError](err); foreign || unknown(err) {
+		if _, foreign := errors.AsType[*access.HostError](err); foreign || unknown(err) || !s.open() && !identity.Asking(c.Request()).Known() {
 			s.plainError(err, c)
 			return
 		}

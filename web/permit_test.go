@@ -186,6 +186,28 @@ func TestNobodyIsToldNothing(t *testing.T) {
 			t.Errorf("%s: %d %s", at, code, text)
 		}
 	}
+	for name, tc := range map[string]struct {
+		method, at, site string
+		code             int
+	}{
+		"what is not there":      {http.MethodGet, "/static/app-old.css", "", http.StatusNotFound},
+		"a form without a token": {http.MethodPost, "/login", "", http.StatusForbidden},
+		"from another site":      {http.MethodPost, "/n/default/q/orders/send", "cross-site", http.StatusForbidden},
+		"a page from there":      {http.MethodPost, "/nowhere", "cross-site", http.StatusForbidden},
+	} {
+		r := httptest.NewRequest(tc.method, tc.at, http.NoBody)
+		r.Host = "localhost"
+		r.Header.Set("Accept", "text/html")
+		r.Header.Set("Sec-Fetch-Site", tc.site)
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		if text := w.Body.String(); w.Code != tc.code || strings.Contains(text, "default") || strings.Contains(text, "<") {
+			t.Errorf("%s: %d %s", name, w.Code, text)
+		}
+	}
+	if code, text := ask(t, e, http.MethodGet, "/static/app-old.css", identity.Viewer); code != http.StatusNotFound || !strings.Contains(text, "<html") {
+		t.Errorf("somebody is told without a page: %d %s", code, text)
+	}
 	if code, _ := ask(t, e, http.MethodPut, "/api/v1/health", identity.Viewer); code != http.StatusMethodNotAllowed {
 		t.Errorf("a method that is not there is answered with %d", code)
 	}
