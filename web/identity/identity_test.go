@@ -86,3 +86,15 @@ func TestRoles(t *testing.T) {
 		}
 	}
 }
+
+func TestCookieName(t *testing.T) {
+	for host, want := range map[string]string{
+		"localhost:8080": "mayfly_x_8080", "localhost:8081": "mayfly_x_8081", "[::1]:8080": "mayfly_x_8080", "localhost": "mayfly_x", "[::1]": "mayfly_x", "": "mayfly_x",
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Host = host
+		if got := identity.CookieName(r, "mayfly_x"); got != want {
+			t.Errorf("at %q it is called %q, want %q", host, got, want)
+		}
+	}
+}

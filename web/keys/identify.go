@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -148,12 +147,4 @@ func setCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
 	http.SetCookie(w, c)
 }
 
-// cookieName is another for each port of a host: browsers do not tell ports apart, and
-// two servers on one machine are two.
-func cookieName(r *http.Request) string {
-	name := "mayfly_link"
-	if _, port, err := net.SplitHostPort(r.Host); err == nil {
-		name += "_" + port
-	}
-	return name
-}
+func cookieName(r *http.Request) string { return identity.CookieName(r, "mayfly_link") }

@@ -403,3 +403,32 @@ func TestSessionsAreBounded(t *testing.T) {
 		t.Errorf("one user has %d sessions", n)
 	}
 }
+
+// TestTwoServersOnOneMachine: browsers do not tell ports apart, so that who signs in at
+// one would be signed out of the other.
+func TestTwoServersOnOneMachine(t *testing.T) {
+	one, two := login.NewSessions(), login.NewSessions()
+	jar := map[string]*http.Cookie{}
+	visit := func(at string) (*httptest.ResponseRecorder, *http.Request) {
+		r := httptest.NewRequest(http.MethodGet, at, nil)
+		for _, c := range jar {
+			r.AddCookie(c)
+		}
+		return httptest.NewRecorder(), r
+	}
+	begin := func(s *login.Sessions, at string) {
+		rec, r := visit(at)
+		s.Begin(rec, r, identity.Who{Name: "ana", Role: identity.Viewer}, [32]byte{})
+		for _, c := range rec.Result().Cookies() {
+			jar[c.Name] = c
+		}
+	}
+	begin(one, "http://localhost:8080/")
+	begin(two, "http://localhost:8081/")
+	for at, s := range map[string]*login.Sessions{"http://localhost:8080/": one, "http://localhost:8081/": two} {
+		_, r := visit(at)
+		if who, err := s.Identify(r); !who.Known() {
+			t.Errorf("at %s nobody is known: %v", at, err)
+		}
+	}
+}

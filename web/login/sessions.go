@@ -28,7 +28,8 @@ const (
 	mostOfOne    = 50
 )
 
-// Cookie is the name of the cookie that a session is known by.
+// Cookie is the name of the cookie that a session is known by, but for the port: see
+// identity.CookieName.
 const Cookie = "mayfly_session"
 
 // tokenSize is how long a cookie is: 130 bits, in base32.
@@ -62,7 +63,7 @@ func NewSessions() *Sessions { return &Sessions{all: map[[sha256.Size]byte]*sess
 // Begin starts a session of who, and has the browser keep it. A session that it had
 // before ends. Stamp is what who was known by: see End.
 func (s *Sessions) Begin(w http.ResponseWriter, r *http.Request, who identity.Who, stamp [sha256.Size]byte) {
-	if c, err := r.Cookie(Cookie); err == nil {
+	if c, err := r.Cookie(identity.CookieName(r, Cookie)); err == nil {
 		s.end(func(key [sha256.Size]byte, _ *session) bool { return key == sha256.Sum256([]byte(c.Value)) })
 	}
 	token, now := rand.Text(), time.Now()
@@ -110,7 +111,7 @@ func (s *Sessions) drop(key [sha256.Size]byte) {
 
 // Identify is who the cookie of r is of. It is an identity.Source.
 func (s *Sessions) Identify(r *http.Request) (identity.Who, error) {
-	c, err := r.Cookie(Cookie)
+	c, err := r.Cookie(identity.CookieName(r, Cookie))
 	if err != nil || len(c.Value) != tokenSize {
 		return identity.Who{}, identity.ErrNone
 	}
@@ -198,7 +199,7 @@ func (s *Sessions) Watch(ctx context.Context) {
 // package access.
 func set(w http.ResponseWriter, r *http.Request, token string, age int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: Cookie, Value: token, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Name: identity.CookieName(r, Cookie), Value: token, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"),
 	})
 }

@@ -6,12 +6,13 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
-	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"mayfly/web/identity"
 )
 
 // begun is a sign-in that has begun, as the browser keeps it, sealed.
@@ -85,11 +86,4 @@ func setCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
 	http.SetCookie(w, c)
 }
 
-// cookieName is another for each port of a host, which browsers do not tell apart.
-func cookieName(r *http.Request) string {
-	name := "mayfly_openid"
-	if _, port, err := net.SplitHostPort(r.Host); err == nil {
-		name += "_" + port
-	}
-	return name
-}
+func cookieName(r *http.Request) string { return identity.CookieName(r, "mayfly_openid") }

@@ -39,6 +39,15 @@ type LinkWish struct {
 // talkCookie has the key of the talk that this browser has begun.
 const talkCookie = "mayfly_talk"
 
+// keepTalk has the browser keep a key for a while, or forget it.
+func (d *Door) keepTalk(c echo.Context, key string, age int) {
+	r := c.Request()
+	c.SetCookie(&http.Cookie{
+		Name: identity.CookieName(r, talkCookie), Value: key, Path: d.base + "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get(echo.HeaderXForwardedProto), "https"),
+	})
+}
+
 // mountTalks adds what those do who show pages to others, and those who follow them.
 func (d *Door) mountTalks(g *echo.Group) {
 	if d.hall == nil {
@@ -71,7 +80,7 @@ func asFollower(page, id string) string {
 
 // talkOf is the key of the talk that the browser has begun; empty: none that there is.
 func (d *Door) talkOf(r *http.Request) (key string, l talk.Link) {
-	c, err := r.Cookie(talkCookie)
+	c, err := r.Cookie(identity.CookieName(r, talkCookie))
 	if err != nil {
 		return "", l
 	}
@@ -138,7 +147,7 @@ func (d *Door) share(c echo.Context, at show.Place, typed url.Values) error {
 		s.Refused = component.Notice{Tone: component.Critical, Title: locale.T(ctx, "share.full")}
 		return d.showSharing(c, http.StatusServiceUnavailable, s)
 	}
-	c.SetCookie(&http.Cookie{Name: talkCookie, Value: key, Path: d.base + "/", MaxAge: int(stays.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	d.keepTalk(c, key, int(stays.Seconds()))
 	s.On, s.Key, s.Link, s.State = true, key, l, d.stateOf(key)
 	return d.showSharing(c, http.StatusOK, s)
 }
@@ -160,7 +169,7 @@ func (d *Door) linkTo(c echo.Context, at show.Place, id, name string, stays time
 // unshare ends the talk of this browser, and its link.
 func (d *Door) unshare(c echo.Context, _ show.Place, _ url.Values) error {
 	d.endTalk(c)
-	c.SetCookie(&http.Cookie{Name: talkCookie, Path: d.base + "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	d.keepTalk(c, "", -1)
 	return d.showSharing(c, http.StatusOK, show.Sharing{Over: true})
 }
 
