@@ -60,18 +60,22 @@ type stamp struct {
 	size int64
 }
 
-// Open reads a file that must be there and well.
+// Open reads a file that must be there and well, with somebody in it.
 func Open(path string, log *slog.Logger) (*File, error) {
 	f := &File{path: path, log: log, busy: make(chan struct{}, hashing)}
 	if _, err := f.read(); err != nil {
 		return nil, err
+	}
+	if len(f.users) == 0 {
+		return nil, fmt.Errorf("%s: there is nobody in it: `mayfly users add` adds somebody", path)
 	}
 	return f, nil
 }
 
 // Watch looks whether the file has changed, once a second, until ctx ends, and calls
 // changed after each time that it had. One that is not well is as if it had not
-// changed, and the log says why, once.
+// changed, and the log says why, once. One without anybody is well: nobody has a
+// password then.
 func (f *File) Watch(ctx context.Context, changed func()) {
 	look := time.NewTicker(every)
 	defer look.Stop()
@@ -109,6 +113,8 @@ func (f *File) Look() bool {
 	switch {
 	case err != nil && err.Error() != was:
 		f.log.Error("the file of users cannot be used; those that it had before still may sign in", "file", f.path, "err", err)
+	case changed && f.empty():
+		f.log.Warn("nobody is in the file of users any more", "file", f.path)
 	case changed:
 		f.log.Info("the file of users was read again", "file", f.path)
 	}
@@ -167,9 +173,6 @@ func parse(text []byte) (map[string]User, error) {
 			return nil, fmt.Errorf("line %d: there are at most %d users", n, mostUsers)
 		}
 		all[key] = u
-	}
-	if len(all) == 0 {
-		return nil, errors.New("there is nobody in it: `mayfly users add` adds somebody")
 	}
 	return all, nil
 }
@@ -245,12 +248,18 @@ func (f *File) Check(ctx context.Context, name, password string) (User, bool, er
 	return u, true, nil
 }
 
-// decoy is somebody's hash.
+// decoy is somebody's hash; where there is nobody, one that costs what Hash does.
 func (f *File) decoy() hash {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	for _, u := range f.users {
 		return u.hash
 	}
-	return hash{}
+	return hash{memory: ownMemory, passes: ownPasses, lanes: ownLanes, salt: make([]byte, saltSize), key: make([]byte, keySize)}
+}
+
+func (f *File) empty() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.users) == 0
 }

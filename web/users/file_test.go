@@ -162,6 +162,27 @@ func TestABadFileKeepsTheLastGood(t *testing.T) {
 	}
 }
 
+// TestNobodyLeft: who was the last one in it may sign in no longer, and the file counts
+// again when there is somebody.
+func TestNobodyLeft(t *testing.T) {
+	f, path := open(t, "ben:viewer:"+ofBcrypt+"\n")
+	for _, text := range []string{"", "# nobody\n\n"} {
+		for i, is := range []string{text, "ben:viewer:" + ofBcrypt + "\n"} {
+			write(t, path, is)
+			later := time.Now().Add(time.Duration(len(text)+i) * time.Hour) // whatever the clock of the disk can tell apart
+			if err := os.Chtimes(path, later, later); err != nil {
+				t.Fatal(err)
+			}
+			if !f.Look() {
+				t.Errorf("%q is no change", is)
+			}
+			if _, ok, err := f.Check(t.Context(), "ben", "password-of-ben"); ok != (i == 1) || err != nil {
+				t.Errorf("with %q ben may sign in: %t, %v", is, ok, err)
+			}
+		}
+	}
+}
+
 func TestPasswords(t *testing.T) {
 	for text, ok := range map[string]bool{"": false, "1234567": false, "12345678": true, strings.Repeat("x", 1024): true, strings.Repeat("x", 1025): false} {
 		if _, err := users.Hash(text); (err == nil) != ok {
