@@ -6,9 +6,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,8 +50,11 @@ type File struct {
 	log  *slog.Logger
 	busy chan struct{} // has a token for each password that is being looked at
 
+	seed maphash.Seed // of decoys
+
 	mu     sync.RWMutex
 	users  map[string]User // by name in lower case; replaced whole, under mu
+	names  []string        // of users, in order; likewise
 	sum    [sha256.Size]byte
 	seen   stamp
 	failed string // why it could not be read; empty: it could
@@ -62,7 +68,7 @@ type stamp struct {
 
 // Open reads a file that must be there and well, with somebody in it.
 func Open(path string, log *slog.Logger) (*File, error) {
-	f := &File{path: path, log: log, busy: make(chan struct{}, hashing)}
+	f := &File{path: path, log: log, busy: make(chan struct{}, hashing), seed: maphash.MakeSeed()}
 	if _, err := f.read(); err != nil {
 		return nil, err
 	}
@@ -145,7 +151,7 @@ func (f *File) read() (changed bool, err error) {
 	}
 	sum := sha256.Sum256(text)
 	changed = sum != f.sum
-	f.users, f.sum = all, sum
+	f.users, f.names, f.sum = all, slices.Sorted(maps.Keys(all)), sum
 	return changed, nil
 }
 
@@ -237,7 +243,7 @@ func (f *File) Check(ctx context.Context, name, password string) (User, bool, er
 	u, known := f.Find(name)
 	against := u.hash
 	if !known {
-		against = f.decoy()
+		against = f.decoy(name)
 	}
 	if len(password) > MostPassword {
 		password = ""
@@ -248,14 +254,16 @@ func (f *File) Check(ctx context.Context, name, password string) (User, bool, er
 	return u, true, nil
 }
 
-// decoy is somebody's hash; where there is nobody, one that costs what Hash does.
-func (f *File) decoy() hash {
+// decoy is somebody's hash, the same one for a name each time: hashes differ in what
+// they cost, and so would the tries. Where there is nobody, it costs what Hash does.
+func (f *File) decoy(name string) hash {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	for _, u := range f.users {
-		return u.hash
+	if len(f.names) == 0 {
+		return hash{memory: ownMemory, passes: ownPasses, lanes: ownLanes, salt: make([]byte, saltSize), key: make([]byte, keySize)}
 	}
-	return hash{memory: ownMemory, passes: ownPasses, lanes: ownLanes, salt: make([]byte, saltSize), key: make([]byte, keySize)}
+	i := maphash.String(f.seed, strings.ToLower(name)) % uint64(len(f.names))
+	return f.users[f.names[i]].hash
 }
 
 func (f *File) empty() bool {

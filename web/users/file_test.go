@@ -2,6 +2,7 @@ package users_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -180,6 +181,43 @@ func TestNobodyLeft(t *testing.T) {
 				t.Errorf("with %q ben may sign in: %t, %v", is, ok, err)
 			}
 		}
+	}
+}
+
+// TestANameThatIsNot: it takes as long each time, as a name does that is there, and not
+// as long as every other one.
+func TestANameThatIsNot(t *testing.T) {
+	var text strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&text, "user%d:viewer:$argon2id$v=19$m=%d,t=1,p=1$c2FsdHNhbHRzYWx0$%s\n", i, 64+i, strings.Repeat("A", 43))
+	}
+	f, path := open(t, text.String())
+	costs := map[uint32]bool{}
+	for i := range 200 {
+		name := fmt.Sprintf("Nobody%d", i)
+		cost := f.Decoy(name)
+		costs[cost] = true
+		for range 5 {
+			if again := f.Decoy(strings.ToLower(name)); again != cost {
+				t.Fatalf("%s costs %d, then %d", name, cost, again)
+			}
+		}
+	}
+	if len(costs) < 10 {
+		t.Errorf("200 names cost as much as %d of 20 users", len(costs))
+	}
+	again, err := users.Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := 0
+	for i := range 200 {
+		if name := fmt.Sprintf("Nobody%d", i); f.Decoy(name) == again.Decoy(name) {
+			same++
+		}
+	}
+	if same > 100 {
+		t.Errorf("whoever has the file's names knows what %d of 200 others cost", same)
 	}
 }
 
