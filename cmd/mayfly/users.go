@@ -108,15 +108,24 @@ func (c *usersHashCommand) Run(_ context.Context, s streams) error {
 }
 
 // rewriteUsers puts a line in the place of the one of a name, or at the end; empty: it
-// goes. All else stays as it is. A server sees the file as it was or as it is.
+// goes. All else stays as it is, also whom the file belongs to. A server sees the file as
+// it was or as it is, and who else writes it so waits.
 func rewriteUsers(path, name, line string) (there bool, err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	turn, err := lockFolder(filepath.Dir(path))
+	if err != nil {
+		return false, fmt.Errorf("the file of users cannot be written: %w", err)
+	}
+	defer func() { err = errors.Join(err, turn.Close()) }()
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, fmt.Errorf("the file of users cannot be read: %w", err)
 	}
-	mode := os.FileMode(0o600)
-	if is, err := os.Stat(path); err == nil {
-		mode = is.Mode().Perm()
+	former, err := os.Stat(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, fmt.Errorf("the file of users cannot be read: %w", err)
 	}
 	var out strings.Builder
 	for l := range strings.Lines(string(text)) {
@@ -133,14 +142,12 @@ func rewriteUsers(path, name, line string) (there bool, err error) {
 	if line != "" {
 		out.WriteString(line + "\n")
 	}
-	return there, replaceFile(path, out.String(), mode)
+	return there, replaceFile(path, out.String(), former)
 }
 
-// replaceFile writes a file beside and puts it in the place of the other.
-func replaceFile(path, text string, mode os.FileMode) (err error) {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
+// replaceFile writes a file beside and puts it in the place of the former one; nil: there
+// is none.
+func replaceFile(path, text string, former os.FileInfo) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".users-*")
 	if err != nil {
 		return fmt.Errorf("the file of users cannot be written: %w", err)
@@ -150,7 +157,13 @@ func replaceFile(path, text string, mode os.FileMode) (err error) {
 			err = fmt.Errorf("the file of users cannot be written: %w", errors.Join(err, os.Remove(f.Name())))
 		}
 	}()
-	_, err = f.WriteString(text)
+	mode := os.FileMode(0o600)
+	if former != nil {
+		mode, err = former.Mode().Perm(), giveTo(f, former)
+	}
+	if err == nil {
+		_, err = f.WriteString(text)
+	}
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
