@@ -22,10 +22,11 @@ import (
 // people are those who may use the dashboard and its API, where the server asks who
 // they are.
 type people struct {
-	sources identity.Sources
-	gates   []web.Gate
-	file    *users.File // nil: nobody has a password
-	door    *login.Door // nil: nobody signs in
+	sources   identity.Sources
+	gates     []web.Gate
+	file      *users.File // nil: nobody has a password
+	elsewhere bool        // a provider knows some
+	door      *login.Door // nil: nobody signs in
 }
 
 // openPeople reads who they are.
@@ -36,7 +37,8 @@ func (p *program) openPeople() (err error) {
 			return &misuse{err}
 		}
 	}
-	asks := a.file != nil || p.c.OIDC != nil
+	a.elsewhere = p.c.OIDC != nil
+	asks := a.file != nil || a.elsewhere
 	p.keys = keys.New(keys.Options{Open: !asks, Standing: a.standing, Logger: p.c.Logger})
 	tokens, links, gate := p.keys.Tokens(), p.keys.Links(), p.keys.Gate("")
 	if !asks {
@@ -64,13 +66,21 @@ func (p *program) openPeople() (err error) {
 	return nil
 }
 
-// standing is which role a user has now; of who signs in elsewhere it is not known.
+// standing is which role a user has now. Of who signs in elsewhere it is not known; who
+// signed in by a way that there is no longer has none. Where nobody is asked, it is not
+// known of anybody.
 func (a *people) standing(name string, way identity.Way) (identity.Role, bool) {
-	if way != identity.Password || a.file == nil {
+	switch {
+	case way == identity.Password && a.file != nil:
+		u, _ := a.file.Find(name)
+		return u.Role, true
+	case way == identity.Password:
+		return identity.None, a.elsewhere
+	case way == identity.OIDC && !a.elsewhere:
+		return identity.None, a.file != nil
+	default:
 		return identity.None, false
 	}
-	u, _ := a.file.Find(name)
-	return u.Role, true
 }
 
 // watch looks after them until ctx ends.

@@ -1,12 +1,19 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"mayfly/web/api"
+	"mayfly/web/identity"
+	"mayfly/web/oidc"
 )
 
 func TestTokensOnTheCommandLine(t *testing.T) {
@@ -99,5 +106,48 @@ func TestRevokedAsItWaits(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("it waits on")
+	}
+}
+
+// TestTokensOfAWayThatIsGone: whoever signed in by a way that there is no longer has no
+// role, and what they made gives none; it does again where there is that way, and where
+// nobody is asked.
+func TestTokensOfAWayThatIsGone(t *testing.T) {
+	c := Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db")}
+	passwords, provider := c, c
+	passwords.Auth = usersFile(t)
+	provider.OIDC = &oidc.Config{Issuer: "http://127.0.0.1:1", ClientID: "x", Roles: []oidc.Rule{{Value: "*", Role: identity.Viewer}}}
+
+	s := serving(t, passwords)
+	jar := &cookies{}
+	_, page := jar.get(t, s.Dashboard+"/login")
+	_, form, ok := strings.Cut(page, `name="csrf" value="`)
+	if !ok {
+		t.Fatalf("there is no form in %.2000s", page)
+	}
+	token, _, _ := strings.Cut(form, `"`)
+	if code, text := jar.post(t, s.Dashboard+"/login", url.Values{"csrf": {token}, "user": {"ana"}, "password": {"password of ana"}}); code != http.StatusSeeOther {
+		t.Fatal(code, text)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.API+"/tokens", strings.NewReader(`{"name":"ci","role":"admin"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made api.Token
+	if code, text := jar.do(t, r); code != http.StatusCreated || json.Unmarshal([]byte(text), &made) != nil {
+		t.Fatal(code, text)
+	}
+	for _, tc := range []struct {
+		name string
+		with Config
+		code int
+	}{{"as it was", passwords, 200}, {"a provider alone", provider, 401}, {"as it was, again", passwords, 200}, {"nobody is asked", c, 200}} {
+		if err := s.stop(); err != nil {
+			t.Fatal(err)
+		}
+		s = serving(t, tc.with)
+		if code, text := s.says(t, "GET", s.API+"/namespaces", "", "", "Authorization", "Bearer "+made.Secret); code != tc.code {
+			t.Errorf("%s: %d %s", tc.name, code, text)
+		}
 	}
 }

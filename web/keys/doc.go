@@ -13,7 +13,9 @@
 // would know of a revocation, so that nothing is let in: it is to be asked again.
 //
 // A key's role is never above its maker's, then or later: of a user who has lost a
-// role, or is gone, the tokens have lost it too (Options.Standing). What was made by a
+// role, or is gone, the tokens have lost it too (Options.Standing), and so where nobody
+// signs in as they did any more. What becomes of those whom an OpenID provider knows is
+// known to nobody here: their tokens stay as they are. What was made by a
 // token does not outlive it. Tokens from when the server was open to everybody are
 // good while it is open.
 //
