@@ -62,6 +62,7 @@ func (k Key) State(now time.Time) string {
 // Bounds of what is asked for.
 const (
 	MostKeys    = 1000                      // of a server, together
+	MostOfOne   = 100                       // of one maker, with what their tokens have made
 	mostName    = 100                       // characters
 	mostPage    = 2000                      // bytes
 	LeastFor    = time.Minute               // how long one is good

@@ -433,6 +433,36 @@ func TestQuota(t *testing.T) {
 	}
 }
 
+// TestQuotaOfOne: nobody alone uses up what there may be, with tokens' tokens neither.
+func TestQuotaOfOne(t *testing.T) {
+	w := start(t, keys.Options{})
+	first, secret := w.token(eva, keys.Wish{Name: "first", Role: identity.Viewer})
+	token, err := w.Tokens().Identify(bearing(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last keys.Key
+	for i := 1; i < keys.MostOfOne; i++ {
+		last, _ = w.token([]identity.Who{eva, token}[i%2], keys.Wish{Name: fmt.Sprint(i), Role: identity.Viewer})
+	}
+	for name, who := range map[string]identity.Who{"the maker": eva, "a token": token} {
+		if _, _, err := w.MakeToken(t.Context(), who, "", keys.Wish{Name: "x", Role: identity.Viewer}); !errors.Is(err, engine.ErrQuota) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	namesake := identity.Who{Name: eva.Name, Role: identity.Viewer, Way: identity.Password}
+	for _, who := range []identity.Who{ana, namesake} {
+		w.token(who, keys.Wish{Name: "x", Role: identity.Viewer})
+	}
+	w.revoke(last.ID)
+	w.token(eva, keys.Wish{Name: "y", Role: identity.Viewer})
+	w.revoke(first.ID)
+	open := start(t, keys.Options{Open: true})
+	for i := range keys.MostOfOne + 1 {
+		open.token(identity.Anybody(), keys.Wish{Name: fmt.Sprint(i), Role: identity.Viewer})
+	}
+}
+
 // TestTold: who made and revoked what is in activity, and no secret is.
 func TestTold(t *testing.T) {
 	w := start(t, keys.Options{})

@@ -88,6 +88,8 @@ func (r *Ring) make(ctx context.Context, who identity.Who, actor string, kind Ki
 			return c, ErrNone
 		case len(all) >= MostKeys:
 			return c, &engine.Refusal{Kind: engine.ErrQuota, Text: fmt.Sprintf("There are %d tokens and links, which is the most there may be: revoke some.", MostKeys)}
+		case k.Way != identity.Open && ofMaker(all, k) >= MostOfOne:
+			return c, &engine.Refusal{Kind: engine.ErrQuota, Text: fmt.Sprintf("%s has made %d tokens and links that are kept, which is the most there may be of one: revoke some.", k.By, MostOfOne)}
 		}
 		c.Set = []engine.Setting{k.setting(h)}
 		c.What = "made " + k.told()
@@ -103,6 +105,16 @@ func (r *Ring) make(ctx context.Context, who identity.Who, actor string, kind Ki
 	}
 	r.changed()
 	return k, secret, nil
+}
+
+// ofMaker is how many there are of whoever makes k, those that are over too.
+func ofMaker(all []engine.Setting, k Key) (n int) {
+	for _, s := range all {
+		if other, _, err := decode(s); err == nil && other.By == k.By && other.Way == k.Way {
+			n++
+		}
+	}
+	return n
 }
 
 // check says what is wrong with what somebody asks for.
