@@ -141,11 +141,14 @@ func (s *Server) identify(r *http.Request) (identity.Who, error) {
 
 // within tells whether an address is of that one namespace, and of it alone.
 func (s *Server) within(name, at string) bool {
-	rest, ok := strings.CutPrefix(at, belowPages+name)
+	rest, ok := cutBelow(at, belowPages, name)
 	if ok && (rest == "" || rest[0] == '/') {
 		return true
 	}
-	rest, ok = strings.CutPrefix(at, belowAPI+name+"/")
+	rest, ok = cutBelow(at, belowAPI, name)
+	if ok {
+		rest, ok = strings.CutPrefix(rest, "/")
+	}
 	if !ok && s.others.named(name) == s.Space { // what names none is of the server's own
 		if at == "/live" {
 			return true
@@ -156,6 +159,15 @@ func (s *Server) within(name, at string) bool {
 	}
 	of, _, _ := strings.Cut(rest, "/")
 	return ok && !slices.Contains(ofServer(), of)
+}
+
+// cutBelow is what follows a namespace in an address, which may spell it in any case.
+func cutBelow(at, below, name string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(at, below)
+	if !ok || len(rest) < len(name) || !strings.EqualFold(rest[:len(name)], name) {
+		return "", false
+	}
+	return rest[len(name):], true
 }
 
 // ofServer is what the API has, below the address of any namespace, that is not of it

@@ -215,3 +215,21 @@ func TestNobodyIsToldNothing(t *testing.T) {
 		t.Errorf("an operator is shown keys: %d", code)
 	}
 }
+
+// TestWithin: what is of one namespace is so however its name is spelled.
+func TestWithin(t *testing.T) {
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)})
+	s.StandBy(Standby{Namespace: "Shop"})
+	s.Add("till")
+	for at, of := range map[string]string{
+		"/n/Shop": "shop", "/n/Shop/queues": "shop", "/n/shop": "shop", "/n/SHOP/q/a": "shop", "/api/v1/n/Shop/entities": "shop", "/api/v1/n/shop/entities": "shop",
+		"/live": "shop", "/api/v1/entities": "shop", "/n/Till/queues": "till", "/api/v1/n/TILL/entities": "till",
+		"/n/Shops": "", "/n/Sho": "", "/n/": "", "/": "", "/namespaces": "", "/api/v1/n/Shop/namespaces": "", "/api/v1/n/shops/entities": "", "/api/v1/n/Shop": "", "/api/v1/n/ſhop/entities": "",
+	} {
+		for _, name := range []string{"shop", "till"} {
+			if is := s.within(name, at); is != (name == of) {
+				t.Errorf("%s is within %s: %t", at, name, is)
+			}
+		}
+	}
+}

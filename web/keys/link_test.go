@@ -142,3 +142,13 @@ func TestLinkEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestLinkToCapitals: a namespace is the same one however its name is spelled.
+func TestLinkToCapitals(t *testing.T) {
+	w := start(t, keys.Options{})
+	for page, namespace := range map[string]string{"/n/Shop/queues": "shop", "/n/Shop": "shop", "/n/shop?x=y": "Shop"} {
+		if k, _ := w.link(ana, keys.Wish{Name: "demo", Namespace: namespace, Page: page}); k.Page != page || k.Namespace != "shop" {
+			t.Errorf("%s in %s: %+v", page, namespace, k)
+		}
+	}
+}

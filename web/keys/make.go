@@ -50,7 +50,7 @@ func (r *Ring) MakeLink(ctx context.Context, who identity.Who, actor string, w W
 	if w.Page == "" {
 		w.Page = home
 	}
-	if rest, ok := strings.CutPrefix(w.Page, home); !ok || rest != "" && rest[0] != '/' && rest[0] != '?' || len(w.Page) > mostPage || !visible(w.Page) {
+	if !below(w.Page, home) || len(w.Page) > mostPage || !visible(w.Page) {
 		return Key{}, "", argument("A link leads to a page of its namespace, such as %s, not to '%s'.", home, cut(w.Page))
 	}
 	if !who.Role.May(identity.Operator) {
@@ -58,6 +58,15 @@ func (r *Ring) MakeLink(ctx context.Context, who identity.Who, actor string, w W
 	}
 	k, secret, err := r.make(ctx, who, actor, Link, w)
 	return k, LinkPath + secret, err
+}
+
+// below tells whether a page is of a namespace, by the address of its first page.
+func below(page, home string) bool {
+	if len(page) < len(home) || !strings.EqualFold(page[:len(home)], home) {
+		return false
+	}
+	rest := page[len(home):]
+	return rest == "" || rest[0] == '/' || rest[0] == '?'
 }
 
 // LinkPath is before a link's secret in the path that opens it.
