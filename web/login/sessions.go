@@ -64,7 +64,8 @@ func NewSessions() *Sessions { return &Sessions{all: map[[sha256.Size]byte]*sess
 // before ends. Stamp is what who was known by: see End.
 func (s *Sessions) Begin(w http.ResponseWriter, r *http.Request, who identity.Who, stamp [sha256.Size]byte) {
 	if c, err := r.Cookie(identity.CookieName(r, Cookie)); err == nil {
-		s.end(func(key [sha256.Size]byte, _ *session) bool { return key == sha256.Sum256([]byte(c.Value)) })
+		was := sha256.Sum256([]byte(c.Value))
+		s.end(func(key [sha256.Size]byte, _ *session) bool { return key == was })
 	}
 	token, now := rand.Text(), time.Now()
 	is := &session{
