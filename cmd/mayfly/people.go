@@ -39,7 +39,7 @@ func (p *program) openPeople() (err error) {
 	}
 	a.elsewhere = p.c.OIDC != nil
 	asks := a.file != nil || a.elsewhere
-	p.keys = keys.New(keys.Options{Open: !asks, Standing: a.standing, Logger: p.c.Logger})
+	p.keys = keys.New(keys.Options{Open: !asks, Standing: a.standing, Gone: a.gone, Since: p.since, Logger: p.c.Logger})
 	tokens, links, gate := p.keys.Tokens(), p.keys.Links(), p.keys.Gate("")
 	if !asks {
 		a.sources, a.gates = identity.Sources{tokens, links, identity.Everybody{}}, []web.Gate{gate}
@@ -81,6 +81,21 @@ func (a *people) standing(name string, way identity.Way) (identity.Role, bool) {
 	default:
 		return identity.None, false
 	}
+}
+
+// gone tells whether a user is not in the file any more.
+func (a *people) gone(name string, way identity.Way) bool {
+	if way != identity.Password || a.file == nil {
+		return false
+	}
+	_, there := a.file.Find(name)
+	return !there
+}
+
+// since is when a namespace was made, if it is known.
+func (p *program) since(namespace string) time.Time {
+	n, _ := p.fleet.Find(namespace)
+	return n.Created
 }
 
 // watch looks after them until ctx ends.

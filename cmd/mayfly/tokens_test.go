@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"mayfly/web/api"
 	"mayfly/web/identity"
 	"mayfly/web/oidc"
+	"mayfly/web/users"
 )
 
 func TestTokensOnTheCommandLine(t *testing.T) {
@@ -148,6 +150,48 @@ func TestTokensOfAWayThatIsGone(t *testing.T) {
 		s = serving(t, tc.with)
 		if code, text := s.says(t, "GET", s.API+"/namespaces", "", "", "Authorization", "Bearer "+made.Secret); code != tc.code {
 			t.Errorf("%s: %d %s", tc.name, code, text)
+		}
+	}
+}
+
+// TestTokensOfANamespaceThatWas: they are not good for the next one that is called so.
+func TestTokensOfANamespaceThatWas(t *testing.T) {
+	s := serving(t, Config{Store: "memory:"})
+	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
+	var made api.Token
+	if err := json.Unmarshal([]byte(s.must(t, 201, "POST", s.API+"/tokens", "", `{"name":"ci","role":"viewer","namespace":"shop"}`)), &made); err != nil {
+		t.Fatal(err)
+	}
+	sees := func(want int) {
+		t.Helper()
+		s.must(t, want, "GET", s.Dashboard+"/api/v1/n/shop/entities", "", "", "Authorization", "Bearer "+made.Secret)
+	}
+	sees(200)
+	s.must(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")
+	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
+	sees(401)
+}
+
+// TestWhoIsGone: whoever is not in the file any more, and nobody of whom that is not known.
+func TestWhoIsGone(t *testing.T) {
+	file, err := users.Open(usersFile(t), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		people people
+		name   string
+		way    identity.Way
+		gone   bool
+	}{
+		"in the file":         {people{file: file}, "ANA", identity.Password, false},
+		"not in the file":     {people{file: file}, "ben", identity.Password, true},
+		"without a file":      {people{elsewhere: true}, "ben", identity.Password, false},
+		"a provider's":        {people{file: file, elsewhere: true}, "ben", identity.OIDC, false},
+		"of an open server's": {people{}, "", identity.Open, false},
+	} {
+		if got := tc.people.gone(tc.name, tc.way); got != tc.gone {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

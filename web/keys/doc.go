@@ -16,7 +16,9 @@
 // role, or is gone, the tokens have lost it too (Options.Standing), and so where nobody
 // signs in as they did any more. What becomes of those whom an OpenID provider knows is
 // known to nobody here: their tokens stay as they are. What was made by a
-// token does not outlive it. Tokens from when the server was open to everybody are
+// token does not outlive it. Names come again: what a user made is forgotten an hour after
+// he is gone, and what was for a namespace that was removed is not for the next one that
+// is called so. Tokens from when the server was open to everybody are
 // good while it is open.
 //
 // A link is in an address that many people are to open, and addresses are kept in

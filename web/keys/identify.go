@@ -92,6 +92,8 @@ func (r *Ring) admit(kind Kind, secret string, good func(hash) bool) (identity.W
 		return identity.Who{}, unknown(kind)
 	case e.ended(now):
 		return identity.Who{}, &identity.Refused{Text: "The token has expired, at " + e.Until.Format(time.RFC3339) + "."}
+	case role == identity.None && r.former(e.Key):
+		return identity.Who{}, &identity.Refused{Text: "This was made for another namespace '" + e.Namespace + "', which was removed."}
 	case role == identity.None && e.Way == identity.Open:
 		return identity.Who{}, &identity.Refused{Text: "This was made while the server was open to everybody, which it is no longer: make another."}
 	case role == identity.None:

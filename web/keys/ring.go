@@ -29,7 +29,14 @@ type Options struct {
 	// Standing is which role a user has now who has signed in by way, None if he is gone,
 	// and whether that is known at all. It must not wait. Zero: it never is.
 	Standing func(name string, way identity.Way) (role identity.Role, known bool)
-	Logger   *slog.Logger // zero: slog.Default
+	// Gone tells whether nobody is called so any more of those who sign in by way. What they
+	// made is forgotten when that has been so for a while, so that it is not somebody else's
+	// who is called so later. Neither this nor Since may wait. Zero: nobody ever is.
+	Gone func(name string, way identity.Way) bool
+	// Since is when a namespace was made: what is older was for another one of that name.
+	// Zero, or the zero time: that is not known of any, or of this one.
+	Since  func(namespace string) time.Time
+	Logger *slog.Logger // zero: slog.Default
 }
 
 // A Ring is the keys of a server. Make it with New; it knows of none until Serve. It is
@@ -49,6 +56,7 @@ type entry struct {
 	Key
 	hash hash
 	over chan struct{} // closed once it is not good any more; guarded by Ring.mu, as used is
+	gone time.Time     // since when its maker is, as far as was seen; zero: he is not; likewise
 }
 
 // New is a ring without keys.
@@ -61,6 +69,7 @@ const (
 	usedStep  = time.Minute      // how coarse Used is
 	keepEvery = 10 * time.Minute // how often that is written, where it changes
 	forgetIn  = 7 * 24 * time.Hour
+	goneFor   = time.Hour // of whose maker is gone; a file may be wrong for a moment
 )
 
 // Serve has the ring keep its keys in b, and returns what ends that, and waits until
@@ -181,7 +190,7 @@ func (r *Ring) Recheck() {
 // standing is the role that the key gives now. The caller holds mu, to read.
 func (r *Ring) standing(k Key) identity.Role {
 	switch {
-	case k.Way == identity.Open && !r.o.Open:
+	case k.Way == identity.Open && !r.o.Open, r.former(k):
 		return identity.None
 	case k.Way == identity.Open || r.o.Standing == nil:
 		return k.Role
@@ -192,8 +201,26 @@ func (r *Ring) standing(k Key) identity.Role {
 	return k.Role
 }
 
-// tend writes when keys were used, and forgets those that are long over, until ctx
-// ends.
+// former tells whether the key is for a namespace that there is no longer, but for
+// another of that name.
+func (r *Ring) former(k Key) bool {
+	return k.Namespace != "" && r.o.Since != nil && k.Made.Before(r.o.Since(k.Namespace))
+}
+
+// orphaned tells whether who made the key has been gone for long. The caller holds mu.
+func (r *Ring) orphaned(e *entry, now time.Time) bool {
+	switch {
+	case r.o.Gone == nil || e.Way == identity.Open || !r.o.Gone(e.By, e.Way):
+		e.gone = time.Time{}
+		return false
+	case e.gone.IsZero():
+		e.gone = now
+	}
+	return !now.Before(e.gone.Add(goneFor))
+}
+
+// tend writes when keys were used, and forgets those that are long over or nobody's any
+// more, until ctx ends.
 func (r *Ring) tend(ctx context.Context, b *broker.Broker) {
 	each := time.NewTicker(keepEvery)
 	defer each.Stop()
@@ -237,11 +264,16 @@ func (r *Ring) tidy(ctx context.Context, b *broker.Broker) error {
 func (r *Ring) stale(s engine.Setting) (drop bool, set string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.byID[strings.TrimPrefix(s.Key, prefix)]
+	e, now := r.byID[strings.TrimPrefix(s.Key, prefix)], time.Now()
 	switch {
 	case e == nil: // it cannot be read, or is gone
 		return false, s.Value
-	case !e.Until.IsZero() && !time.Now().Before(e.Until.Add(forgetIn)):
+	case r.former(e.Key), r.orphaned(e, now):
+		r.o.Logger.Info("a token or link was forgotten: who made it, or what it was for, is gone", "kind", e.Kind, "name", e.Name, "by", e.By, "namespace", e.Namespace)
+		e.end()
+		delete(r.byID, e.ID)
+		return true, ""
+	case !e.Until.IsZero() && !now.Before(e.Until.Add(forgetIn)):
 		delete(r.byID, e.ID)
 		return true, ""
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -110,6 +111,90 @@ func TestStanding(t *testing.T) {
 	if who, err = w.Tokens().Identify(bearing(far)); err != nil { // of whom nobody knows now
 		t.Error(who, err)
 	}
+}
+
+// TestGone: what somebody made is not that of whoever is called so long after.
+func TestGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := map[string]bool{}
+		w := start(t, keys.Options{
+			Standing: func(name string, _ identity.Way) (identity.Role, bool) {
+				if gone[name] {
+					return identity.None, true
+				}
+				return identity.Admin, true
+			},
+			Gone: func(name string, way identity.Way) bool { return gone[name] && way == identity.Password },
+		})
+		_, bens := w.token(ben, keys.Wish{Name: "ci", Role: identity.Operator})
+		_, evas := w.token(eva, keys.Wish{Name: "far", Role: identity.Viewer})
+		_, anas := w.token(ana, keys.Wish{Name: "hers", Role: identity.Admin})
+		for i, d := range []time.Duration{50 * time.Minute, 80 * time.Minute} { // a while, and then for good
+			gone["ben"], gone["eva"] = true, true
+			time.Sleep(d)
+			synctest.Wait()
+			if who, err := w.Tokens().Identify(bearing(bens)); refused(err) == "" {
+				t.Error(who, err)
+			}
+			gone["ben"], gone["eva"] = false, false
+			if _, err := w.Tokens().Identify(bearing(bens)); (err == nil) != (i == 0) {
+				t.Errorf("after %s: %v", d, err)
+			}
+			time.Sleep(20 * time.Minute)
+			synctest.Wait()
+		}
+		for name, secret := range map[string]string{"of a provider's": evas, "of who was always there": anas} {
+			if _, err := w.Tokens().Identify(bearing(secret)); err != nil {
+				t.Error(name, err)
+			}
+		}
+		if kept := w.kept(); len(kept) != 2 {
+			t.Errorf("%d are kept", len(kept))
+		}
+	})
+}
+
+// TestAnotherNamespace: what was for one that was removed is not for the next that is
+// called so.
+func TestAnotherNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		since := map[string]time.Time{"shop": time.Now()}
+		w := start(t, keys.Options{Since: func(name string) time.Time { return since[name] }})
+		_, path := w.link(ben, keys.Wish{Name: "demo", Namespace: "shop"})
+		_, of := w.token(ben, keys.Wish{Name: "ci", Role: identity.Viewer, Namespace: "shop"})
+		_, other := w.token(ben, keys.Wish{Name: "other", Role: identity.Viewer, Namespace: "default"})
+		_, all := w.token(ben, keys.Wish{Name: "all", Role: identity.Viewer})
+		c, _, err := w.follow(path, "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		delete(since, "shop")
+		if _, err := w.Links().Identify(looking("h", c)); err != nil {
+			t.Error("where it is not known:", err)
+		}
+		since["shop"] = time.Now()
+		if _, err := w.Links().Identify(looking("h", c)); !strings.Contains(refused(err), "another namespace 'shop'") {
+			t.Error("the link:", err)
+		}
+		if _, _, err := w.follow(path, "h"); refused(err) == "" {
+			t.Error("the link can be opened")
+		}
+		if _, err := w.Tokens().Identify(bearing(of)); refused(err) == "" {
+			t.Error("the token is good")
+		}
+		_, next := w.token(ben, keys.Wish{Name: "next", Role: identity.Viewer, Namespace: "shop"})
+		time.Sleep(20 * time.Minute)
+		synctest.Wait()
+		for _, secret := range []string{other, all, next} {
+			if _, err := w.Tokens().Identify(bearing(secret)); err != nil {
+				t.Error(err)
+			}
+		}
+		if kept := w.kept(); len(kept) != 3 {
+			t.Errorf("%d are kept", len(kept))
+		}
+	})
 }
 
 // TestNoLongerOpen: what anybody could make is good while anybody may come.
