@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"cmp"
 	"context"
 	"crypto/cipher"
 	"crypto/subtle"
@@ -137,7 +138,13 @@ func (p *Provider) ask() (*found, error) {
 		return nil, err //nolint:wrapcheck // it says what it is about
 	}
 	at := o.Endpoint()
-	for _, a := range []string{at.AuthURL, at.TokenURL} {
+	var keys struct {
+		At string `json:"jwks_uri"`
+	}
+	if err := o.Claims(&keys); err != nil {
+		return nil, err //nolint:wrapcheck // it says what it is about
+	}
+	for _, a := range []string{at.AuthURL, at.TokenURL, keys.At, cmp.Or(o.UserInfoEndpoint(), at.TokenURL)} { // there need be no userinfo
 		if !p.usable(a) {
 			return nil, fmt.Errorf("its document has the address %q", a)
 		}

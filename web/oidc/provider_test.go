@@ -3,6 +3,7 @@ package oidc_test
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -418,6 +419,52 @@ func TestNobodyThere(t *testing.T) {
 	}
 	if len(secrets) > 0 {
 		t.Error("it was followed")
+	}
+}
+
+// TestAddressesOfTheDocument: none of them is less safe than the issuer's.
+func TestAddressesOfTheDocument(t *testing.T) {
+	for name, tc := range map[string]struct {
+		claim, at string
+		err       error
+	}{
+		"as it should be":              {"jwks_uri", "https://keys.example/keys", nil},
+		"without userinfo":             {"userinfo_endpoint", "", nil},
+		"people sent without TLS":      {"authorization_endpoint", "http://login.example/authorize", oidc.ErrDown},
+		"codes without TLS":            {"token_endpoint", "http://login.example/token", oidc.ErrDown},
+		"keys without TLS":             {"jwks_uri", "http://login.example/keys", oidc.ErrDown},
+		"no keys":                      {"jwks_uri", "", oidc.ErrDown},
+		"userinfo without TLS":         {"userinfo_endpoint", "http://login.example/userinfo", oidc.ErrDown},
+		"keys at an address of a file": {"jwks_uri", "file:///etc/keys", oidc.ErrDown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mux := http.NewServeMux()
+			theirs := httptest.NewTLSServer(mux)
+			defer theirs.Close()
+			mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+				d := map[string]string{
+					"issuer": theirs.URL, "authorization_endpoint": "https://login.example/authorize", "token_endpoint": "https://login.example/token",
+					"jwks_uri": "https://login.example/keys", "userinfo_endpoint": "https://login.example/userinfo",
+				}
+				if d[tc.claim] = tc.at; tc.at == "" {
+					delete(d, tc.claim)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				if err := json.NewEncoder(w).Encode(d); err != nil {
+					t.Error(err)
+				}
+			})
+			p, err := oidc.New(oidc.Config{
+				Issuer: theirs.URL, ClientID: "x", Roles: []oidc.Rule{{Value: "*", Role: identity.Viewer}}, Transport: theirs.Client().Transport, Logger: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+			if _, err := p.Begin(httptest.NewRecorder(), r, redirect, ""); !errors.Is(err, tc.err) {
+				t.Error(err)
+			}
+		})
 	}
 }
 
