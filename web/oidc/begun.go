@@ -24,6 +24,7 @@ type begun struct {
 
 const (
 	beganFor = 10 * time.Minute // how long somebody may take
+	mostUsed = 4096             // sign-ins of which it is known that they came to their end
 	mostBack = 1 << 10          // bytes of where somebody was to go; a cookie has 4 KiB
 )
 
@@ -76,6 +77,29 @@ func (p *Provider) take(w http.ResponseWriter, r *http.Request) (b begun, ok boo
 		return begun{}, false
 	}
 	return b, time.Now().Before(b.Until)
+}
+
+// ends tells whether the sign-in has not come to its end before, whoever has kept its
+// cookie. Of more than mostUsed within ten minutes the first ones are forgotten.
+func (p *Provider) ends(b begun) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, again := p.used[b.State]; again {
+		return false
+	}
+	now, first := time.Now(), ""
+	for state, until := range p.used {
+		if !now.Before(until) {
+			delete(p.used, state)
+		} else if first == "" || until.Before(p.used[first]) {
+			first = state
+		}
+	}
+	if len(p.used) >= mostUsed {
+		delete(p.used, first)
+	}
+	p.used[b.State] = b.Until
+	return true
 }
 
 // setCookie sends a cookie that comes back when the provider sends the browser here,

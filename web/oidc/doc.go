@@ -11,8 +11,8 @@
 // and none of its texts is shown otherwise than as text.
 //
 // What a sign-in needs to come to its end, state, nonce and the verifier of PKCE, is in
-// a sealed cookie of the browser that began it, and is good for ten minutes and once
-// there; the server keeps nothing of it. How long somebody is signed in then is up to
-// who keeps sessions: the provider is not asked again, and who signs
+// a sealed cookie of the browser that began it, and is good for ten minutes and once;
+// the server keeps no more of it than that it was used. How long somebody is signed in
+// then is up to who keeps sessions: the provider is not asked again, and who signs
 // out here stays signed in there.
 package oidc

@@ -57,6 +57,8 @@ type Provider struct {
 	found  *found    // nil: not yet; guarded by mu
 	failed error     // the last time; guarded by mu
 	at     time.Time // of that; guarded by mu
+
+	used map[string]time.Time // sign-ins that came to their end, by their state, until they would have been over; guarded by mu
 }
 
 // found is what the provider's document says.
@@ -71,7 +73,7 @@ func New(c Config) (*Provider, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	p := &Provider{c: c, turn: make(chan struct{}, 1), seal: newSeal()}
+	p := &Provider{c: c, turn: make(chan struct{}, 1), seal: newSeal(), used: map[string]time.Time{}}
 	p.http = &http.Client{Transport: bounded{c.Transport}, Timeout: patience, CheckRedirect: near}
 	return p, nil
 }
@@ -194,7 +196,7 @@ type Person struct {
 func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (Person, error) {
 	ctx, q := r.Context(), r.URL.Query()
 	b, ok := p.take(w, r)
-	if !ok || len(r.URL.RawQuery) > 4*mostCode || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(b.State)) != 1 {
+	if !ok || len(r.URL.RawQuery) > 4*mostCode || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(b.State)) != 1 || !p.ends(b) {
 		return Person{}, ErrState
 	}
 	who := Person{Back: b.Back}
