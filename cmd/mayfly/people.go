@@ -57,7 +57,8 @@ func (p *program) openPeople() (err error) {
 		o.Others = []page.OtherWay{{Label: provider.Title(), Href: oidc.SignIn}}
 		a.gates = append(a.gates, &oidc.Door{
 			Provider: provider, At: p.c.Advertise, Within: login.Within, Remember: p.remember,
-			Begin: func(w http.ResponseWriter, r *http.Request, who identity.Who) { sessions.Begin(w, r, who, [32]byte{}) },
+			Begin:  func(w http.ResponseWriter, r *http.Request, who identity.Who) { sessions.Begin(w, r, who, [32]byte{}) },
+			Called: func(name string) string { return a.called(name, provider.Title()) },
 		})
 	}
 	a.door = login.New(o)
@@ -81,6 +82,16 @@ func (a *people) standing(name string, way identity.Way) (identity.Role, bool) {
 	default:
 		return identity.None, false
 	}
+}
+
+// called is what somebody is called here whom a provider calls so. Its people choose that
+// themselves, but nobody is called as one in the file, or as what the server calls a token
+// or an address.
+func (a *people) called(name, provider string) string {
+	if a.file != nil || strings.Contains(name, " ") {
+		return name + " (" + provider + ")"
+	}
+	return name
 }
 
 // gone tells whether a user is not in the file any more.

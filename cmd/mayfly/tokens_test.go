@@ -195,3 +195,22 @@ func TestWhoIsGone(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAProviderCallsPeople: they choose it, and are not taken for others by it.
+func TestWhatAProviderCallsPeople(t *testing.T) {
+	file, err := users.Open(usersFile(t), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, beside := people{elsewhere: true}, people{file: file, elsewhere: true}
+	for name, want := range map[string][2]string{
+		"ana":             {"ana", "ana (the company)"},
+		"ana@example.com": {"ana@example.com", "ana@example.com (the company)"},
+		"token ci of ana": {"token ci of ana (the company)", "token ci of ana (the company)"},
+		"users file":      {"users file (the company)", "users file (the company)"},
+	} {
+		if got := [2]string{alone.called(name, "the company"), beside.called(name, "the company")}; got != want {
+			t.Errorf("%s is called %q, want %q", name, got, want)
+		}
+	}
+}

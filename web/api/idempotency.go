@@ -63,7 +63,7 @@ func (d *door) once(c echo.Context, key string, digest hash.Hash, status int, ac
 	is := answered{status: status}
 	if key != "" {
 		is.print = [sha256.Size]byte(digest.Sum(nil))
-		key = identity.Asking(c.Request()).Name + "\n" + key
+		key = identity.Asking(c.Request()).Key() + "\n" + key
 	}
 	came, again, err := d.sends.Do(c.Request().Context(), key, func() (answered, error) {
 		v, err := act()

@@ -1,12 +1,15 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 
 	"mayfly/engine/broker"
+	"mayfly/web/identity"
 )
 
 // What is sent again under the same key is not sent again, and has the answer that it
@@ -71,5 +74,28 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 	if n := count(); n != 9 {
 		t.Errorf("without a key, there are %d", n)
+	}
+}
+
+// TestIdempotencyKeyOfNamesakes: a key is of whoever sent it, and not of whoever is called
+// so too.
+func TestIdempotencyKeyOfNamesakes(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"orders"}`, nil)
+	for again, want := range []string{"", "true"} {
+		for _, who := range []identity.Who{
+			{Name: "ana", Role: identity.Operator, Way: identity.Password, ID: fmt.Sprint("session ", again)},
+			{Name: "ana", Role: identity.Operator, Way: identity.OIDC, Subject: "https://a 1"},
+			{Name: "ana", Role: identity.Operator, Way: identity.OIDC, Subject: "https://a 2"},
+			{Name: "ana", Role: identity.Operator, Way: identity.Token, ID: "x"},
+		} {
+			r := httptest.NewRequestWithContext(identity.With(t.Context(), who), http.MethodPost, "/api/v1/send/orders", strings.NewReader(`{"body":"hello"}`))
+			r.Header.Set("Idempotency-Key", "k")
+			got := httptest.NewRecorder()
+			w.server.Config.Handler.ServeHTTP(got, r)
+			if is := got.Header().Get("Idempotency-Replayed"); got.Code != http.StatusCreated || is != want {
+				t.Errorf("%+v: %d %s, replayed %q", who, got.Code, got.Body, is)
+			}
+		}
 	}
 }

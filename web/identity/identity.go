@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,9 @@ type Who struct {
 	Role Role
 	Way  Way
 	ID   string // of the session, token or link, by which it is taken back; not its secret
+	// Subject is what the provider of OIDC knows it by, whatever it has itself be called.
+	// Empty: Name says it.
+	Subject string
 	// Over is closed when what it became known by is no longer good: what the
 	// request still does ends then. Nil: never.
 	Over <-chan struct{} `json:"-"`
@@ -85,6 +89,17 @@ func Anybody() Who { return Who{Role: Admin, Way: Open} }
 
 // Known tells whether it is somebody at all.
 func (w Who) Known() bool { return w.Role != None }
+
+// Key is the same for whoever is the same, and for nobody else, however they are called:
+// it is nothing to be shown.
+func (w Who) Key() string {
+	switch w.Way {
+	case Token, Link:
+		return w.Way.String() + " " + w.ID
+	default:
+		return w.Way.String() + " " + cmp.Or(w.Subject, w.Name)
+	}
+}
 
 type whoKey struct{}
 

@@ -98,3 +98,24 @@ func TestCookieName(t *testing.T) {
 		}
 	}
 }
+
+// TestKey: nobody is taken for somebody else by what they are called.
+func TestKey(t *testing.T) {
+	seen := map[string]identity.Who{}
+	for _, who := range []identity.Who{
+		{}, {Name: "ana", Way: identity.Password}, {Name: "ana", Way: identity.OIDC, Subject: "https://a 1"}, {Name: "ana", Way: identity.OIDC, Subject: "https://a 2"},
+		{Name: "token ci of ana", Way: identity.Token, ID: "x"}, {Name: "token ci of ana", Way: identity.Token, ID: "y"}, {Name: "token ci of ana", Way: identity.Password}, {Name: "x", Way: identity.Link, ID: "x"},
+	} {
+		if other, there := seen[who.Key()]; there {
+			t.Errorf("%+v is %+v", who, other)
+		}
+		seen[who.Key()] = who
+	}
+	first, again := identity.Who{Name: "ana", Way: identity.Password, ID: "1"}, identity.Who{Name: "ana", Way: identity.Password, ID: "2", Role: identity.Viewer}
+	if first.Key() != again.Key() {
+		t.Error("who signs in again is somebody else")
+	}
+	if renamed := (identity.Who{Name: "eva", Way: identity.OIDC, Subject: "https://a 1"}); seen[renamed.Key()].Name != "ana" {
+		t.Error("who is called otherwise at the provider is somebody else")
+	}
+}

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -42,10 +43,16 @@ type Key struct {
 
 	By     string // the name of the user who made it; empty: the server was open
 	Way    identity.Way
+	Of     string    // what a provider knows the maker by; empty: By says it
 	Parent string    // the ID of the token that it was made with, if it was
 	Made   time.Time // in UTC, as all of them
 	Until  time.Time // from then on it is not good; zero: never
 	Used   time.Time // when it was good the last time, to the minute; zero: never, or nobody knows
+}
+
+// madeBy tells whether somebody has made the key, or one that it was made with.
+func (k Key) madeBy(who identity.Who) bool {
+	return k.Way == who.Way && cmp.Or(k.Of, k.By) == cmp.Or(who.Subject, who.Name)
 }
 
 // ended tells whether the key is over by itself.
@@ -114,6 +121,7 @@ type stored struct {
 	Page      string    `json:"page,omitempty"`
 	By        string    `json:"by,omitempty"`
 	Way       string    `json:"way"`
+	Of        string    `json:"of,omitempty"`
 	Parent    string    `json:"parent,omitempty"`
 	Made      time.Time `json:"made"`
 	Until     time.Time `json:"until,omitzero"`
@@ -124,7 +132,7 @@ type stored struct {
 // setting is the key as it is kept.
 func (k Key) setting(h hash) engine.Setting {
 	raw, err := json.Marshal(stored{
-		Kind: k.Kind.String(), Name: k.Name, Role: k.Role.String(), Namespace: k.Namespace, Page: k.Page, By: k.By, Way: k.Way.String(),
+		Kind: k.Kind.String(), Name: k.Name, Role: k.Role.String(), Namespace: k.Namespace, Page: k.Page, By: k.By, Way: k.Way.String(), Of: k.Of,
 		Parent: k.Parent, Made: k.Made, Until: k.Until, Used: k.Used, Hash: base64.RawURLEncoding.EncodeToString(h[:]),
 	})
 	if err != nil {
@@ -143,7 +151,7 @@ func decode(s engine.Setting) (k Key, h hash, err error) {
 	if err := json.Unmarshal([]byte(s.Value), &in); err != nil {
 		return k, h, fmt.Errorf("read the key %s: %w", id, err)
 	}
-	k = Key{ID: id, Name: in.Name, Namespace: in.Namespace, Page: in.Page, By: in.By, Parent: in.Parent, Made: in.Made, Until: in.Until, Used: in.Used}
+	k = Key{ID: id, Name: in.Name, Namespace: in.Namespace, Page: in.Page, By: in.By, Of: in.Of, Parent: in.Parent, Made: in.Made, Until: in.Until, Used: in.Used}
 	switch in.Kind {
 	case Token.String():
 	case Link.String():

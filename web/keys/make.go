@@ -78,7 +78,7 @@ func (r *Ring) make(ctx context.Context, who identity.Who, actor string, kind Ki
 	secret := kind.mark() + id + "_" + rand.Text()
 	k := Key{
 		ID: id, Kind: kind, Name: strings.TrimSpace(w.Name), Role: w.Role, Namespace: strings.ToLower(w.Namespace), Page: w.Page,
-		By: who.Name, Way: who.Way, Made: now,
+		By: who.Name, Way: who.Way, Of: who.Subject, Made: now,
 	}
 	if err := k.check(w.For); err != nil {
 		return Key{}, "", err
@@ -118,8 +118,9 @@ func (r *Ring) make(ctx context.Context, who identity.Who, actor string, kind Ki
 
 // ofMaker is how many there are of whoever makes k, those that are over too.
 func ofMaker(all []engine.Setting, k Key) (n int) {
+	maker := identity.Who{Name: k.By, Way: k.Way, Subject: k.Of}
 	for _, s := range all {
-		if other, _, err := decode(s); err == nil && other.By == k.By && other.Way == k.Way {
+		if other, _, err := decode(s); err == nil && other.madeBy(maker) {
 			n++
 		}
 	}
@@ -176,7 +177,7 @@ func (r *Ring) inherit(k *Key, who identity.Who) (*broker.Broker, error) {
 	if p == nil {
 		return nil, ErrNone // revoked meanwhile
 	}
-	k.By, k.Way, k.Parent = p.By, p.Way, p.ID
+	k.By, k.Way, k.Of, k.Parent = p.By, p.Way, p.Of, p.ID
 	if !p.Until.IsZero() && (k.Until.IsZero() || p.Until.Before(k.Until)) {
 		k.Until = p.Until
 	}

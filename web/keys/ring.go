@@ -325,7 +325,7 @@ func (r *Ring) concerns(k Key, who identity.Who) bool {
 	case who.Way == identity.Token:
 		return k.ID == who.ID || r.under(k, who.ID)
 	default:
-		return k.By == who.Name && k.Way == who.Way
+		return k.madeBy(who)
 	}
 }
 

@@ -71,6 +71,37 @@ func TestWhoKnowsOfWhat(t *testing.T) {
 	}
 }
 
+// TestNamesakes: of those whom a provider knows, who made what is not a question of what
+// they have themselves be called.
+func TestNamesakes(t *testing.T) {
+	w := start(t, keys.Options{})
+	one := identity.Who{Name: "eva", Role: identity.Viewer, Way: identity.OIDC, Subject: "https://a 1"}
+	other, renamed := one, one
+	other.Subject, renamed.Name = "https://a 2", "evelyn"
+	k, secret := w.token(one, keys.Wish{Name: "ci", Role: identity.Viewer})
+	token, err := w.Tokens().Identify(bearing(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.token(token, keys.Wish{Name: "child", Role: identity.Viewer})
+	w.leave()
+	w.serve()
+	for name, tc := range map[string]struct {
+		who  identity.Who
+		many int
+	}{"the maker": {one, 2}, "the maker by another name": {renamed, 2}, "a namesake": {other, 0}, "a namesake in the file": {identity.Who{Name: "eva", Role: identity.Viewer, Way: identity.Password}, 0}} {
+		if all, err := w.List(tc.who); len(all) != tc.many || err != nil {
+			t.Errorf("%s is told of %d: %v", name, len(all), err)
+		}
+	}
+	if _, err := w.Revoke(t.Context(), other, "", k.ID); !errors.Is(err, engine.ErrNotFound) {
+		t.Error("a namesake revokes:", err)
+	}
+	if _, err := w.Revoke(t.Context(), renamed, "", k.ID); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestStanding: a token is never more than who made it is now.
 func TestStanding(t *testing.T) {
 	now := map[string]identity.Role{"ben": identity.Operator}

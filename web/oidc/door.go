@@ -23,6 +23,8 @@ type Door struct {
 	Provider *Provider
 	// At is where browsers reach the server: http://host:8080. Empty: as each says.
 	At string
+	// Called is what somebody is called here whom the provider calls so.
+	Called func(name string) string
 	// Begin starts a session of who has signed in.
 	Begin func(w http.ResponseWriter, r *http.Request, who identity.Who)
 	// Within is an address to return to, if it is one of this server's.
@@ -70,7 +72,8 @@ func (d *Door) finish(c echo.Context) error {
 	if err != nil {
 		return d.told(c, err)
 	}
-	d.Begin(c.Response(), r, identity.Who{Name: who.Name, Role: who.Role, Way: identity.OIDC})
+	who.Name = d.Called(who.Name)
+	d.Begin(c.Response(), r, identity.Who{Name: who.Name, Subject: who.Subject, Role: who.Role, Way: identity.OIDC})
 	d.Remember(r.Context(), "signed in with "+d.Provider.Title()+" as "+who.Role.String(), who.Name)
 	c.Response().Header().Set(echo.HeaderReferrerPolicy, "no-referrer")
 	return c.Redirect(http.StatusSeeOther, d.Within(who.Back))

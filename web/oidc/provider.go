@@ -186,9 +186,10 @@ func (p *Provider) Begin(w http.ResponseWriter, r *http.Request, redirect, back 
 
 // A Person is who has signed in.
 type Person struct {
-	Name string
-	Role identity.Role
-	Back string // as Begin was told
+	Name    string
+	Subject string // what the issuer knows them by, and the issuer; nobody else is it, now or later
+	Role    identity.Role
+	Back    string // as Begin was told
 }
 
 // Finish says who has come back, once for each Begin. The error is ErrState, ErrDown,
@@ -215,6 +216,11 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (Person, error
 	if err != nil {
 		return who, err
 	}
+	sub := c.text("sub")
+	if sub == "" {
+		return who, fmt.Errorf("%w: it does not say who they are", ErrToken)
+	}
+	who.Subject = p.c.Issuer + " " + sub
 	who.Role = c.role(p.c.RoleClaim, p.c.Roles)
 	if who.Name, ok = c.name(p.c.NameClaim); !ok {
 		return who, fmt.Errorf("%w: it does not say what they are called", ErrToken)

@@ -121,6 +121,7 @@ func TestSignIn(t *testing.T) {
 		if tc.err != nil {
 			continue
 		}
+		tc.want.Subject = w.theirs.Issuer + " id-ana"
 		tc.want.Back = "/n/default/queues"
 		if who != tc.want {
 			t.Errorf("%s: %+v", name, who)
@@ -184,6 +185,7 @@ func TestTokensThatCannotBeTrusted(t *testing.T) {
 		"expired":               {Claims: map[string]any{"exp": now - 70}},
 		"without an end":        {Claims: map[string]any{"exp": nil}},
 		"not yet good":          {Claims: map[string]any{"nbf": now + 3600}},
+		"of nobody":             {Claims: map[string]any{"sub": nil}},
 		"signed by another key": {Stray: true},
 	} {
 		if is.Claims == nil {
