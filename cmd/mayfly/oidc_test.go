@@ -56,7 +56,9 @@ func TestSignInWithAProvider(t *testing.T) {
 	want(login, 200, "Sign in with the company")
 	back := func(user string) string {
 		t.Helper()
-		to := want(oidc.SignIn+"?to=%2Fn%2Fdefault%2Fqueues", 303, provider.Issuer+"/authorize?")
+		// The provider knows the server by another name, under which the sign-in begins.
+		at := want(oidc.SignIn+"?to=%2Fn%2Fdefault%2Fqueues", 303, known+oidc.SignIn+"?")
+		to := want(strings.TrimPrefix(at, known), 303, provider.Issuer+"/authorize?")
 		return strings.TrimPrefix(provider.SignIn(to, user), known)
 	}
 	want(back("eva"), 403, "the company knows you, but you have no role here")
@@ -69,18 +71,18 @@ func TestSignInWithAProvider(t *testing.T) {
 	want("/namespaces", 200, "ana")
 	want("/sessions", 403, "")
 	want(at, 403, "Sign in again")
-	u, err := url.Parse(want(oidc.SignIn, 303, "state="))
+	u, err := url.Parse(want(oidc.SignIn+"?led=", 303, "state="))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want(oidc.Back+"?error=access_denied&error_description=%3Cb%3Eno%3C%2Fb%3E&state="+u.Query().Get("state"), 403, "access_denied: &lt;b&gt;no&lt;/b&gt;")
 	for _, to := range []string{"//example.com", "https://example.com", "/\\example.com"} {
-		want(oidc.SignIn+"?to="+url.QueryEscape(to), 303, provider.Issuer)
-		u, err := url.Parse(want(oidc.SignIn+"?to="+url.QueryEscape(to), 303, provider.Issuer))
+		at := want(oidc.SignIn+"?to="+url.QueryEscape(to), 303, known+oidc.SignIn+"?")
+		u, err := url.Parse(want(strings.TrimPrefix(at, known), 303, provider.Issuer))
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := strings.TrimPrefix(provider.SignIn(u.String(), "ana"), known)
+		at = strings.TrimPrefix(provider.SignIn(u.String(), "ana"), known)
 		if to := want(at, 303, ""); to != "/" {
 			t.Errorf("it leads to %q", to)
 		}

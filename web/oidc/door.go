@@ -56,8 +56,25 @@ func (d *Door) at(r *http.Request) string {
 	return u.String()
 }
 
+// led is in the address of a browser that comes from another name of the server.
+const led = "led"
+
+// elsewhere is where a browser is to begin that calls the server otherwise than the
+// provider does, which sends it back where it would not have its cookie. Empty: it calls
+// it so, or a proxy has it seem otherwise, as it was led here.
+func (d *Door) elsewhere(r *http.Request) string {
+	u, err := url.Parse(d.At)
+	if err != nil || u.Host == "" || strings.EqualFold(u.Host, r.Host) || r.URL.Query().Has(led) {
+		return ""
+	}
+	return d.At + SignIn + "?" + url.Values{"to": {d.Within(r.URL.Query().Get("to"))}, led: {""}}.Encode()
+}
+
 // begin sends a browser to the provider.
 func (d *Door) begin(c echo.Context) error {
+	if at := d.elsewhere(c.Request()); at != "" {
+		return c.Redirect(http.StatusSeeOther, at)
+	}
 	to, err := d.Provider.Begin(c.Response(), c.Request(), d.at(c.Request()), d.Within(c.QueryParam("to")))
 	if err != nil {
 		return d.told(c, err)

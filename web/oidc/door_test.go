@@ -1,0 +1,47 @@
+package oidc_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/web/identity"
+	"mayfly/web/oidc"
+)
+
+// TestBeginsWhereItEnds: a browser that calls the server otherwise than the provider does
+// is led to where it will come back, once.
+func TestBeginsWhereItEnds(t *testing.T) {
+	p, err := oidc.New(oidc.Config{Issuer: "http://127.0.0.1:1", ClientID: "x", Roles: []oidc.Rule{{Value: "*", Role: identity.Viewer}}, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ at, host, path, want string }{
+		"by another name":    {"https://bus.example", "127.0.0.1:8080", "/login/openid?to=%2Fn%2Fshop", "https://bus.example/login/openid?led=&to=%2Fn%2Fshop"},
+		"at another port":    {"https://bus.example", "bus.example:8080", "/login/openid", "https://bus.example/login/openid?led=&to=%2F"},
+		"to another site":    {"https://bus.example", "127.0.0.1:8080", "/login/openid?to=%2F%2Fevil", "https://bus.example/login/openid?led=&to=%2F"},
+		"by its name":        {"https://bus.example", "Bus.example", "/login/openid", ""},
+		"by a proxy's":       {"https://bus.example", "10.0.0.7:8080", "/login/openid?led=&to=%2F", ""},
+		"as everybody calls": {"", "127.0.0.1:8080", "/login/openid", ""},
+	} {
+		e := echo.New()
+		d := &oidc.Door{Provider: p, At: tc.at, Within: func(to string) string {
+			if strings.HasPrefix(to, "/n/") {
+				return to
+			}
+			return "/"
+		}}
+		d.Mount(e.Group(""))
+		r, got := httptest.NewRequestWithContext(t.Context(), http.MethodGet, tc.path, nil), httptest.NewRecorder()
+		r.Host = tc.host
+		e.ServeHTTP(got, r)
+		// The provider is down: whoever is sent there is told so.
+		if to := got.Header().Get("Location"); to != tc.want || tc.want == "" && got.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d to %q, want %q", name, got.Code, to, tc.want)
+		}
+	}
+}
