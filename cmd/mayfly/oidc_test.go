@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -86,6 +88,57 @@ func TestSignInWithAProvider(t *testing.T) {
 		if to := want(at, 303, ""); to != "/" {
 			t.Errorf("it leads to %q", to)
 		}
+	}
+}
+
+// TestTriesWithAProvider: as many as with a password, and who gets in has tried nothing.
+func TestTriesWithAProvider(t *testing.T) {
+	provider := oidctest.Start(t, "http://mayfly.localhost"+oidc.Back)
+	provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team"}}})
+	var log bytes.Buffer
+	s := serving(t, Config{Store: "memory:", Advertise: "http://mayfly.localhost", Logger: slog.New(slog.NewTextHandler(&log, nil)), OIDC: &oidc.Config{
+		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
+	}})
+	see := func(jar *cookies, at string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Dashboard+at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range jar.all {
+			r.AddCookie(c)
+		}
+		w, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Body.Close()
+		if jar.all = append(jar.all, w.Cookies()...); w.StatusCode == http.StatusTooManyRequests {
+			return w.StatusCode, w.Header.Get("Retry-After")
+		}
+		return w.StatusCode, w.Header.Get("Location")
+	}
+	for i := range 15 { // thirty tries, if they were any
+		jar := &cookies{}
+		_, to := see(jar, oidc.SignIn+"?led=")
+		if code, to := see(jar, strings.TrimPrefix(provider.SignIn(to, "ana"), "http://mayfly.localhost")); code != 303 || to != "/" {
+			t.Fatal(i, code, to)
+		}
+	}
+	refused := 0
+	for range 40 {
+		if code, after := see(&cookies{}, oidc.Back+"?state=x&code=y"); code == http.StatusTooManyRequests && after != "" {
+			refused++
+		}
+	}
+	if code, _ := see(&cookies{}, oidc.SignIn+"?led="); refused < 5 || code != http.StatusTooManyRequests {
+		t.Errorf("%d of 40 are refused, and who begins is answered with %d", refused, code)
+	}
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "somebody could not sign in"); n == 0 || n > 20 {
+		t.Errorf("the log tells of it %d times", n)
 	}
 }
 

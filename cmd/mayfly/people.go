@@ -58,6 +58,9 @@ func (p *program) openPeople() (err error) {
 		a.gates = append(a.gates, &oidc.Door{
 			Provider: provider, At: p.c.Advertise, Within: login.Within, Remember: p.remember,
 			Begin:  func(w http.ResponseWriter, r *http.Request, who identity.Who) { sessions.Begin(w, r, who, [32]byte{}) },
+			Try:    func(r *http.Request) time.Duration { return a.door.Try(r) },
+			Good:   func(r *http.Request) { a.door.Good(r) },
+			Tell:   func() bool { return a.door.Tell() },
 			Called: func(name string) string { return a.called(name, provider.Title()) },
 		})
 	}

@@ -232,6 +232,22 @@ func (d *Door) signIn(c echo.Context) error {
 	return c.Redirect(http.StatusSeeOther, m.To)
 }
 
+// Try counts a try to sign in by another way, and says how long there is none for whoever
+// sends r.
+func (d *Door) Try(r *http.Request) (wait time.Duration) {
+	return d.places.try(place(Address(r)), time.Now())
+}
+
+// Good takes two tries back: to go elsewhere, and to come back from there as somebody.
+func (d *Door) Good(r *http.Request) {
+	for range 2 {
+		d.places.back(place(Address(r)))
+	}
+}
+
+// Tell tells whether one more failure is to be told of: some are, where there are many.
+func (d *Door) Tell() bool { return d.told.try("", time.Now()) == 0 }
+
 // key is a name as tries are counted: short, whatever was typed.
 func key(name string) string {
 	sum := sha256.Sum256([]byte(strings.ToLower(name)))
@@ -245,7 +261,7 @@ func (d *Door) failed(r *http.Request, name string) {
 	if u, ok := d.o.Users.Find(name); ok {
 		whom = "the name " + u.Name
 	}
-	if d.told.try("", time.Now()) > 0 {
+	if !d.Tell() {
 		return
 	}
 	d.o.Logger.Warn("somebody could not sign in", "as", whom, "from", Address(r))

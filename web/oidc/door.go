@@ -3,9 +3,13 @@ package oidc
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -29,14 +33,21 @@ type Door struct {
 	Begin func(w http.ResponseWriter, r *http.Request, who identity.Who)
 	// Within is an address to return to, if it is one of this server's.
 	Within func(to string) string
+	// Try counts one more try to sign in of whoever sends a request, and says how long there
+	// is none; Good takes two of them back, which came to a sign-in. Zero: nobody counts.
+	Try  func(r *http.Request) (wait time.Duration)
+	Good func(r *http.Request)
+	// Tell tells whether one more sign-in that came to nothing is to be logged. Zero: all
+	// are.
+	Tell func() bool
 	// Remember has what was done be in activity.
 	Remember func(ctx context.Context, what, actor string)
 }
 
 // Mount adds the addresses to g.
 func (d *Door) Mount(g *echo.Group) {
-	g.GET(SignIn, d.begin)
-	g.GET(Back, d.finish)
+	g.GET(SignIn, d.counted(d.begin))
+	g.GET(Back, d.counted(d.finish))
 }
 
 // Needs is the role that one of them takes: none.
@@ -54,6 +65,21 @@ func (d *Door) at(r *http.Request) string {
 		u.Scheme = "https"
 	}
 	return u.String()
+}
+
+// counted refuses those who try too often.
+func (d *Door) counted(h echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if d.Try == nil {
+			return h(c)
+		}
+		if wait := d.Try(c.Request()); wait > 0 {
+			in := int(math.Ceil(wait.Seconds()))
+			c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(in))
+			return echo.NewHTTPError(http.StatusTooManyRequests, fmt.Sprintf("Too many tries to sign in. The next is in %d s.", in))
+		}
+		return h(c)
+	}
 }
 
 // led is in the address of a browser that comes from another name of the server.
@@ -89,6 +115,9 @@ func (d *Door) finish(c echo.Context) error {
 	if err != nil {
 		return d.told(c, err)
 	}
+	if d.Good != nil {
+		d.Good(r)
+	}
 	who.Name = d.Called(who.Name)
 	d.Begin(c.Response(), r, identity.Who{Name: who.Name, Subject: who.Subject, Role: who.Role, Way: identity.OIDC})
 	d.Remember(r.Context(), "signed in with "+d.Provider.Title()+" as "+who.Role.String(), who.Name)
@@ -98,7 +127,9 @@ func (d *Door) finish(c echo.Context) error {
 
 // told is what somebody is told of a sign-in that came to nothing. The log has the rest.
 func (d *Door) told(c echo.Context, err error) error {
-	d.Provider.c.Logger.WarnContext(c.Request().Context(), "somebody could not sign in", "with", d.Provider.Title(), "error", err)
+	if d.Tell == nil || d.Tell() {
+		d.Provider.c.Logger.WarnContext(c.Request().Context(), "somebody could not sign in", "with", d.Provider.Title(), "error", err)
+	}
 	name, code, text := d.Provider.Title(), http.StatusForbidden, ""
 	switch denial, denied := errors.AsType[*Denial](err); {
 	case denied:
