@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -37,8 +38,8 @@ type Door struct {
 	// is none; Good takes two of them back, which came to a sign-in. Zero: nobody counts.
 	Try  func(r *http.Request) (wait time.Duration)
 	Good func(r *http.Request)
-	// Tell tells whether one more sign-in that came to nothing is to be logged. Zero: all
-	// are.
+	// Tell tells whether one more sign-in that came to nothing is to be logged and
+	// remembered. Zero: all are.
 	Tell func() bool
 	// Remember has what was done be in activity.
 	Remember func(ctx context.Context, what, actor string)
@@ -128,7 +129,12 @@ func (d *Door) finish(c echo.Context) error {
 // told is what somebody is told of a sign-in that came to nothing. The log has the rest.
 func (d *Door) told(c echo.Context, err error) error {
 	if d.Tell == nil || d.Tell() {
-		d.Provider.c.Logger.WarnContext(c.Request().Context(), "somebody could not sign in", "with", d.Provider.Title(), "error", err)
+		ctx, from := c.Request().Context(), c.Request().RemoteAddr
+		if host, _, err := net.SplitHostPort(from); err == nil {
+			from = host
+		}
+		d.Provider.c.Logger.WarnContext(ctx, "somebody could not sign in", "with", d.Provider.Title(), "from", from, "error", err)
+		d.Remember(ctx, "could not sign in with "+d.Provider.Title(), "dashboard "+from)
 	}
 	name, code, text := d.Provider.Title(), http.StatusForbidden, ""
 	switch denial, denied := errors.AsType[*Denial](err); {

@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -28,8 +29,12 @@ func TestBeginsWhereItEnds(t *testing.T) {
 		"by a proxy's":       {"https://bus.example", "10.0.0.7:8080", "/login/openid?led=&to=%2F", ""},
 		"as everybody calls": {"", "127.0.0.1:8080", "/login/openid", ""},
 	} {
-		e := echo.New()
-		d := &oidc.Door{Provider: p, At: tc.at, Within: func(to string) string {
+		e, told := echo.New(), 0
+		d := &oidc.Door{Provider: p, At: tc.at, Remember: func(_ context.Context, what, actor string) {
+			if told++; what != "could not sign in with 127.0.0.1:1" || actor != "dashboard 192.0.2.1" {
+				t.Errorf("%s %s", actor, what)
+			}
+		}, Within: func(to string) string {
 			if strings.HasPrefix(to, "/n/") {
 				return to
 			}
@@ -40,8 +45,8 @@ func TestBeginsWhereItEnds(t *testing.T) {
 		r.Host = tc.host
 		e.ServeHTTP(got, r)
 		// The provider is down: whoever is sent there is told so.
-		if to := got.Header().Get("Location"); to != tc.want || tc.want == "" && got.Code != http.StatusServiceUnavailable {
-			t.Errorf("%s: %d to %q, want %q", name, got.Code, to, tc.want)
+		if to := got.Header().Get("Location"); to != tc.want || tc.want == "" && (got.Code != http.StatusServiceUnavailable || told != 1) {
+			t.Errorf("%s: %d to %q, want %q; told %d times", name, got.Code, to, tc.want, told)
 		}
 	}
 }
