@@ -4,6 +4,7 @@
 //	Fleet            all of them: the server's own, and others that come and go
 //	Catalogue        where the others are remembered
 //	Keeper           one namespace
+//	Roll, Board      where servers on one store meet, and what they tell each other
 //	Doors, Served    what is told of it, and what follows it
 //
 // What requests are answered by is not its own: it tells Doors.

@@ -62,6 +62,12 @@
 //	          ns/reader/TOKEN         somebody reads beside the owner (Look)
 //	history   ns/AT/EPOCH/NUMBER      events, for people (engine.History)
 //
+// Beside the namespaces:
+//
+//	namespaces  name/NUMBER           which there are, and were, that every server has
+//	servers   NAME, ~secret           servers that are alive; what they know and nobody else
+//	board     KIND/ID                 what each of them is to know: who has signed in, tokens, by their hashes
+//
 // # The indexes
 //
 // The _id is all the store needs. For people and for sweeping there are

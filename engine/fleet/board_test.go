@@ -1,0 +1,112 @@
+package fleet_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine/fleet"
+	"mayfly/engine/fleet/fleettest"
+)
+
+// A reader reads every second, and says for how long what it has read may be believed.
+func TestReaderReadsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b fleettest.Board
+		var seen []fleet.Note
+		r := fleet.NewReader(&b, "key", func(notes []fleet.Note, _ time.Time) { seen = notes }, slog.New(slog.DiscardHandler))
+		if r.Believed() {
+			t.Error("it believes what it never read")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		times := 0
+		all.Go(func() { r.Run(ctx, func(context.Context) { times++ }) })
+		synctest.Wait()
+		if err := b.PutUp(ctx, "key", "one", "1"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(seen) != 1 || !r.Believed() || times != 2 {
+			t.Errorf("it has seen %v in %d times", seen, times)
+		}
+		b.Fail(true)
+		time.Sleep(9 * time.Second)
+		synctest.Wait()
+		if !r.Believed() || len(seen) != 1 || times != 11 {
+			t.Errorf("it has lost faith early, after %d times", times)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if r.Believed() {
+			t.Error("it believes what may be long over")
+		}
+		b.Fail(false)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !r.Believed() {
+			t.Error("it does not come back")
+		}
+		stop()
+		all.Wait()
+	})
+}
+
+// Whoever cannot wait shares a reading with others who cannot, and many of them are no
+// burden.
+func TestReaderIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b fleettest.Board
+		r := fleet.NewReader(&b, "key", func([]fleet.Note, time.Time) {}, slog.New(slog.DiscardHandler))
+		began := time.Now()
+		for range 3 {
+			var all sync.WaitGroup
+			for range 100 {
+				all.Go(func() {
+					if err := r.Fresh(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			time.Sleep(time.Millisecond)
+		}
+		if n := b.Reads(); n != 3 {
+			t.Errorf("it was read %d times", n)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		b.Fail(true)
+		if err := r.Fresh(t.Context()); err == nil {
+			t.Error("what cannot be read is fresh")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.Fresh(ctx); err == nil {
+			t.Error("who has gone is told")
+		}
+	})
+}
+
+// What is put up before somebody asks for a fresh reading is in it.
+func TestReaderIsFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b fleettest.Board
+		n := 0
+		r := fleet.NewReader(&b, "key", func(notes []fleet.Note, _ time.Time) { n = len(notes) }, slog.New(slog.DiscardHandler))
+		for i := range 5 {
+			if err := b.PutUp(t.Context(), "key", string(rune('a'+i)), ""); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond) // clocks move on between two servers
+			if err := r.Fresh(t.Context()); err != nil || n != i+1 {
+				t.Errorf("%d are seen of %d, %v", n, i+1, err)
+			}
+		}
+	})
+}
