@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,10 @@ import (
 	"mayfly/engine"
 	"mayfly/web/identity"
 )
+
+// ErrUnsure says that the owner was asked, and did not answer: whether it has done what
+// was asked is not known.
+var ErrUnsure = errors.New("whether the owner has done it is not known")
 
 // errHungUp is the cause where a line was closed.
 var errHungUp = errors.New("the namespace has another owner now")
@@ -57,6 +62,9 @@ func (r *Relay) Line(namespace string, to Place) *Line {
 // again.
 func (l *Line) Close() { l.stop(errHungUp) }
 
+// For is a line to the same server, for another namespace.
+func (l *Line) For(namespace string) *Line { return l.r.Line(namespace, l.to) }
+
 // To is where it leads to.
 func (l *Line) To() Place { return l.to }
 
@@ -95,8 +103,12 @@ func dialOne(ctx context.Context, keys *tls.Config, address string) (net.Conn, e
 	return d.DialContext(ctx, "tcp", address) //nolint:wrapcheck // whoever dials says where
 }
 
-// A failure is why a request could not be passed on.
-type failure struct{ err error }
+// A failure is why a request could not be passed on, and whether the owner may have
+// heard of it.
+type failure struct {
+	err   error
+	asked atomic.Bool
+}
 
 type failureKey struct{}
 
@@ -106,9 +118,9 @@ func note(_ http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// Pass has the owner answer a request. After an error nothing was written yet; whether
-// the owner has done something is not known then. An answer that breaks off in the
-// middle ends with http.ErrAbortHandler, as a panic.
+// Pass has the owner answer a request. After an error nothing was written yet; if it is
+// not ErrUnsure, the owner has not heard of the request. An answer that breaks off in
+// the middle ends with http.ErrAbortHandler, as a panic.
 func (l *Line) Pass(w http.ResponseWriter, r *http.Request, port Port) error {
 	if !l.r.enter() {
 		return engine.ErrClosed
@@ -119,6 +131,7 @@ func (l *Line) Pass(w http.ResponseWriter, r *http.Request, port Port) error {
 	cut := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) }) //nolint:contextcheck // two lives, of which the shorter counts
 	defer cut()
 	var f failure
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { f.asked.Store(true) }})
 	ctx = context.WithValue(context.WithValue(ctx, failureKey{}, &f), portKey{}, port)
 	own := w.Header().Clone()
 	clear(w.Header()) // the owner says it all
@@ -137,6 +150,9 @@ func (l *Line) Pass(w http.ResponseWriter, r *http.Request, port Port) error {
 		f.err = cause
 	}
 	l.r.log.Debug("a request was not passed on", "namespace", l.namespace, "owner", l.to.String(), "path", r.URL.Path, "err", f.err)
+	if f.asked.Load() {
+		return fmt.Errorf("%w: %w", ErrUnsure, f.err)
+	}
 	return f.err
 }
 
