@@ -9,8 +9,10 @@
 // A secret is told once, when it is made. What is kept is its SHA-256, which is
 // enough for what has 130 random bits, as settings of the server's own namespace:
 // they are there after a restart, in each of its stores, and making and revoking are
-// in its activity. While that namespace is not this server's there is nobody who
-// would know of a revocation, so that nothing is let in: it is to be asked again.
+// in its activity. Servers on one store keep them on their board instead: each key is
+// good at each of them, at once, and what one revokes is over at all within two seconds.
+// While a server does not know of revocations, because that namespace is not served or
+// the board cannot be read, nothing is let in: it is to be asked again.
 //
 // A key's role is never above its maker's, then or later: of a user who has lost a
 // role, or is gone, the tokens have lost it too (Options.Standing), and so where nobody

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -28,7 +29,7 @@ func (t tokens) Identify(r *http.Request) (identity.Who, error) {
 	if !ok {
 		return identity.Who{}, identity.ErrNone
 	}
-	return t.r.admit(Token, secret, nil)
+	return t.r.admitOrLook(r.Context(), Token, secret, nil)
 }
 
 // bearer is the bearer token of a request; not ok if it has none.
@@ -47,7 +48,7 @@ func (l links) Identify(r *http.Request) (identity.Who, error) {
 		return identity.Who{}, identity.ErrNone
 	}
 	id, sign, _ := strings.Cut(c.Value, ".")
-	who, err := l.r.admit(Link, linkMark+id+"_", func(h hash) bool { return hmac.Equal([]byte(sign), []byte(signed(h))) })
+	who, err := l.r.admitOrLook(r.Context(), Link, linkMark+id+"_", func(h hash) bool { return hmac.Equal([]byte(sign), []byte(signed(h))) })
 	if e, ok := errors.AsType[*identity.Refused](err); ok {
 		return who, &identity.Refused{Text: e.Text, Cookie: c.Name}
 	}
@@ -63,6 +64,16 @@ func unknown(k Kind) error {
 	return &identity.Refused{Text: "The token is not known here, or was revoked."}
 }
 
+// admitOrLook is admit, which looks at the board, if there is one, for what it does not
+// know.
+func (r *Ring) admitOrLook(ctx context.Context, kind Kind, secret string, good func(hash) bool) (identity.Who, error) {
+	who, err := r.admit(kind, secret, good)
+	if err != nil && r.lookAgain(ctx, kind, secret) {
+		return r.admit(kind, secret, good)
+	}
+	return who, err
+}
+
 // admit is who has a secret, or what good tells by its hash to be made from it.
 func (r *Ring) admit(kind Kind, secret string, good func(hash) bool) (identity.Who, error) {
 	id, ok := kind.idOf(secret)
@@ -73,7 +84,7 @@ func (r *Ring) admit(kind Kind, secret string, good func(hash) bool) (identity.W
 	h := hashOf(secret)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.at == nil {
+	if r.away() {
 		return identity.Who{}, errAway
 	}
 	e := r.byID[id]
@@ -129,7 +140,7 @@ func signed(h hash) string {
 // Open exchanges a link for a cookie, and says which page it leads to. The error is an
 // *identity.Refused, or says that links are kept elsewhere now.
 func (r *Ring) Open(w http.ResponseWriter, req *http.Request, secret string) (Key, error) {
-	who, err := r.admit(Link, secret, nil)
+	who, err := r.admitOrLook(req.Context(), Link, secret, nil)
 	if err != nil {
 		return Key{}, err
 	}

@@ -109,6 +109,7 @@ func (r *Ring) make(ctx context.Context, who identity.Who, actor string, kind Ki
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.altered = time.Now()
 	if k.Parent == "" || r.byID[k.Parent] != nil { // else that was revoked with all that it made, this too
 		r.byID[id] = &entry{Key: k, hash: h, over: make(chan struct{})}
 	}
@@ -157,11 +158,11 @@ func spell(d time.Duration) string {
 }
 
 // inherit has k be no more than who, and returns where it is to be kept.
-func (r *Ring) inherit(k *Key, who identity.Who) (*broker.Broker, error) {
+func (r *Ring) inherit(k *Key, who identity.Who) (place, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	switch {
-	case r.at == nil:
+	case r.away():
 		return nil, errAway
 	case !who.Known() || who.Way == identity.Link:
 		return nil, &engine.Refusal{Kind: engine.ErrNotAllowed, Text: "Whoever looks on by a link makes no tokens or links."}
@@ -199,6 +200,11 @@ func (k Key) told() string {
 // Revoke has a key, and all that was made with it, let nobody in from now on, and
 // ends what they let in. The error is ErrNone, also for one that who may not know of.
 func (r *Ring) Revoke(ctx context.Context, who identity.Who, actor, id string) (Key, error) {
+	if r.reader != nil { // it may have just been made at another server
+		if err := r.reader.Fresh(ctx); err != nil {
+			return Key{}, away(err)
+		}
+	}
 	k, err := r.Find(who, id)
 	if err != nil {
 		return Key{}, err
@@ -228,6 +234,7 @@ func (r *Ring) Revoke(ctx context.Context, who identity.Who, actor, id string) (
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.altered = time.Now()
 	for _, id := range gone {
 		if e := r.byID[id]; e != nil {
 			e.end()

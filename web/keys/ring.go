@@ -12,6 +12,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/fleet"
 	"mayfly/web/identity"
 )
 
@@ -19,8 +20,9 @@ import (
 // of. It is an engine.ErrNotFound.
 var ErrNone error = &engine.Refusal{Kind: engine.ErrNotFound, Text: "There is no such token or link."}
 
-// errAway is for what comes while the server's own namespace is not served.
-var errAway error = &engine.Refusal{Kind: engine.ErrBusy, Text: "Tokens and links are kept in the server's own namespace, which is not served here now."}
+// errAway is for what comes while the server's own namespace is not served or, where
+// servers share a store, their board cannot be read.
+var errAway error = &engine.Refusal{Kind: engine.ErrBusy, Text: "Which tokens and links there are cannot be told now: where they are kept is not to be reached."}
 
 // Options are what a ring is of.
 type Options struct {
@@ -35,20 +37,28 @@ type Options struct {
 	Gone func(name string, way identity.Way) bool
 	// Since is when a namespace was made: what is older was for another one of that name.
 	// Zero, or the zero time: that is not known of any, or of this one.
-	Since  func(namespace string) time.Time
-	Logger *slog.Logger // zero: slog.Default
+	Since func(namespace string) time.Time
+	// Board is where servers on one store keep their keys, each good at all of them.
+	// Zero: they are kept in the server's own namespace.
+	Board fleet.Board
+	// Remember has activity tell what was done to keys on the board. Zero: nobody is told.
+	Remember func(ctx context.Context, c broker.SettingsChange, actor string)
+	Logger   *slog.Logger // zero: slog.Default
 }
 
-// A Ring is the keys of a server. Make it with New; it knows of none until Serve. It is
-// safe for concurrent use.
+// A Ring is the keys of a server. Make it with New; it knows of none until Serve or, with
+// a board, Follow. It is safe for concurrent use.
 type Ring struct {
-	o Options
+	o      Options
+	reader *fleet.Reader // of the board; nil: there is none
 
 	mu    sync.RWMutex
-	at    *broker.Broker    // where they are kept; nil: not here; guarded by mu
+	at    place             // where they are kept; nil: not here; guarded by mu
 	byID  map[string]*entry // guarded by mu
 	next  *time.Timer       // when the first of them is over; nil: none is; guarded by mu
 	tells chan struct{}     // closed at the next change; guarded by mu
+
+	altered time.Time // when one was made or revoked here, on the board; guarded by mu
 }
 
 // An entry is a key that the ring knows. Only used changes.
@@ -62,7 +72,11 @@ type entry struct {
 // New is a ring without keys.
 func New(o Options) *Ring {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	return &Ring{o: o, byID: map[string]*entry{}, tells: make(chan struct{})}
+	r := &Ring{o: o, byID: map[string]*entry{}, tells: make(chan struct{})}
+	if o.Board != nil {
+		r.at, r.reader = onBoard{o.Board, o.Remember}, fleet.NewReader(o.Board, noteKind, r.read, o.Logger)
+	}
+	return r
 }
 
 const (
@@ -73,8 +87,14 @@ const (
 )
 
 // Serve has the ring keep its keys in b, and returns what ends that, and waits until
-// it is over.
+// it is over. With a board they are there, and those that are in b are moved to it.
 func (r *Ring) Serve(ctx context.Context, b *broker.Broker) (leave func(), err error) {
+	if r.o.Board != nil {
+		if err := r.move(ctx, b); err != nil {
+			r.o.Logger.Warn("tokens from before servers shared them are not good yet; that is tried again when the namespace is opened", "error", err)
+		}
+		return func() {}, nil
+	}
 	kept, err := b.Settings(ctx, prefix)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what it is about
@@ -98,9 +118,10 @@ func (r *Ring) Serve(ctx context.Context, b *broker.Broker) (leave func(), err e
 	}, nil
 }
 
-// take has the ring know what is kept, and no more. A key that it knew already goes on
-// as it was: what it let in is not cut off. The caller holds mu.
-func (r *Ring) take(kept []engine.Setting) {
+// take has the ring know what is kept, and no more, and tells whether that is something
+// else. A key that it knew already goes on as it was: what it let in is not cut off. The
+// caller holds mu.
+func (r *Ring) take(kept []engine.Setting) (other bool) {
 	was := r.byID
 	r.byID = map[string]*entry{}
 	for _, s := range kept {
@@ -111,14 +132,21 @@ func (r *Ring) take(kept []engine.Setting) {
 		}
 		e := &entry{Key: k, hash: h, over: make(chan struct{})}
 		if old := was[k.ID]; old != nil && old.hash == h {
+			if k.Used.After(old.Used) {
+				old.Used = k.Used // at another server
+			}
 			e = old
+			delete(was, k.ID)
+		} else {
+			other = true
 		}
-		delete(was, k.ID)
 		r.byID[k.ID] = e
 	}
 	for _, e := range was {
+		other = true
 		e.end()
 	}
+	return other
 }
 
 // end has what the key let in be over. The caller holds mu of its ring.
@@ -239,7 +267,7 @@ func (r *Ring) tend(ctx context.Context, b *broker.Broker) {
 }
 
 // tidy does what tend does, once.
-func (r *Ring) tidy(ctx context.Context, b *broker.Broker) error {
+func (r *Ring) tidy(ctx context.Context, b place) error {
 	kept, err := b.Settings(ctx, prefix)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
@@ -285,7 +313,7 @@ func (r *Ring) stale(s engine.Setting) (drop bool, set string) {
 func (r *Ring) List(who identity.Who) ([]Key, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if r.at == nil {
+	if r.away() {
 		return nil, errAway
 	}
 	var all []Key
@@ -304,7 +332,7 @@ func (r *Ring) List(who identity.Who) ([]Key, error) {
 func (r *Ring) Find(who identity.Who, id string) (Key, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if r.at == nil {
+	if r.away() {
 		return Key{}, errAway
 	}
 	e := r.byID[id]
