@@ -105,7 +105,7 @@ func (d *Door) Needs(method, pattern string) (identity.Role, bool) {
 // Changed is to be called when the file of users has changed: sessions of those who
 // are not in it as they were end.
 func (d *Door) Changed(ctx context.Context) {
-	ended := d.o.Sessions.Hold(func(name string) ([sha256.Size]byte, bool) {
+	ended := d.o.Sessions.Hold(ctx, func(name string) ([sha256.Size]byte, bool) {
 		u, ok := d.o.Users.Find(name)
 		return u.Stamp, ok
 	})
@@ -275,7 +275,7 @@ func (d *Door) signOut(c echo.Context) error {
 	}
 	r := c.Request()
 	if who, err := d.o.Sessions.Identify(r); err == nil {
-		d.o.Sessions.End(func(s Session) bool { return s.ID == who.ID })
+		d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == who.ID })
 		d.remember(r.Context(), "signed out", who.Name)
 	}
 	set(c.Response(), r, "", -1)
@@ -314,7 +314,7 @@ func (d *Door) end(c echo.Context) error {
 	if (id == "") == (name == "") {
 		return echo.NewHTTPError(http.StatusBadRequest, "Say which session is to end, or whose.")
 	}
-	ended := d.o.Sessions.End(func(s Session) bool { return s.ID == id || name != "" && s.Who.Name == name })
+	ended := d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == id || name != "" && s.Who.Name == name })
 	for _, name := range names(ended) {
 		d.remember(r.Context(), fmt.Sprintf("ended %d of the sessions of %s", len(ended), name), by.Name)
 	}
@@ -340,6 +340,7 @@ func Within(to string) string {
 func (d *Door) Watch(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { d.o.Sessions.Watch(ctx) })
+	both.Go(func() { d.o.Sessions.Follow(ctx) })
 	if d.o.Users != nil {
 		both.Go(func() { d.o.Users.Watch(ctx, func() { d.Changed(ctx) }) })
 	}

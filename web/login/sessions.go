@@ -48,11 +48,16 @@ type session struct {
 	Session
 	over  chan struct{} // closed when it ends
 	stamp [sha256.Size]byte
+
+	up     time.Time // since when it is on the board; zero: it is not
+	marked time.Time // when it was used, as the board knows
 }
 
-// Sessions are those of a server. Make it with NewSessions. It is safe for concurrent
-// use, and a Source.
+// Sessions are those of a server, or of all servers on a store: see Share. Make it with
+// NewSessions. It is safe for concurrent use, and a Source.
 type Sessions struct {
+	shared // nothing: they are of this server
+
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]*session // by the hash of the cookie; guarded by mu
 }
@@ -73,10 +78,12 @@ func (s *Sessions) Begin(w http.ResponseWriter, r *http.Request, who identity.Wh
 		over:    make(chan struct{}), stamp: stamp,
 	}
 	is.Who.ID, is.Who.Over, is.Who.Until = is.ID, is.over, now.Add(LastsFor)
+	key := sha256.Sum256([]byte(token))
 	s.mu.Lock()
 	s.makeRoom(who.Name)
-	s.all[sha256.Sum256([]byte(token))] = is
+	s.all[key] = is
 	s.mu.Unlock()
+	s.tell(r.Context())
 	set(w, r, token, int(LastsFor/time.Second))
 }
 
@@ -104,8 +111,16 @@ func (s *Sessions) makeRoom(name string) {
 	s.drop(at)
 }
 
-// drop ends one. The caller holds mu.
+// drop ends one, at other servers too: see tell. The caller holds mu.
 func (s *Sessions) drop(key [sha256.Size]byte) {
+	if s.board != nil {
+		s.ended[key] = time.Time{}
+	}
+	s.forget(key)
+}
+
+// forget ends one here. The caller holds mu.
+func (s *Sessions) forget(key [sha256.Size]byte) {
 	close(s.all[key].over)
 	delete(s.all, key)
 }
@@ -118,6 +133,7 @@ func (s *Sessions) Identify(r *http.Request) (identity.Who, error) {
 	}
 	now := time.Now()
 	key := sha256.Sum256([]byte(c.Value))
+	s.lookAgain(r.Context(), key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	is := s.all[key]
@@ -162,13 +178,15 @@ func (s *Sessions) end(those func([sha256.Size]byte, *session) bool) (ended []Se
 }
 
 // End ends the sessions that it is said of, at once, and tells which.
-func (s *Sessions) End(those func(Session) bool) []Session {
+func (s *Sessions) End(ctx context.Context, those func(Session) bool) []Session {
+	defer s.tell(ctx)
 	return s.end(func(_ [sha256.Size]byte, is *session) bool { return those(is.Session) })
 }
 
 // Hold ends the sessions of those who have signed in with a password and are not known
 // by the stamp any more that they had.
-func (s *Sessions) Hold(stamp func(name string) ([sha256.Size]byte, bool)) []Session {
+func (s *Sessions) Hold(ctx context.Context, stamp func(name string) ([sha256.Size]byte, bool)) []Session {
+	defer s.tell(ctx)
 	return s.end(func(_ [sha256.Size]byte, is *session) bool {
 		if is.Who.Way != identity.Password {
 			return false
