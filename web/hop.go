@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -12,18 +13,26 @@ import (
 // passOn has the owner of a namespace answer what is asked of this server, but for
 // what this server has an answer to whoever owns the namespace. What another server has
 // passed on is answered here, and so is what the owner cannot be asked: who comes again
-// may find it.
-func passOn(l *relay.Line, port relay.Port) echo.MiddlewareFunc {
+// may find it. Where the owner may have done what it has not answered, that is said.
+func passOn(w Standby, port relay.Port) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			r := c.Request()
-			if _, passed := relay.Of(r.Context()); l == nil || passed || port == relay.Dashboard && !ofOwner(c.Path()) {
+			if _, passed := relay.Of(r.Context()); w.Line == nil || passed || port == relay.Dashboard && !ofOwner(c.Path()) {
 				return next(c)
 			}
-			if err := l.Pass(c.Response(), r, port); err != nil && !c.Response().Committed {
+			err := w.Line.Pass(c.Response(), r, port)
+			switch {
+			case err == nil || c.Response().Committed:
+				return nil
+			case !errors.Is(err, relay.ErrUnsure), r.Method == http.MethodGet, r.Method == http.MethodHead, r.Method == http.MethodOptions:
 				return next(c)
+			case port == relay.Dashboard && !strings.HasPrefix(r.URL.Path, "/api/"):
+				w.unsure = true
+				return w.page(c)
 			}
-			return nil
+			w.unsure = true
+			return &standbyError{w}
 		}
 	}
 }

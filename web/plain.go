@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -104,13 +105,71 @@ func (s *Server) ready(c echo.Context, f *fleet.Fleet, own readiness) error {
 		status = http.StatusServiceUnavailable
 	}
 	if f != nil {
-		for _, n := range f.List() {
-			if is := healthOf(n); !n.Main && is.not {
+		all := f.List()
+		owners := s.owners(c.Request().Context(), all)
+		for _, n := range all {
+			if is := owners.healthOf(n); !n.Main && is.says != "ready" {
 				text += fmt.Sprintf("namespace %s: %s\n", n.Name, is.says)
 			}
 		}
 	}
 	return c.String(status, text)
+}
+
+// owners are other servers that own namespaces, and whether they can be reached.
+type owners struct {
+	s     *Server
+	there map[string]bool // by place
+}
+
+// owners asks each of them once, all at the same time. What another server asks is not
+// passed on, and none of them is reached.
+func (s *Server) owners(ctx context.Context, all []fleet.Namespace) owners {
+	out := owners{s: s, there: map[string]bool{}}
+	if _, passed := relay.Of(ctx); passed {
+		return out
+	}
+	lines := map[string]*relay.Line{}
+	for _, n := range all {
+		if l := s.lineTo(n); l != nil && !n.Main {
+			lines[l.To().String()] = l
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, ownerPatience)
+	defer cancel()
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	for at, l := range lines {
+		asking.Go(func() {
+			status, _, err := l.Ask(ctx, "/livez")
+			mu.Lock()
+			defer mu.Unlock()
+			out.there[at] = err == nil && status == http.StatusOK
+		})
+	}
+	asking.Wait()
+	return out
+}
+
+// lineTo leads to the owner of a namespace; nil: nothing is passed on.
+func (s *Server) lineTo(n fleet.Namespace) *relay.Line {
+	if sp := s.others.named(strings.ToLower(n.Name)); sp != nil {
+		return sp.behind.Load().standby.Line
+	}
+	return nil
+}
+
+// healthOf is what there is to say of a namespace.
+func (o owners) healthOf(n fleet.Namespace) readiness {
+	is, l := healthOf(n), o.s.lineTo(n)
+	switch {
+	case n.Broker != nil || l == nil:
+	case o.there[l.To().String()]:
+		is.says = fmt.Sprintf("passed on to the server at %s, which owns it", cmp.Or(n.Owner.Dashboard, n.Owner.Host, "an unknown address"))
+	default:
+		is.says += " It cannot be reached."
+	}
+	return is
 }
 
 // serveStatic serves files whose address changes with their content.

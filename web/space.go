@@ -52,6 +52,7 @@ func (s *Server) Add(name string) *Space {
 	sp := &Space{s: s, name: name}
 	sp.StandBy(Standby{Namespace: name})
 	s.others.put(name, sp)
+	s.abroad.forget(name)
 	return sp
 }
 
@@ -180,6 +181,9 @@ func (s *Server) addressed(r *http.Request) (*Space, *http.Request) {
 	}
 	name, _, _ := strings.Cut(rest, "/")
 	sp := s.others.named(strings.ToLower(name))
+	if sp == nil {
+		sp = s.elsewhere(r, strings.ToLower(name))
+	}
 	switch {
 	case sp == nil, sp == s.Space:
 		return s.Space, r

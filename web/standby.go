@@ -12,6 +12,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/fleet"
+	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
@@ -37,10 +38,16 @@ type Standby struct {
 	// Line leads to the owner: what is asked is passed on, and what is said above only
 	// where that fails. Nil: nothing is passed on.
 	Line *relay.Line
+
+	unsure bool // the owner was asked for this one request, and did not answer
 }
 
-// standbyRefresh is how often pages look again, in seconds.
-const standbyRefresh = 2
+// standbyRefresh is how often pages look again, in seconds; unsureRefresh, where they
+// have said that it is not known what came of a form.
+const (
+	standbyRefresh = 2
+	unsureRefresh  = 20
+)
 
 // standbySpaces is how many namespaces the menu has.
 const standbySpaces = 12
@@ -50,15 +57,20 @@ func (w Standby) owned() bool { return w.Owner != (engine.Owner{}) }
 
 func (w Standby) namespace() string { return cmp.Or(w.Namespace, "default") }
 
+// standingBy begins what a server says that does not have a namespace.
+const standingBy = "Standing by: "
+
 // Reason is the whole of it in a sentence.
 func (w Standby) Reason() string {
 	switch {
+	case w.unsure:
+		return w.ownedAt(w.Owner.Dashboard) + " It was asked, and ended before it answered: whether it has done it is not known."
 	case w.owned():
 		return w.ownedAt(w.Owner.Dashboard)
 	case w.Why != "":
-		return fmt.Sprintf("Standing by: %s", w.Why)
+		return standingBy + w.Why
 	default:
-		return fmt.Sprintf("Standing by: this server is about to own the namespace %s, or to learn who does.", w.namespace())
+		return fmt.Sprintf(standingBy+"this server is about to own the namespace %s, or to learn who does.", w.namespace())
 	}
 }
 
@@ -72,7 +84,7 @@ func (w Standby) ReasonAMQP() string {
 }
 
 func (w Standby) ownedAt(address string) string {
-	return fmt.Sprintf("Standing by: the server at %s owns the namespace %s.", cmp.Or(address, w.Owner.Host, "an unknown address"), w.namespace())
+	return fmt.Sprintf(standingBy+"the server at %s owns the namespace %s.", cmp.Or(address, w.Owner.Host, "an unknown address"), w.namespace())
 }
 
 // A standbyError is reason as an error that every door knows how to present.
@@ -89,14 +101,14 @@ func (e *standbyError) Unwrap() []error {
 
 func (s *Server) standbyAdmin(w Standby) http.Handler {
 	e := s.base(adminPolicy)
-	e.Pre(s.tunnelled, passOn(w.Line, relay.Admin))
+	e.Pre(s.tunnelled, passOn(w, relay.Admin))
 	rest.Refuse(e, w.namespace(), func(*http.Request) error { return &standbyError{w} }, s.o.Logger)
 	return e
 }
 
 func (s *Server) standbyDashboard(w Standby) http.Handler {
 	e := s.pages(ofNobody)
-	e.Use(passOn(w.Line, relay.Dashboard))
+	e.Use(passOn(w, relay.Dashboard))
 	plain := func(c echo.Context) error {
 		again(c)
 		return c.String(http.StatusServiceUnavailable, w.Reason()+"\n")
@@ -139,9 +151,13 @@ func (w Standby) page(c echo.Context) error {
 		for _, n := range w.Fleet.List() {
 			here := strings.EqualFold(n.Name, shell.Namespace)
 			if here || len(shell.Spaces) < standbySpaces {
-				shell.Spaces = append(shell.Spaces, layout.Space{Name: n.Name, Href: belowPages + n.Name, Here: here, Down: n.State != fleet.Serving})
+				shell.Spaces = append(shell.Spaces, layout.Space{Name: n.Name, Href: belowPages + n.Name, Here: here, Down: n.State != fleet.Serving, Away: n.State == fleet.Standby})
 			}
 		}
+	}
+	if w.unsure {
+		shell.Refresh = unsureRefresh // there is something to read
+		shell.Notice = component.Notice{Tone: component.Low, Title: locale.T(ctx, "standby.unsure")}
 	}
 	shell.Looks = layout.LooksAsked(r)
 	m := page.Standby{

@@ -61,7 +61,7 @@ type Options struct {
 	AMQP func(net.Conn)
 	// Unsure is set where there may be namespaces that the server does not know of
 	// yet: requests on the admin port that name one which it does not know are to
-	// come again, until Known is called.
+	// come again, until Known is called. On the dashboard's, other servers are asked.
 	Unsure bool
 	// Metrics answers /metrics, of all namespaces, whatever becomes of them. Zero:
 	// there are none.
@@ -92,6 +92,7 @@ type Server struct {
 	dashboard *http.Server
 	admin     *http.Server
 	others    others
+	abroad    *abroad
 	unsure    atomic.Bool             // as in Options
 	nobody    func() http.Handler     // of hosts that name no namespace
 	socket    http.Handler            // AMQP in a WebSocket; nil: there is none
@@ -105,7 +106,7 @@ func New(o Options) *Server {
 	if o.HeaderSize == 0 {
 		o.HeaderSize = engine.DefaultLimits().HeaderSize
 	}
-	s := &Server{o: o, room: access.NewRoom()}
+	s := &Server{o: o, room: access.NewRoom(), abroad: newAbroad()}
 	if o.AMQP != nil {
 		s.socket = socket.NewHandler(o.AMQP)
 	}

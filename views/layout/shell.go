@@ -66,7 +66,8 @@ func (j Jobs) ended() (tone component.Tone, icon, words string) {
 type Space struct {
 	Name, Href string
 	Here       bool // the page is of it
-	Down       bool // it is not served here
+	Down       bool // nobody is known to serve it
+	Away       bool // another server does
 }
 
 // Live is where the page stands in the stream of changes. Its zero value is a
