@@ -3,6 +3,7 @@
 //
 //	mayfly_build_info{version,go}                           1
 //	mayfly_namespaces{state}                                serving, opening, standby, failing
+//	mayfly_owner{namespace,owner}                           1, by the address of the server that owns it
 //	mayfly_ready{namespace}                                 1 while its broker takes messages
 //	mayfly_epoch{namespace}                                 how often the namespace has been opened
 //	mayfly_entities{namespace,kind}                         queues, topics, subscriptions
@@ -67,6 +68,7 @@ type Options struct {
 type Namespace struct {
 	Name      string
 	State     string // as fleet.State has it
+	Owner     string // where the server is that owns it; empty: nobody knows
 	Temporary bool
 	Served    *Served // nil: it is not served here
 }
@@ -95,7 +97,13 @@ func (o Options) write(ctx context.Context, b *bytes.Buffer) {
 	e := &encoder{b: b}
 	e.one("mayfly_build_info", "Which build this is.", 1, "version", o.Version, "go", runtime.Version())
 	namespaces(e, all)
-	e.head("mayfly_ready", gauge, "1 while the broker takes messages.")
+	e.head("mayfly_owner", gauge, "Which server owns the namespace, as far as this one knows.")
+	for _, n := range all {
+		if n.Owner != "" && !n.Temporary {
+			e.sample("mayfly_owner", 1, "namespace", n.Name, "owner", n.Owner)
+		}
+	}
+	e.head("mayfly_ready", gauge, "1 while the broker takes messages, here.")
 	for _, s := range spaces {
 		if s.name != rest {
 			e.sample("mayfly_ready", s.ready, "namespace", s.name)

@@ -40,7 +40,7 @@ func (p *Pages) others(sh *layout.Shell) {
 	for i, n := range p.o.Spaces.Fleet.List() {
 		here := n.Name == p.b.Name()
 		if i < inMenu || here {
-			sh.Spaces = append(sh.Spaces, layout.Space{Name: n.Name, Href: p.o.Base + "/n/" + n.Name, Here: here, Down: n.State != fleet.Serving})
+			sh.Spaces = append(sh.Spaces, layout.Space{Name: n.Name, Href: p.o.Base + "/n/" + n.Name, Here: here, Down: n.State != fleet.Serving, Away: n.State == fleet.Standby})
 		}
 	}
 }
