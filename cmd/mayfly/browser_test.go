@@ -78,6 +78,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("present", func(t *testing.T) { presentInBrowser(t, ctx) })
 	t.Run("tongues", func(t *testing.T) { tonguesInBrowser(t, ctx) })
 	t.Run("standby", func(t *testing.T) { standbyInBrowser(t, ctx) })
+	t.Run("peers", func(t *testing.T) { peersInBrowser(t, ctx) })
 	t.Run("walk semantics", func(t *testing.T) { semanticsInBrowser(t, ctx) })
 }
 

@@ -30,13 +30,20 @@ func (m *measured) drop(name string) {
 }
 
 // of is what there is to tell of a fleet's namespaces: the server's own, then the
-// others by name.
-func (m *measured) of(f *fleet.Fleet) (all []metrics.Namespace) {
+// others by name. here is where others find this server.
+func (m *measured) of(f *fleet.Fleet, here string) (all []metrics.Namespace) {
 	listed := f.List()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range listed {
-		all = append(all, metrics.Namespace{Name: n.Name, State: string(n.State), Temporary: n.Temporary, Served: m.byName[n.Name]})
+		is := metrics.Namespace{Name: n.Name, State: string(n.State), Temporary: n.Temporary, Served: m.byName[n.Name]}
+		switch n.State {
+		case fleet.Serving:
+			is.Owner = here
+		case fleet.Standby:
+			is.Owner = nameOf(n.Owner)
+		}
+		all = append(all, is)
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/fleet"
 	"mayfly/views/page"
 	"mayfly/web"
 	"mayfly/web/identity"
@@ -29,8 +32,9 @@ type people struct {
 	door      *login.Door // nil: nobody signs in
 }
 
-// openPeople reads who they are.
-func (p *program) openPeople() (err error) {
+// openPeople reads who they are. What lets them in is on the board, where servers share
+// one.
+func (p *program) openPeople(board fleet.Board) (err error) {
 	a := &p.people
 	if p.c.Auth != "" {
 		if a.file, err = users.Open(p.c.Auth, p.c.Logger); err != nil {
@@ -39,13 +43,16 @@ func (p *program) openPeople() (err error) {
 	}
 	a.elsewhere = p.c.OIDC != nil
 	asks := a.file != nil || a.elsewhere
-	p.keys = keys.New(keys.Options{Open: !asks, Standing: a.standing, Gone: a.gone, Since: p.since, Logger: p.c.Logger})
+	p.keys = keys.New(keys.Options{Open: !asks, Standing: a.standing, Gone: a.gone, Since: p.since, Board: board, Remember: p.rememberKeys, Logger: p.c.Logger})
 	tokens, links, gate := p.keys.Tokens(), p.keys.Links(), p.keys.Gate("")
 	if !asks {
 		a.sources, a.gates = identity.Sources{tokens, links, identity.Everybody{}}, []web.Gate{gate}
 		return nil
 	}
 	sessions := login.NewSessions()
+	if board != nil {
+		sessions.Share(board, a.stamp, p.c.Logger)
+	}
 	o := login.Options{Sessions: sessions, Users: a.file, Changed: p.keys.Recheck, Forms: p.forms, Remember: p.remember, Logger: p.c.Logger}
 	if p.c.OIDC != nil {
 		c := *p.c.OIDC
@@ -112,6 +119,15 @@ func (p *program) since(namespace string) time.Time {
 	return n.Created
 }
 
+// stamp is what a user with a password is known by.
+func (a *people) stamp(name string) (stamp [sha256.Size]byte, ok bool) {
+	if a.file == nil {
+		return stamp, false
+	}
+	u, ok := a.file.Find(name)
+	return u.Stamp, ok
+}
+
 // watch looks after them until ctx ends.
 func (a *people) watch(ctx context.Context) {
 	if a.door != nil {
@@ -134,6 +150,21 @@ func (p *program) remember(ctx context.Context, what, actor string) {
 	defer cancel()
 	if err := b.Remember(ctx, engine.EventSettingsChanged, what, actor); err != nil {
 		p.c.Logger.WarnContext(ctx, "activity does not tell what was done", "who", actor, "what", what, "err", err)
+	}
+}
+
+// rememberKeys is remember for what was done to tokens and links that servers share.
+func (p *program) rememberKeys(ctx context.Context, done broker.SettingsChange, actor string) {
+	p.c.Logger.InfoContext(ctx, "somebody did something", "who", actor, "what", done.What)
+	b, _, err := p.fleet.Broker(p.c.Namespace)
+	if err != nil || b == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberPatience)
+	defer cancel()
+	done.Set, done.Drop = nil, nil // they are not in it
+	if _, err := b.ChangeSettings(ctx, "", actor, func([]engine.Setting) (broker.SettingsChange, error) { return done, nil }); err != nil {
+		p.c.Logger.WarnContext(ctx, "activity does not tell what was done", "who", actor, "what", done.What, "err", err)
 	}
 }
 

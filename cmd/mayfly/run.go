@@ -79,8 +79,14 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	wire := amqp.New(amqp.Options{Logger: c.Logger, SAS: c.SAS, Unsure: shared})
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	catalogue, leave, err := storage.OpenCatalogue(c.Store, storage.Options{Logger: c.Logger})
+	if err != nil {
+		return err //nolint:wrapcheck // a sentence
+	}
+	defer func() { err = errors.Join(err, leave()) }()
 	p := &program{c: c, want: want, process: rand.Text(), stdout: stdout, ports: at, stop: stop, forms: access.NewForms(), shelf: intake.NewShelf(), wire: wire}
-	if err := p.openPeople(); err != nil {
+	board, _ := catalogue.(fleet.Board) // of stores that are shared
+	if err := p.openPeople(board); err != nil {
 		return err
 	}
 	defer p.keys.Close()
@@ -88,7 +94,7 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 		Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAt: at.placeOfAMQP(), SAS: c.SAS, Unsure: shared,
 		Who: p.people.sources, Gates: p.people.gates,
 		Metrics: metrics.Handler(metrics.Options{
-			Namespaces: func() []metrics.Namespace { return p.measured.of(p.fleet) }, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),
+			Namespaces: func() []metrics.Namespace { return p.measured.of(p.fleet, p.advertised().Dashboard) }, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),
 		}),
 	})
 	p.relay = relay.New(relay.Options{
@@ -96,11 +102,6 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	})
 	defer p.shelf.Close()
 	defer func() { err = errors.Join(err, p.shut(ctx)) }()
-	catalogue, leave, err := storage.OpenCatalogue(c.Store, storage.Options{Logger: c.Logger})
-	if err != nil {
-		return err //nolint:wrapcheck // a sentence
-	}
-	defer func() { err = errors.Join(err, leave()) }()
 	meeting := p.meet(ctx, catalogue)
 	defer meeting.Wait()
 	defer stop(nil)
@@ -109,6 +110,7 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	defer p.scenes.Close()
 	var beside sync.WaitGroup
 	beside.Go(func() { p.people.watch(ctx) })
+	beside.Go(func() { p.keys.Follow(ctx) })
 	defer func() { stop(nil); beside.Wait() }()
 	return p.fleet.Run(ctx)
 }

@@ -87,6 +87,13 @@ func (s *shelf) seize(o engine.Owner) {
 	s.take("another", o)
 }
 
+// owned is what its owner has told.
+func (s *shelf) owned() engine.Owner {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.owner
+}
+
 // release has nobody own it.
 func (s *shelf) release() {
 	s.mu.Lock()

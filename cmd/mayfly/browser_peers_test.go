@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/storage/mongo/mongotest"
+)
+
+// peersInBrowser: a page of a namespace that another server owns is as good as that
+// server's own; when it dies the page says so, and goes on when this one has taken over.
+func peersInBrowser(t *testing.T, browser context.Context) {
+	const lease = 1500 * time.Millisecond
+	store := mongotest.URL(t)
+	here := stand(t, Config{Store: store, Lease: lease}).next(stateReady)
+	other := spawnPeer(t, store, lease, "")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	there, err := other.next(ctx, stateStandby)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, text := request(t, http.MethodPost, there.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"orders"}]}]}}}`); code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
+	eventually(t, "requests are passed on", func() bool {
+		code, text := request(t, http.MethodGet, here.Dashboard+"/readyz?namespace=shop", "")
+		return code == http.StatusOK && strings.Contains(text, there.Dashboard)
+	})
+	const (
+		orders = "/n/shop/q/orders"
+		rows   = `document.querySelectorAll("[data-list=rows] > *").length === `
+	)
+	v := visitTo(t, browser, &server{Ready: here})
+	v.visit(orders)
+	v.want(isLive + ` && document.querySelector("[data-pill]").innerText.includes("Live")`)
+	v.visit(orders + "/send")
+	v.fill("body", "from here")
+	v.done(`main .primary`, "to orders")
+	v.visit(orders)
+	v.want(isLive + ` && ` + rows + `1`)
+	v.calm()
+	if code, text := request(t, http.MethodPost, there.API+"/n/shop/send/orders", `{"body":"from there"}`); code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
+	v.want(rows + `2`)
+	v.stayed()
+	v.look("peers-live")
+
+	other.signal(os.Kill)
+	<-other.done
+	v.want(`document.querySelector("h1").textContent === "Standing by" && document.querySelector("main a").href === "` + there.Dashboard + `/"`)
+	v.equal(`location.pathname`, orders)
+	v.want(`location.pathname === "` + orders + `" && ` + isLive + ` && ` + rows + `2`)
+	v.calm()
+	if code, text := request(t, http.MethodPost, here.API+"/n/shop/send/orders", `{"body":"after it"}`); code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
+	v.want(rows + `3`)
+	v.stayed()
+	// That it was told to come again is no complaint here.
+	v.forgive("503", "WebSocket")
+}

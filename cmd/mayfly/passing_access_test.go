@@ -1,0 +1,485 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/go-amqp"
+	"github.com/gorilla/websocket"
+
+	"mayfly/storage/mongo/mongotest"
+	"mayfly/web/api"
+	"mayfly/web/relay"
+	"mayfly/web/sas"
+)
+
+// signedIn is a browser in which somebody of usersFile has signed in.
+func signedIn(t *testing.T, at, name string) *cookies {
+	t.Helper()
+	jar := &cookies{}
+	_, page := jar.get(t, at+"/login")
+	_, form, ok := strings.Cut(page, `name="csrf" value="`)
+	if !ok {
+		t.Fatalf("there is no form in %.3000s", page)
+	}
+	token, _, _ := strings.Cut(form, `"`)
+	if code, text := jar.post(t, at+"/login", url.Values{"csrf": {token}, "user": {name}, "password": {"password of " + name}}); code != http.StatusSeeOther {
+		t.Fatalf("%s cannot sign in: %d %.2000s", name, code, text)
+	}
+	return jar
+}
+
+// An asker is somebody as servers know him.
+type asker struct {
+	jar    *cookies // nil: none
+	bearer string   // a token; empty: none
+	header http.Header
+}
+
+func (a asker) asks(t *testing.T, method, at, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range a.header {
+		r.Header[name] = v
+	}
+	if a.bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+a.bearer)
+	}
+	jar := a.jar
+	if jar == nil {
+		jar = &cookies{}
+	}
+	return jar.do(t, r)
+}
+
+// live opens the socket of a namespace's pages, and tells how it was answered.
+func (a asker) live(t *testing.T, base, path string) (*websocket.Conn, int) {
+	t.Helper()
+	h := http.Header{"Origin": {base}}
+	if a.bearer != "" {
+		h.Set("Authorization", "Bearer "+a.bearer)
+	}
+	if a.jar != nil {
+		for _, c := range a.jar.all {
+			h.Add("Cookie", c.Name+"="+c.Value)
+		}
+	}
+	ws, w, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(base, "http")+path, h)
+	if w == nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	if err == nil {
+		t.Cleanup(func() { ws.Close() })
+	}
+	return ws, w.StatusCode
+}
+
+// A shared is two servers on one MongoDB, which ask people who they are and clients for
+// tokens: a owns default, and b shop, where there is a queue q.
+type shared struct {
+	a, b Ready
+	ana  *cookies // an admin, at a
+}
+
+func sharing(t *testing.T, c Config) shared {
+	t.Helper()
+	c.Store, c.Auth = mongotest.URL(t), usersFile(t)
+	s := shared{a: stand(t, c).next(stateReady), b: stand(t, c).next(stateStandby)}
+	s.ana = signedIn(t, s.a.Dashboard, "ana")
+	makes := asker{jar: signedIn(t, s.b.Dashboard, "ana")}
+	if code, text := makes.asks(t, "POST", s.b.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}}`); code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
+	eventually(t, "a passes on to b", func() bool {
+		code, text := asker{jar: s.ana}.asks(t, "GET", s.a.Dashboard+"/readyz?namespace=shop", "")
+		return code == http.StatusOK && strings.Contains(text, "is passed on to the server at "+s.b.Dashboard)
+	})
+	return s
+}
+
+// TestNobodyGetsAroundByAnotherServer: who may do what is asked as strictly of those who
+// come by way of another server, which cannot be played by anybody.
+func TestNobodyGetsAroundByAnotherServer(t *testing.T) {
+	s := sharing(t, Config{})
+	ana := asker{jar: s.ana}
+	makes := func(at, body string) (is api.Token) {
+		t.Helper()
+		code, text := ana.asks(t, "POST", s.a.Dashboard+"/api/v1/"+at, body)
+		if err := json.Unmarshal([]byte(text), &is); code != http.StatusCreated || err != nil {
+			t.Fatal(code, text, err)
+		}
+		return is
+	}
+	link := makes("links", `{"name":"demo","namespace":"shop"}`)
+	opened := &cookies{}
+	if code, text := opened.get(t, link.URL); code != http.StatusSeeOther {
+		t.Fatalf("the link is not opened: %d %s", code, text)
+	}
+	lies, err := json.Marshal(relay.Passed{Namespace: "shop", Port: relay.Dashboard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := http.Header{"Mayfly-Passed-On": {base64.StdEncoding.EncodeToString([]byte(strings.TrimSuffix(string(lies), "}") + `,"who":{"Name":"ana","Role":3,"Way":1}}`))}}
+	revoked := makes("tokens", `{"name":"old","role":"admin"}`)
+	if code, text := ana.asks(t, "DELETE", s.a.Dashboard+"/api/v1/tokens/"+revoked.ID, ""); code != http.StatusOK {
+		t.Fatal(code, text)
+	}
+	for name, tc := range map[string]struct {
+		who asker
+		// what comes of looking at shop and at default, of sending to shop's queue, of
+		// making one there, of its form, of the socket, and of the list of users' sessions
+		look, beside, send, make, form, live, sessions int
+	}{
+		"nobody":             {asker{}, 401, 401, 401, 401, 401, 401, 401},
+		"a header":           {asker{header: forged}, 401, 401, 401, 401, 401, 401, 401},
+		"a viewer":           {asker{jar: signedIn(t, s.a.Dashboard, "vera")}, 200, 200, 403, 403, 403, 101, 403},
+		"an admin":           {ana, 200, 200, 201, 201, 403, 101, 200}, // the form has no token of its own
+		"a viewer's token":   {asker{bearer: makes("tokens", `{"name":"v","role":"viewer"}`).Secret}, 200, 200, 403, 403, 403, 101, 403},
+		"an operator's":      {asker{bearer: makes("tokens", `{"name":"o","role":"operator"}`).Secret}, 200, 200, 201, 403, 403, 101, 403},
+		"one for default":    {asker{bearer: makes("tokens", `{"name":"d","role":"admin","namespace":"default"}`).Secret}, 403, 200, 403, 403, 403, 403, 403},
+		"one for shop":       {asker{bearer: makes("tokens", `{"name":"s","role":"operator","namespace":"shop"}`).Secret}, 200, 403, 201, 403, 403, 101, 403},
+		"one that is over":   {asker{bearer: revoked.Secret}, 401, 401, 401, 401, 401, 401, 401},
+		"a link":             {asker{jar: opened}, 200, 403, 403, 403, 403, 101, 403},
+		"a viewer's, forged": {asker{header: forged, bearer: makes("tokens", `{"name":"f","role":"viewer"}`).Secret}, 200, 200, 403, 403, 403, 101, 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shop := s.a.Dashboard + "/api/v1/n/shop"
+			for _, q := range []struct {
+				method, at, body string
+				want             int
+			}{
+				{"GET", shop + "/entities", "", tc.look},
+				{"GET", s.a.Dashboard + "/n/shop/queues", "", tc.look},
+				{"GET", s.a.Dashboard + "/api/v1/entities", "", tc.beside},
+				{"POST", shop + "/send/q", `{"body":"x"}`, tc.send},
+				{"POST", shop + "/entities", `{"kind":"queue","path":"of-` + strings.ReplaceAll(strings.ToLower(name), " ", "-")[:6] + `"}`, tc.make},
+				{"POST", s.a.Dashboard + "/n/shop/queues", "name=formed", tc.form},
+				{"GET", s.a.Dashboard + "/sessions", "", tc.sessions},
+			} {
+				if code, text := tc.who.asks(t, q.method, q.at, q.body); code != q.want {
+					t.Errorf("%s %s: %d, want %d: %.500s", q.method, q.at, code, q.want, text)
+				}
+			}
+			if _, code := tc.who.live(t, s.a.Dashboard, "/n/shop/live"); code != tc.live {
+				t.Errorf("the socket: %d, want %d", code, tc.live)
+			}
+		})
+	}
+}
+
+// TestPeerPortIsForServers: whoever comes there without the key of the database gets no
+// answer at all, whatever is said.
+func TestPeerPortIsForServers(t *testing.T) {
+	url := mongotest.URL(t)
+	const at = "127.0.0.1:0"
+	on := newShelf()
+	r := stand(t, Config{Store: url, Auth: usersFile(t), Peer: at, open: on.open})
+	r.next(stateReady)
+	place, ok := relay.ParsePlace(on.owned().Peer)
+	if !ok {
+		t.Fatalf("it tells of no place: %+v", on.owned())
+	}
+	for _, plain := range []bool{true, false} {
+		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: place.Name}}} //nolint:gosec // that is the point
+		scheme := "https"
+		if plain {
+			scheme = "http"
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, scheme+"://"+place.Addresses[0]+"/api/v1/entities", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Mayfly-Passed-On", base64.StdEncoding.EncodeToString([]byte(`{"namespace":"default","port":"dashboard","who":{"Name":"ana","Role":3,"Way":1}}`)))
+		w, err := c.Do(req)
+		if err == nil {
+			text, _ := io.ReadAll(w.Body) //nolint:errcheck // it is told below
+			w.Body.Close()
+			if w.StatusCode != http.StatusBadRequest || !plain || strings.Contains(string(text), "entities") {
+				t.Errorf("%s: answered %d %s", scheme, w.StatusCode, text)
+			}
+		}
+		c.CloseIdleConnections()
+	}
+}
+
+// TestRevokedThroughAnotherServer: what a token let in at one server ends when it is
+// revoked, though another one serves it.
+func TestRevokedThroughAnotherServer(t *testing.T) {
+	s := sharing(t, Config{})
+	ana := asker{jar: s.ana}
+	var is api.Token
+	code, text := ana.asks(t, "POST", s.a.Dashboard+"/api/v1/tokens", `{"name":"ci","role":"viewer"}`)
+	if err := json.Unmarshal([]byte(text), &is); code != http.StatusCreated || err != nil {
+		t.Fatal(code, text, err)
+	}
+	vera := asker{jar: signedIn(t, s.a.Dashboard, "vera")}
+	for name, who := range map[string]asker{"a token": {bearer: is.Secret}, "a session": vera} {
+		ws, code := who.live(t, s.a.Dashboard, "/n/shop/live")
+		if code != http.StatusSwitchingProtocols {
+			t.Fatalf("%s: %d", name, code)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			for {
+				if _, _, err := ws.ReadMessage(); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}()
+		if who.bearer != "" {
+			code, text = ana.asks(t, "DELETE", s.a.Dashboard+"/api/v1/tokens/"+is.ID, "")
+		} else {
+			_, page := ana.asks(t, "GET", s.a.Dashboard+"/sessions", "")
+			_, form, _ := strings.Cut(page, `name="csrf" value="`)
+			csrf, _, _ := strings.Cut(form, `"`)
+			code, text = ana.jar.post(t, s.a.Dashboard+"/sessions/end", url.Values{"csrf": {csrf}, "all": {"vera"}})
+		}
+		if code != http.StatusOK && code != http.StatusSeeOther {
+			t.Fatalf("%s cannot be ended: %d %.1000s", name, code, text)
+		}
+		select {
+		case <-ended:
+		case <-time.After(soon):
+			t.Errorf("the socket of %s goes on", name)
+		}
+	}
+}
+
+// TestKeysBehindAnotherServer: clients show the same rights by way of another server.
+func TestKeysBehindAnotherServer(t *testing.T) {
+	s := sharing(t, Config{SAS: sas.Enforce})
+	const rule = "RootManageSharedAccessKey"
+	key := map[string]string{}
+	for ns, at := range map[string]string{"default": "/api/v1", "shop": "/api/v1/n/shop"} {
+		var is api.AccessRule
+		code, text := asker{jar: s.ana}.asks(t, "POST", s.a.Dashboard+at+"/access/"+rule+"/renew?key=primary", "")
+		if err := json.Unmarshal([]byte(text), &is); code != http.StatusOK || err != nil || is.PrimaryKey == "" {
+			t.Fatal(code, text, err)
+		}
+		key[ns] = is.PrimaryKey
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	token := func(ns string) string {
+		return sas.Sign("sb://shop.localhost/q", rule, key[ns], time.Now().Add(time.Hour))
+	}
+	for name, tc := range map[string]struct {
+		token, key string
+		want       int
+	}{
+		"none":               {"", "", 401},
+		"its own":            {token("shop"), key["shop"], 201},
+		"another space's":    {token("default"), key["default"], 401},
+		"one that is forged": {token("shop") + "x", key["shop"] + "x", 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.a.Admin+"/q/messages", strings.NewReader("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = "shop.localhost"
+			if tc.token != "" {
+				r.Header.Set("Authorization", tc.token)
+			}
+			w, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Body.Close()
+			if w.StatusCode != tc.want {
+				t.Errorf("REST: %d, want %d", w.StatusCode, tc.want)
+			}
+			how := amqp.SASLTypeAnonymous()
+			if tc.key != "" {
+				how = amqp.SASLTypePlain(rule, tc.key)
+			}
+			c, err := amqp.Dial(ctx, "amqp://"+s.a.AMQP, &amqp.ConnOptions{SASLType: how, HostName: "shop.localhost"})
+			if err == nil {
+				defer c.Close()
+				var session *amqp.Session
+				if session, err = c.NewSession(ctx, nil); err == nil {
+					var snd *amqp.Sender
+					if snd, err = session.NewSender(ctx, "q", nil); err == nil {
+						err = snd.Send(ctx, amqp.NewMessage([]byte("x")), nil)
+					}
+				}
+			}
+			if (err == nil) != (tc.want == 201) {
+				t.Errorf("AMQP: %v", err)
+			}
+		})
+	}
+}
+
+// TestSignedInAtEveryServer: signing in once is enough, a token or link that is made at one
+// server is good at all, and what is taken back at one is over at the others, with the
+// sockets that it let in.
+func TestSignedInAtEveryServer(t *testing.T) {
+	s := sharing(t, Config{})
+	ana, vera := asker{jar: s.ana}, asker{jar: signedIn(t, s.b.Dashboard, "vera")}
+	says := func(who asker, want int, method, at, body string) string {
+		t.Helper()
+		code, text := who.asks(t, method, at, body)
+		if code != want {
+			t.Errorf("%s %s: %d, want %d: %.500s", method, at, code, want, text)
+		}
+		return text
+	}
+	over := func(what string, who asker, at string, ws *websocket.Conn) {
+		t.Helper()
+		if err := ws.SetReadDeadline(time.Now().Add(soon)); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if _, _, err := ws.ReadMessage(); err != nil {
+				if !websocket.IsUnexpectedCloseError(err) && !strings.Contains(err.Error(), "EOF") {
+					t.Errorf("the socket of %s goes on: %v", what, err)
+				}
+				break
+			}
+		}
+		eventually(t, what+" is over", func() bool {
+			code, _ := who.asks(t, "GET", at, "")
+			return code == http.StatusUnauthorized
+		})
+	}
+	for _, r := range []Ready{s.a, s.b} {
+		for _, at := range []string{"/n/default/queues", "/n/shop/queues", "/api/v1/n/shop/entities", "/api/v1/entities"} {
+			says(ana, 200, "GET", r.Dashboard+at, "")
+			says(vera, 200, "GET", r.Dashboard+at, "")
+		}
+		says(vera, 403, "POST", r.Dashboard+"/api/v1/n/shop/send/q", `{"body":"x"}`)
+		if text := says(ana, 200, "GET", r.Dashboard+"/sessions", ""); !strings.Contains(text, "vera") {
+			t.Errorf("%s does not know of vera", r.Dashboard)
+		}
+	}
+	makes := func(r Ready, at, body string) (is api.Token) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(says(ana, 201, "POST", r.Dashboard+at, body)), &is); err != nil {
+			t.Fatal(err)
+		}
+		return is
+	}
+	one, two := makes(s.a, "/api/v1/tokens", `{"name":"one","role":"operator"}`), makes(s.b, "/api/v1/n/shop/tokens", `{"name":"two","role":"viewer"}`)
+	link := makes(s.b, "/api/v1/n/shop/links", `{"name":"demo"}`)
+	for _, r := range []Ready{s.a, s.b} {
+		says(asker{bearer: one.Secret}, 201, "POST", r.Dashboard+"/api/v1/n/shop/send/q", `{"body":"x"}`)
+		says(asker{bearer: two.Secret}, 200, "GET", r.Dashboard+"/api/v1/entities", "")
+		opened := asker{jar: &cookies{}}
+		says(opened, 303, "GET", r.Dashboard+strings.TrimPrefix(link.URL, s.b.Dashboard), "")
+		says(opened, 200, "GET", r.Dashboard+"/n/shop/queues", "")
+		for _, at := range []string{"/api/v1/tokens", "/api/v1/n/shop/tokens"} {
+			eventually(t, "all are listed", func() bool {
+				text := says(ana, 200, "GET", r.Dashboard+at, "")
+				return strings.Contains(text, one.ID) && strings.Contains(text, two.ID) && strings.Contains(text, link.ID)
+			})
+		}
+	}
+	// Taken back at one, with a socket at the other.
+	ws, code := asker{bearer: one.Secret}.live(t, s.a.Dashboard, "/live")
+	if code != http.StatusSwitchingProtocols {
+		t.Fatal(code)
+	}
+	says(ana, 200, "DELETE", s.b.Dashboard+"/api/v1/n/shop/tokens/"+one.ID, "")
+	over("a token", asker{bearer: one.Secret}, s.a.Dashboard+"/api/v1/entities", ws)
+
+	if ws, code = vera.live(t, s.b.Dashboard, "/n/shop/live"); code != http.StatusSwitchingProtocols {
+		t.Fatal(code)
+	}
+	_, page := ana.asks(t, "GET", s.a.Dashboard+"/sessions", "")
+	_, form, _ := strings.Cut(page, `name="csrf" value="`)
+	csrf, _, _ := strings.Cut(form, `"`)
+	if code, text := ana.jar.post(t, s.a.Dashboard+"/sessions/end", url.Values{"csrf": {csrf}, "all": {"vera"}}); code != http.StatusSeeOther {
+		t.Fatal(code, text)
+	}
+	over("a session", vera, s.b.Dashboard+"/api/v1/entities", ws)
+}
+
+// TestTemporaryOfAnother: the namespace of a scene that is played at one server is reached
+// through another, until it is over.
+func TestTemporaryOfAnother(t *testing.T) {
+	owner, other, _, _ := two(t, Config{})
+	if code, text := request(t, http.MethodGet, other.Dashboard+"/n/demo", ""); code != http.StatusNotFound {
+		t.Errorf("before there is one: %d %.500s", code, text)
+	}
+	if code, text := request(t, http.MethodPost, owner.Dashboard+"/api/v1/namespaces", `{"name":"demo","temporary":true}`); code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
+	eventually(t, "it is reached", func() bool {
+		code, _ := request(t, http.MethodGet, other.Dashboard+"/n/demo", "")
+		return code == http.StatusOK
+	})
+	if code, text := request(t, http.MethodPost, other.Dashboard+"/api/v1/n/demo/send/q?create=queue", `{"body":"x"}`); code != http.StatusCreated {
+		t.Error(code, text)
+	}
+	if code, text := request(t, http.MethodGet, owner.Dashboard+"/api/v1/n/demo/peek/q", ""); code != http.StatusOK || !strings.Contains(text, `"x"`) {
+		t.Error(code, text)
+	}
+	if ws, code := (asker{}).live(t, other.Dashboard, "/n/demo/live"); code != http.StatusSwitchingProtocols {
+		t.Errorf("its socket: %d", code)
+	} else if _, hello, err := ws.ReadMessage(); err != nil || !strings.Contains(string(hello), `"epoch"`) {
+		t.Errorf("its socket begins with %s, %v", hello, err)
+	}
+	if code, text := request(t, http.MethodDelete, owner.Dashboard+"/api/v1/namespaces/demo?confirm=demo", ""); code != http.StatusOK {
+		t.Fatal(code, text)
+	}
+	eventually(t, "it is gone", func() bool {
+		code, _ := request(t, http.MethodGet, other.Dashboard+"/n/demo", "")
+		return code == http.StatusNotFound
+	})
+}
+
+// TestWhoOwnsWhat: each server tells which of its namespaces another one owns, and whether
+// that one is there.
+func TestWhoOwnsWhat(t *testing.T) {
+	owner, other, first, second := two(t, Config{})
+	if code, text := request(t, http.MethodPost, owner.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n"}]}}}`); code != http.StatusCreated {
+		t.Fatal(code, text)
+	}
+	// A client keeps it here, though the other has less than its share.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := amqp.Dial(ctx, "amqp://"+owner.AMQP, &amqp.ConnOptions{SASLType: amqp.SASLTypeAnonymous(), HostName: "shop.localhost"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	eventually(t, "the other knows of it", func() bool {
+		code, text := request(t, http.MethodGet, other.Dashboard+"/readyz", "")
+		return code == http.StatusOK && strings.Contains(text, "namespace shop: passed on to the server at "+owner.Dashboard+", which owns it\n")
+	})
+	for r, want := range map[Ready][]string{
+		owner: {`mayfly_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_ready{namespace="shop"} 1`},
+		other: {`mayfly_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_ready{namespace="shop"} 0`},
+	} {
+		_, text := request(t, http.MethodGet, r.Dashboard+"/metrics", "")
+		for _, line := range want {
+			if !strings.Contains(text, line) {
+				t.Errorf("%s does not say %s", r.Dashboard, line)
+			}
+		}
+	}
+	if _, text := request(t, http.MethodGet, owner.Dashboard+"/readyz", ""); strings.Contains(text, "shop") {
+		t.Errorf("the owner says %s", text)
+	}
+	first.end()
+	second.next(stateReady)
+	eventually(t, "it owns both", func() bool {
+		code, text := request(t, http.MethodGet, other.Dashboard+"/readyz", "")
+		_, metrics := request(t, http.MethodGet, other.Dashboard+"/metrics", "")
+		return code == http.StatusOK && text == "ready\n" && strings.Contains(metrics, `mayfly_owner{namespace="shop",owner="`+other.Dashboard+`"} 1`)
+	})
+}
