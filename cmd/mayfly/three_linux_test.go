@@ -36,7 +36,7 @@ type cluster struct {
 }
 
 // clusterLease is of the servers: short, and yet longer than a busy machine's pauses.
-const clusterLease = 1500 * time.Millisecond
+const clusterLease = 3 * time.Second
 
 // join starts one more server, and waits until it says whether it owns anything.
 func (c *cluster) join() (*child, Ready) {

@@ -249,3 +249,59 @@ func TestUsedAnywhere(t *testing.T) {
 		}
 	})
 }
+
+// TestOldReading: what is made here while the board is read is not undone by what was read
+// before.
+func TestOldReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &crowd{T: t, board: fleettest.Board{Lag: 500 * time.Millisecond}}
+		r := keys.New(keys.Options{Board: &c.board, Logger: slog.New(slog.DiscardHandler)})
+		c.all = []*keys.Ring{r}
+		ctx, stop := context.WithCancel(t.Context())
+		var following sync.WaitGroup
+		following.Go(func() { r.Follow(ctx) })
+		defer following.Wait()
+		defer stop()
+		time.Sleep(600 * time.Millisecond)
+		_, secret, err := r.MakeToken(t.Context(), ana, "ana", keys.Wish{Name: "ci", Role: identity.Viewer}) // at 1.1 s; the board is read from 1 s to 1.5 s
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, ok := c.good(0, secret)
+		time.Sleep(time.Second)
+		select {
+		case <-who.Over:
+			ok = false
+		default:
+		}
+		if !ok {
+			t.Error("it was cut off")
+		}
+	})
+}
+
+// TestMadeAsItIsRevoked: what was made with a key at one server as another revoked that is
+// good for nothing.
+func TestMadeAsItIsRevoked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 2)
+		k, secret, err := c.all[0].MakeToken(t.Context(), ana, "ana", keys.Wish{Name: "ci", Role: identity.Viewer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, _ := c.good(0, secret)
+		_, childs, err := c.all[0].MakeToken(t.Context(), who, "ci", keys.Wish{Name: "child", Role: identity.Viewer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.board.TakeDown(t.Context(), "key", k.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		for at := range c.all {
+			if _, ok := c.good(at, childs); ok {
+				t.Errorf("it is good at server %d", at)
+			}
+		}
+	})
+}

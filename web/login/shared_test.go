@@ -45,7 +45,12 @@ func (c *crowd) stamp(at int, name string) ([32]byte, bool) {
 
 func together(t *testing.T, servers int) *crowd {
 	t.Helper()
-	c := &crowd{T: t}
+	return gathered(&crowd{T: t}, servers)
+}
+
+func gathered(c *crowd, servers int) *crowd {
+	t := c.T
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	for at := range servers {
@@ -135,8 +140,13 @@ func TestSessionsOutOfReach(t *testing.T) {
 			t.Error("it is not as it was")
 		}
 		c.board.Fail(false)
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
+		for range 30 {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			if ended(0).Known() {
+				t.Fatal("what has ended rises again")
+			}
+		}
 		for at := range c.all {
 			if !before(at).Known() || !during(at).Known() || ended(at).Known() {
 				t.Errorf("server %d: %v %v %v", at, before(at).Known(), during(at).Known(), ended(at).Known())
@@ -186,6 +196,21 @@ func TestUsedAtOneServer(t *testing.T) {
 		time.Sleep(time.Minute)
 		if !ana(0).Known() || ben(0).Known() || ben(1).Known() || !over(bens) {
 			t.Errorf("used: %v; idle: %v %v", ana(0).Known(), ben(0).Known(), ben(1).Known())
+		}
+	})
+}
+
+// TestBegunAsTheBoardIsRead: who signs in while the board is read is not signed out by what
+// was read before.
+func TestBegunAsTheBoardIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := gathered(&crowd{T: t, board: fleettest.Board{Lag: 500 * time.Millisecond}}, 1)
+		time.Sleep(1200 * time.Millisecond)
+		ana := c.begins(0, "ana", identity.Password)
+		who := ana(0)
+		time.Sleep(time.Second)
+		if !who.Known() || over(who) {
+			t.Error("it has ended")
 		}
 	})
 }

@@ -21,6 +21,10 @@ type Board struct {
 	notes map[string]fleet.Note // by kind and ID; guarded by mu
 	down  bool
 	reads int
+
+	// Lag is how long it takes from when notes are read until they are told. It is set
+	// before the board is used.
+	Lag time.Duration
 }
 
 // ErrDown is what a board says that cannot be reached.
@@ -67,6 +71,7 @@ func (b *Board) Notes(ctx context.Context, kind string) (all []fleet.Note, err e
 		slices.SortFunc(all, func(x, y fleet.Note) int { return cmp.Compare(x.ID, y.ID) })
 		return nil
 	})
+	time.Sleep(b.Lag)
 	return all, err
 }
 
