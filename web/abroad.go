@@ -102,7 +102,7 @@ func (s *Server) elsewhere(r *http.Request, name string) *Space {
 		delete(a.nowhere, name)
 		w.Namespace, w.Line = name, w.Line.For(name)
 		sp := &Space{s: s, name: name}
-		sp.StandBy(w)
+		sp.StandBy(w) //nolint:contextcheck // requests bring their own
 		a.found[name] = &found{sp: sp, at: time.Now()}
 		return sp
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -50,9 +51,7 @@ func (a asker) asks(t *testing.T, method, at, body string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, v := range a.header {
-		r.Header[name] = v
-	}
+	maps.Copy(r.Header, a.header)
 	if a.bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+a.bearer)
 	}
@@ -230,11 +229,11 @@ func TestRevokedThroughAnotherServer(t *testing.T) {
 		if code != http.StatusSwitchingProtocols {
 			t.Fatalf("%s: %d", name, code)
 		}
-		ended := make(chan error, 1)
-		go func() {
+		ended := make(chan struct{})
+		go func() { // ends with the socket
+			defer close(ended)
 			for {
 				if _, _, err := ws.ReadMessage(); err != nil {
-					ended <- err
 					return
 				}
 			}

@@ -71,7 +71,14 @@ func (b *Board) Notes(ctx context.Context, kind string) (all []fleet.Note, err e
 		slices.SortFunc(all, func(x, y fleet.Note) int { return cmp.Compare(x.ID, y.ID) })
 		return nil
 	})
-	time.Sleep(b.Lag)
+	if b.Lag > 0 {
+		lag := time.NewTimer(b.Lag)
+		defer lag.Stop()
+		select {
+		case <-lag.C:
+		case <-ctx.Done():
+		}
+	}
 	return all, err
 }
 
