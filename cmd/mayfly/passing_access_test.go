@@ -70,7 +70,7 @@ func (a asker) live(t *testing.T, base, path string) (*websocket.Conn, int) {
 		h.Set("Authorization", "Bearer "+a.bearer)
 	}
 	if a.jar != nil {
-		for _, c := range a.jar.all {
+		for _, c := range a.jar.sent(base[strings.LastIndexByte(base, ':')+1:]) {
 			h.Add("Cookie", c.Name+"="+c.Value)
 		}
 	}

@@ -77,6 +77,7 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	}
 	shared := storage.Shared(c.Store)
 	wire := amqp.New(amqp.Options{Logger: c.Logger, SAS: c.SAS, Unsure: shared})
+	wire.Own(c.Namespace)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	catalogue, leave, err := storage.OpenCatalogue(c.Store, storage.Options{Logger: c.Logger})

@@ -50,6 +50,13 @@ func (s *Server) Add(name string) *Space {
 	return sp
 }
 
+// Own has hosts that are called so be of the server's own namespace, whoever owns that.
+func (s *Server) Own(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(strings.ToLower(name), s.Space)
+}
+
 // put has a name be one of a namespace. Called with mu held.
 func (s *Server) put(name string, sp *Space) {
 	if s.others == nil {
@@ -59,7 +66,7 @@ func (s *Server) put(name string, sp *Space) {
 }
 
 // Find is a namespace by its name in lower case, the server's own too once it was
-// open; nil: there is none.
+// open or told by Own; nil: there is none.
 func (s *Server) Find(name string) *Space {
 	s.mu.Lock()
 	defer s.mu.Unlock()
