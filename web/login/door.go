@@ -278,7 +278,7 @@ func (d *Door) signOut(c echo.Context) error {
 		d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == who.ID })
 		d.remember(r.Context(), "signed out", who.Name)
 	}
-	set(c.Response(), r, "", -1)
+	d.o.Sessions.set(c.Response(), r, "", -1)
 	ctx := locale.With(r.Context(), locale.Asked(r))
 	d.o.Forms.Leave(c.Response(), access.Notice{Tone: string(component.Plenty), Text: locale.T(ctx, "signin.out")})
 	return c.Redirect(http.StatusSeeOther, SignIn)

@@ -28,9 +28,17 @@ const (
 	mostOfOne    = 50
 )
 
-// Cookie is the name of the cookie that a session is known by, but for the port: see
-// identity.CookieName.
+// Cookie is the name of the cookie that a session is known by, but for the port.
 const Cookie = "mayfly_session"
+
+// cookie is that name where r was sent to. Sessions of several servers are good at all
+// ports of a host, on which these may be.
+func (s *Sessions) cookie(r *http.Request) string {
+	if s.board != nil {
+		return Cookie
+	}
+	return identity.CookieName(r, Cookie)
+}
 
 // tokenSize is how long a cookie is: 130 bits, in base32.
 const tokenSize = 26
@@ -68,7 +76,7 @@ func NewSessions() *Sessions { return &Sessions{all: map[[sha256.Size]byte]*sess
 // Begin starts a session of who, and has the browser keep it. A session that it had
 // before ends. Stamp is what who was known by: see End.
 func (s *Sessions) Begin(w http.ResponseWriter, r *http.Request, who identity.Who, stamp [sha256.Size]byte) {
-	if c, err := r.Cookie(identity.CookieName(r, Cookie)); err == nil {
+	if c, err := r.Cookie(s.cookie(r)); err == nil {
 		was := sha256.Sum256([]byte(c.Value))
 		s.end(func(key [sha256.Size]byte, _ *session) bool { return key == was })
 	}
@@ -84,7 +92,7 @@ func (s *Sessions) Begin(w http.ResponseWriter, r *http.Request, who identity.Wh
 	s.all[key] = is
 	s.mu.Unlock()
 	s.tell(r.Context())
-	set(w, r, token, int(LastsFor/time.Second))
+	s.set(w, r, token, int(LastsFor/time.Second))
 }
 
 // makeRoom ends the oldest where there are too many. The caller holds mu.
@@ -127,7 +135,7 @@ func (s *Sessions) forget(key [sha256.Size]byte) {
 
 // Identify is who the cookie of r is of. It is an identity.Source.
 func (s *Sessions) Identify(r *http.Request) (identity.Who, error) {
-	c, err := r.Cookie(identity.CookieName(r, Cookie))
+	c, err := r.Cookie(s.cookie(r))
 	if err != nil || len(c.Value) != tokenSize {
 		return identity.Who{}, identity.ErrNone
 	}
@@ -216,9 +224,9 @@ func (s *Sessions) Watch(ctx context.Context) {
 // set has the browser keep a cookie, or forget it. Lax: a link from elsewhere leads to
 // the page and not to signing in; what changes something is refused across sites by
 // package access.
-func set(w http.ResponseWriter, r *http.Request, token string, age int) {
+func (s *Sessions) set(w http.ResponseWriter, r *http.Request, token string, age int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: identity.CookieName(r, Cookie), Value: token, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Name: s.cookie(r), Value: token, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"),
 	})
 }

@@ -50,6 +50,7 @@ const (
 type note struct {
 	ID    string    `json:"id"`
 	Name  string    `json:"name"`
+	Of    string    `json:"of,omitempty"` // what a provider knows them by
 	Role  string    `json:"role"`
 	Way   string    `json:"way"`
 	Begun time.Time `json:"begun"`
@@ -60,7 +61,7 @@ type note struct {
 
 func (s *session) note() string {
 	raw, err := json.Marshal(note{
-		ID: s.ID, Name: s.Who.Name, Role: s.Who.Role.String(), Way: s.Who.Way.String(), Begun: s.Begun.UTC(), From: s.From, Agent: s.Agent, Stamp: s.stamp[:],
+		ID: s.ID, Name: s.Who.Name, Of: s.Who.Subject, Role: s.Who.Role.String(), Way: s.Who.Way.String(), Begun: s.Begun.UTC(), From: s.From, Agent: s.Agent, Stamp: s.stamp[:],
 	})
 	if err != nil {
 		panic(err) // texts and times
@@ -91,7 +92,7 @@ func read(n fleet.Note, at time.Time) (*session, error) {
 		return nil, errors.New("read a session: it is not whole")
 	}
 	copy(is.stamp[:], in.Stamp)
-	is.Who.Name, is.Who.ID, is.Who.Over, is.Who.Until = in.Name, in.ID, is.over, in.Begun.Add(LastsFor)
+	is.Who.Name, is.Who.Subject, is.Who.ID, is.Who.Over, is.Who.Until = in.Name, in.Of, in.ID, is.over, in.Begun.Add(LastsFor)
 	return is, nil
 }
 

@@ -2,6 +2,7 @@ package login_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -72,12 +73,16 @@ func (c *crowd) begins(at int, name string, way identity.Way) (is func(at int) i
 	c.Helper()
 	rec := httptest.NewRecorder()
 	stamp, _ := c.stamp(at, name)
-	c.all[at].Begin(rec, httptest.NewRequest(http.MethodGet, "/", nil), identity.Who{Name: name, Role: identity.Operator, Way: way}, stamp)
+	subject := ""
+	if way == identity.OIDC {
+		subject = "https://a " + name
+	}
+	c.all[at].Begin(rec, httptest.NewRequest(http.MethodGet, fmt.Sprintf("http://localhost:808%d/", at), nil), identity.Who{Name: name, Subject: subject, Role: identity.Operator, Way: way}, stamp)
 	time.Sleep(time.Millisecond)
 	cookie := rec.Result().Cookies()[0]
 	return func(at int) identity.Who {
 		c.Helper()
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r := httptest.NewRequest(http.MethodGet, fmt.Sprintf("http://localhost:808%d/", at), nil) // servers of one machine
 		r.AddCookie(cookie)
 		who, _ := c.all[at].Identify(r) //nolint:errcheck // nobody is the zero value
 		return who
@@ -96,7 +101,7 @@ func TestSignedInEverywhere(t *testing.T) {
 			if who.Name != "ana" || who.Role != identity.Operator || who.Way != identity.Password || who.ID != ana(0).ID || who.Until.IsZero() {
 				t.Errorf("at server %d it is %+v", at, who)
 			}
-			if who := eva(at); who.Name != "eva" || who.Way != identity.OIDC {
+			if who := eva(at); who.Name != "eva" || who.Way != identity.OIDC || who.Subject != "https://a eva" {
 				t.Errorf("at server %d it is %+v", at, who)
 			}
 			if n := len(c.all[at].All()); n != 2 {
