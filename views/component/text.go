@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"mayfly/views/locale"
 )
 
@@ -137,3 +139,12 @@ func iso(t time.Time) string {
 }
 
 func clockTime(t time.Time) string { return t.UTC().Format("15:04:05") }
+
+// English is the language of what the server says in its own words, for an element of a
+// page in another one.
+func English(ctx context.Context) templ.Attributes {
+	if locale.Lang(ctx) == "en" {
+		return nil
+	}
+	return templ.Attributes{"lang": "en"}
+}

@@ -19,6 +19,7 @@ type Failure struct {
 	Shell   layout.Shell
 	Status  int            // of the answer: 403, 404, 409, 422, 501, 503; others are told like 500
 	Title   string         // in a few words; empty: what the status says
+	Said    string         // the same in the server's own words, which are English; empty: Refused
 	Refused string         // what was refused, in a sentence; empty: what the status says
 	Rule    string         // by which rule; empty: none is named
 	Do      string         // what to do; empty: what the status says, if Refused does not
@@ -73,7 +74,7 @@ func (m Failure) refused(ctx context.Context) string {
 // todo is what to do, empty if what was refused says that: of a change whose
 // outcome nobody knows it would be wrong to say that it can be tried again.
 func (m Failure) todo(ctx context.Context) string {
-	if m.Do == "" && m.Refused != "" && m.refusal().title == "failure.503" {
+	if m.Do == "" && cmp.Or(m.Said, m.Refused) != "" && m.refusal().title == "failure.503" {
 		return ""
 	}
 	return cmp.Or(m.Do, locale.T(ctx, m.refusal().do))

@@ -12,7 +12,8 @@ import (
 // text: whoever shows it escapes it.
 type Notice struct {
 	Tone string `json:"k,omitempty"` // a word of the caller's, such as "good" or "bad"
-	Text string `json:"t"`
+	Text string `json:"t,omitempty"`
+	Said string `json:"s,omitempty"` // what goes with it in the server's own words
 	Undo string `json:"u,omitempty"` // the address of a form that takes back what was done
 }
 
@@ -22,12 +23,14 @@ const noticeBytes = 1024
 // Leave gives n to the next page that takes it, within a minute. A text that is
 // too long is cut.
 func (f *Forms) Leave(w http.ResponseWriter, n Notice) {
-	if len(n.Text) > noticeBytes {
-		n.Text = strings.ToValidUTF8(n.Text[:noticeBytes], "") + "…"
+	for _, text := range []*string{&n.Text, &n.Said} {
+		if len(*text) > noticeBytes {
+			*text = strings.ToValidUTF8((*text)[:noticeBytes], "") + "…"
+		}
 	}
 	raw, err := json.Marshal(n)
 	if err != nil {
-		panic(err) // two strings: there is nothing that could fail
+		panic(err) // strings: there is nothing that could fail
 	}
 	text := base64.RawURLEncoding.EncodeToString(raw)
 	set(w, &http.Cookie{Name: noticeCookie, Value: text + "." + f.sign("notice", text), MaxAge: 60})

@@ -332,7 +332,7 @@ func (p *Pages) askAlert(ctx context.Context, at Place, t Typed) (view.Page, err
 			}
 		case AlertWrong(&t, err):
 		case ok:
-			m.Refused = component.Notice{Tone: component.Critical, Title: refused.Text}
+			m.Refused = component.Notice{Tone: component.Critical, Said: refused.Text}
 		default:
 			return nil, err //nolint:wrapcheck // it says what it is about
 		}

@@ -70,7 +70,7 @@ func (t tally) says(ctx context.Context, id string) component.Notice {
 		}
 	}
 	if t.err != nil {
-		n.Detail = told(t.err)
+		n.Said = told(t.err)
 	}
 	return n
 }

@@ -97,7 +97,7 @@ func (d *Door) define(c echo.Context) error {
 	}
 	n := component.Notice{Title: locale.N(ctx, "definitions.done", len(done))}
 	if err != nil {
-		n.Tone, n.Detail = component.Critical, told(err)
+		n.Tone, n.Said = component.Critical, told(err)
 	}
 	return d.goTo(c, d.pages.Home()+"/queues", n)
 }

@@ -188,13 +188,13 @@ func (d *Door) visit(c echo.Context) {
 	r := c.Request()
 	who := show.Visitor{CSRF: d.forms.Token(c.Response(), r), Looks: layout.LooksAsked(r), Host: (&url.URL{Host: r.Host}).Hostname(), Origin: origin(r)}
 	if is := identity.Asking(r); is.Known() && is.Way != identity.Open {
-		who.User = userOf(is, d.base)
+		who.User, who.Within = userOf(is, d.base), is.Within
 	}
 	if r.Method == http.MethodGet && !beside(r) {
 		if n, ok := d.forms.Take(c.Response(), r); ok {
 			who.Notice.Tone = component.Tone(n.Tone)
 			who.Notice.Title, who.Notice.Detail, _ = strings.Cut(n.Text, "\n")
-			who.Notice.Undo = n.Undo
+			who.Notice.Said, who.Notice.Undo = n.Said, n.Undo
 		}
 	}
 	ctx := view.WithSafety(view.WithBase(locale.With(r.Context(), locale.Asked(r)), d.base), d.Safety(r))
@@ -359,7 +359,7 @@ func (d *Door) goTo(c echo.Context, to string, n component.Notice) error {
 	if n.Detail != "" {
 		text += "\n" + n.Detail
 	}
-	d.forms.Leave(c.Response(), access.Notice{Tone: string(n.Tone), Text: text, Undo: n.Undo})
+	d.forms.Leave(c.Response(), access.Notice{Tone: string(n.Tone), Text: text, Said: n.Said, Undo: n.Undo})
 	return c.Redirect(http.StatusSeeOther, to)
 }
 

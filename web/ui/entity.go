@@ -193,7 +193,7 @@ func (d *Door) idle(c echo.Context, at show.Place, do func(ctx context.Context, 
 		n.Undo = d.undoURL(func(c echo.Context) (component.Notice, error) {
 			ctx := c.Request().Context()
 			if err := back(ctx, at.Path, actor(c)); err != nil {
-				return component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none"), Detail: told(err)}, nil
+				return component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none"), Said: told(err)}, nil
 			}
 			return component.Notice{Title: locale.T(ctx, "ui.undone.idle", locale.Args{"Name": show.Shown(at.Path)})}, nil
 		})

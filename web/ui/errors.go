@@ -106,8 +106,8 @@ func (d *Door) Error(err error, c echo.Context) {
 	if parseErr != nil {
 		at = show.Place{}
 	}
-	f := page.Failure{Status: code, Refused: told(err)}
-	if e, ok := errors.AsType[*identity.RoleError](err); ok && f.Refused == "" {
+	f := page.Failure{Status: code, Said: told(err)}
+	if e, ok := errors.AsType[*identity.RoleError](err); ok && f.Said == "" {
 		f.Refused = locale.T(ctx, "failure.role", locale.Args{"Needs": e.Needs.String(), "Has": e.Has.String()})
 		f.Do = locale.T(ctx, "failure.role.do")
 	}
@@ -154,7 +154,7 @@ func (d *Door) again(c echo.Context, at show.Place, t show.Typed, err error) err
 	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
 		t.Errors[e.Property], code = e.Text, http.StatusUnprocessableEntity
 	} else {
-		t.Refused = component.Notice{Tone: component.Critical, Title: told(err)}
+		t.Refused = component.Notice{Tone: component.Critical, Said: told(err)}
 	}
 	return d.form(c, code, at, t)
 }

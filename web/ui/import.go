@@ -138,7 +138,7 @@ func (d *Door) startImport(c echo.Context, at show.Place, typed url.Values) erro
 		if told(err) == "" || !asks(err) && !errors.Is(err, engine.ErrNotFound) {
 			return err
 		}
-		return d.form(c, status(err), at, show.Typed{Values: typed, Refused: component.Notice{Tone: component.Critical, Title: told(err)}})
+		return d.form(c, status(err), at, show.Typed{Values: typed, Refused: component.Notice{Tone: component.Critical, Said: told(err)}})
 	}
 	to, err := d.pages.ImportTarget(at, typed)
 	if err == nil {

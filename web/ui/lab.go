@@ -42,7 +42,7 @@ func (d *Door) catch(c echo.Context) error {
 	form, err := d.pages.Catch(c.Request().Context(), at)
 	if err != nil {
 		at.Do, at.Query = "", url.Values{}
-		return d.lab(c, http.StatusUnprocessableEntity, at, show.Typed{Refused: component.Notice{Tone: component.Critical, Title: told(err)}})
+		return d.lab(c, http.StatusUnprocessableEntity, at, show.Typed{Refused: component.Notice{Tone: component.Critical, Said: told(err)}})
 	}
 	return c.Redirect(http.StatusSeeOther, d.pages.URL(form))
 }

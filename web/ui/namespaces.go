@@ -67,7 +67,7 @@ func (d *Door) limitNamespace(c echo.Context, typed url.Values) error {
 	n, err := d.fleet.Change(ctx, c.Param("name"), typed.Get(page.AskProfile), actor(c))
 	switch {
 	case errors.Is(err, engine.ErrNotAllowed), errors.Is(err, engine.ErrArgument), errors.Is(err, engine.ErrChanged):
-		return d.limits(c, http.StatusUnprocessableEntity, show.Typed{Values: typed, Refused: component.Notice{Tone: component.Lost, Title: told(err)}})
+		return d.limits(c, http.StatusUnprocessableEntity, show.Typed{Values: typed, Refused: component.Notice{Tone: component.Lost, Said: told(err)}})
 	case err != nil:
 		return err //nolint:wrapcheck // it says what it is about
 	}
@@ -99,7 +99,7 @@ func (d *Door) createNamespace(c echo.Context, typed url.Values) error {
 		t.Errors[page.AskConfig] = problems.Error()
 		return d.namespaces(c, http.StatusUnprocessableEntity, t)
 	case errors.Is(err, engine.ErrBusy):
-		t.Refused = component.Notice{Tone: component.Lost, Title: told(err)}
+		t.Refused = component.Notice{Tone: component.Lost, Said: told(err)}
 		return d.namespaces(c, http.StatusServiceUnavailable, t)
 	case errors.Is(err, fleet.ErrTaken):
 		t.Errors[page.AskNamespace] = told(err)
@@ -108,7 +108,7 @@ func (d *Door) createNamespace(c echo.Context, typed url.Values) error {
 		t.Errors[page.AskNamespace] = told(err)
 		return d.namespaces(c, http.StatusUnprocessableEntity, t)
 	case errors.Is(err, engine.ErrQuota):
-		t.Refused = component.Notice{Tone: component.Lost, Title: told(err)}
+		t.Refused = component.Notice{Tone: component.Lost, Said: told(err)}
 		return d.namespaces(c, http.StatusForbidden, t)
 	case err != nil:
 		return err //nolint:wrapcheck // it says what it is about

@@ -161,7 +161,7 @@ func (d *Door) undoRewrite(mv engine.Move, did engine.Replaced, before formerBod
 		case errors.Is(err, engine.ErrMessageNotFound), errors.Is(err, engine.ErrChanged), errors.Is(err, engine.ErrNotAllowed):
 			return undone(ctx, 0, 1, nil), nil // somebody has it, or had it
 		case err != nil:
-			return component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none"), Detail: told(err)}, nil
+			return component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none"), Said: told(err)}, nil
 		}
 		return undone(ctx, 1, 0, nil), nil
 	})

@@ -130,6 +130,6 @@ func (d *Door) readTried(ctx context.Context, t *show.Typed) (m engine.Content, 
 	} else {
 		return m, true
 	}
-	t.Refused = component.Notice{Tone: component.Critical, Title: locale.T(ctx, "lab.wrong"), Detail: component.Visible(detail)}
+	t.Refused = component.Notice{Tone: component.Critical, Title: locale.T(ctx, "lab.wrong"), Said: component.Visible(detail)}
 	return m, false
 }

@@ -57,7 +57,7 @@ func (d *Door) beginScene(c echo.Context, _ url.Values) error {
 	p, err := d.scenes.Begin(c.Request().Context(), c.Param("scene"), actor(c))
 	switch {
 	case errors.Is(err, engine.ErrQuota):
-		return d.allScenes(c, http.StatusForbidden, component.Notice{Tone: component.Critical, Title: told(err), Detail: locale.T(c.Request().Context(), "scenes.full")})
+		return d.allScenes(c, http.StatusForbidden, component.Notice{Tone: component.Critical, Said: told(err), Detail: locale.T(c.Request().Context(), "scenes.full")})
 	case err != nil:
 		return err //nolint:wrapcheck // it says what it is about
 	}
@@ -78,7 +78,7 @@ func stepIn(typed url.Values) (int, error) {
 func (d *Door) watch(c echo.Context, p *scene.Play, err error) error {
 	to := d.pages.WatchURL(p.State())
 	if err != nil && !errors.Is(err, engine.ErrChanged) && p.State().Trouble == nil {
-		return d.goTo(c, to, component.Notice{Tone: component.Critical, Title: told(err)})
+		return d.goTo(c, to, component.Notice{Tone: component.Critical, Said: told(err)})
 	}
 	return c.Redirect(http.StatusSeeOther, to)
 }

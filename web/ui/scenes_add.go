@@ -109,7 +109,7 @@ func (d *Door) removeScene(c echo.Context, _ url.Values) error {
 	}
 	switch {
 	case errors.Is(err, scene.ErrNone), errors.Is(err, engine.ErrNotAllowed):
-		return d.goTo(c, d.pages.ScenesURL(), component.Notice{Tone: component.Critical, Title: told(err)})
+		return d.goTo(c, d.pages.ScenesURL(), component.Notice{Tone: component.Critical, Said: told(err)})
 	case err != nil:
 		return err //nolint:wrapcheck // it says what it is about
 	}

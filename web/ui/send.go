@@ -62,7 +62,7 @@ func (d *Door) send(c echo.Context, at show.Place, typed url.Values) error {
 		sent, err := d.sendAll(ctx, actor(c), at.Path, m, now, seed)
 		if err != nil && sent > 0 {
 			return component.Notice{
-				Tone: component.Critical, Title: locale.N(ctx, "ui.sent.some", sent, locale.Args{"All": locale.Number(ctx, int(m.Count()))}), Detail: told(err),
+				Tone: component.Critical, Title: locale.N(ctx, "ui.sent.some", sent, locale.Args{"All": locale.Number(ctx, int(m.Count()))}), Said: told(err),
 			}, nil
 		}
 		return component.Notice{Title: locale.N(ctx, "ui.sent", sent, locale.Args{"Name": show.Shown(at.Path)})}, err

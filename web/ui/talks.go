@@ -138,7 +138,7 @@ func (d *Door) share(c echo.Context, at show.Place, typed url.Values) error {
 		if told(err) == "" {
 			return err
 		}
-		s.Refused = component.Notice{Tone: component.Critical, Title: told(err)}
+		s.Refused = component.Notice{Tone: component.Critical, Said: told(err)}
 		return d.showSharing(c, status(err), s)
 	}
 	l.URL = origin + d.base + l.URL
