@@ -449,10 +449,11 @@
     for (const { live, n } of panes.map(({ el }) => el.dataset)) if (live) send({ op: "sub", topic: live, n: Number(n) || 0 });
   };
 
+  let ceased = false, adrift = false;
   const connect = () => {
     clearTimeout(link.timer);
-    if (link.ws || !topic() && !("tied" in root.dataset)) return;
-    const ws = link.ws = new WebSocket(new URL(`${home() ?? document.body.dataset.base ?? ""}/live?lang=${root.lang}`, location.href).href.replace(/^http/, "ws"));
+    if (ceased || link.ws || !topic() && !("tied" in root.dataset)) return;
+    const ws = link.ws = new WebSocket(new URL(`${(adrift ? null : home()) ?? document.body.dataset.base ?? ""}/live?lang=${root.lang}`, location.href).href.replace(/^http/, "ws"));
     if (link.met) count.reconnects++;
     link.heard = ticks();
     ws.onmessage = (e) => { if (ws === link.ws) { link.heard = ticks(); hear(JSON.parse(e.data)); } };
@@ -470,6 +471,23 @@
     show();
   };
   const drop = () => { const ws = link.ws; lost(); ws?.close(); };
+  // cease has the page stay as it is: nobody tells of it any more. drift has it be told of
+  // talks alone, by the socket that is of no namespace.
+  const cease = () => {
+    ceased = true;
+    frozen ||= now();
+    shut();
+    delete document.body.dataset.live;
+    clearTimeout(link.timer);
+    stopPolling();
+    $("[data-pill]")?.setAttribute("hidden", "");
+    region("alert").textContent = "";
+  };
+  const drift = () => {
+    cease();
+    [ceased, adrift] = [false, true];
+    hurry();
+  };
   const hurry = () => { if (!link.ws) connect(); };
 
   // What came is shown in one go when there is time: a browser that needs longer for
@@ -680,7 +698,7 @@
   // drawn says whether a click is one that opens a drawer.
   // What present.js needs of all this.
   Object.assign(count, {
-    send, word, hurry,
+    send, word, hurry, cease, drift,
     places: () => [panes[0]?.url ?? location.href, panes[1] ? location.href : ""].map(bareURL),
     lay: (href) => (href && roomy.matches && topic() ? open(href, null) : href ? location.assign(href) : shut()),
   });

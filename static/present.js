@@ -6,6 +6,7 @@
 //   [data-share-over]                it was ended
 //   [data-followers]                 how many follow; an .audience around it is hidden while none do
 //   .following: [data-say] says whom, data-act="unfollow", "follow", "follow-leave"
+//   [data-leaves]                    a button that has the browser forget a read-only link
 //
 // A presenter's tab tells its socket where it is; a follower's is told, and goes there:
 // to the page, and to what is open beside it. It is on its own from the moment it
@@ -136,18 +137,27 @@
     root.toggleAttribute("data-following", !!f);
     if (!f) return;
     const who = state?.name, named = (key) => who ? word(key, who) : word(`${key}Somebody`);
-    const text = f.off ? word("followOff") : !state ? word("followConnecting") : !state.begun ? word("followOver") : state.elsewhere ? word("followElsewhere") : named(state.here ? "following" : "followGone");
+    const text = state?.ended ? word("followEnded") : f.off ? word("followOff") : ended(f) ? word("followScene") : !state ? word("followConnecting") : !state.begun ? word("followOver") : state.elsewhere ? word("followElsewhere") : named(state.here ? "following" : "followGone");
     if ($("[data-say]", el).textContent !== text) say($("[data-say]", el), text); // the bar is a polite status itself
-    el.dataset.state = f.off ? "off" : !state?.begun ? "over" : state.here ? "on" : "gone";
+    el.dataset.state = state?.ended ? "over" : f.off ? "off" : !state?.begun ? "over" : state.here ? "on" : "gone";
     $("[data-act=unfollow]", el).hidden = !!f.off || !state?.begun;
-    $("[data-act=follow]", el).hidden = !f.off;
+    $("[data-act=follow]", el).hidden = !f.off || !!state?.ended;
   };
-  // go leads this tab to where the presenter is, unless it is on its way.
-  const go = () => {
+  // ended tells whether what was followed last was a scene that is over.
+  const ended = (f) => f.scene && (!state?.begun || state.elsewhere || state.page === f.gone);
+  // answers tells with which status the server answers a page; 0: it does not.
+  const answers = async (url) => {
+    try { return (await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(4500) })).status; } catch { return 0; }
+  };
+  // go leads this tab to where the presenter is, unless it is on its way. A page that was
+  // gone is looked for before: the presenter may stand on it still.
+  const go = async () => {
     const f = follow();
-    if (!f || f.off || !state?.begun || !state.page) return;
+    if (!f || f.off || mine || !state?.begun || !state.page) return;
     if (f.at !== state.page) {
-      keep({ at: state.page });
+      if (f.gone === state.page && await answers(base() + state.page) !== 200) return;
+      if (mine || follow()?.off) return;
+      keep({ at: state.page, gone: "", scene: false });
       mine = true;
       location.assign(base() + state.page);
     } else if ((f.beside ?? "") !== (state.beside ?? "")) {
@@ -162,7 +172,7 @@
     show();
   };
   const again = () => {
-    keep({ off: false, at: "", beside: "" });
+    keep({ off: false, at: "", beside: "", gone: "", scene: false });
     page.hurry();
     page.send({ op: "follow", topic: follow().id });
     show();
@@ -174,6 +184,7 @@
   };
   page.heard = (m) => {
     if (m.t === "hello") {
+      losses = 0;
       lead(true);
       if (follow() && !follow().off) page.send({ op: "follow", topic: follow().id });
     }
@@ -191,15 +202,30 @@
     go();
   };
 
-  // Where a link was taken back, nobody answers any more.
+  // Where a link was taken back, nobody answers any more. Where a scene has ended, its
+  // page is gone, and its socket: who follows waits on the first page that they may see,
+  // or, where that was of the scene too, on what is left of this one. A scene that is set
+  // anew is gone for a moment only, so that it takes two losses in a row.
+  let losses = 0;
   page.lost = async () => {
-    if (!follow() || follow().off) return;
-    try {
-      const { status } = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(4500) });
-      if (status !== 401 && status !== 403) return;
-      state = { id: follow().id };
+    const f = follow();
+    if (!f) return;
+    losses++;
+    const status = await answers(location.href);
+    if (status === 401) {
+      state = { id: f.id, ended: true };
+      page.cease();
       show();
-    } catch { /* it is the connection */ }
+    } else if ((status === 403 || status === 404) && losses > 1 && !f.off && !mine) {
+      keep({ at: "", gone: f.at || below(location.href), scene: "demo" in document.body.dataset });
+      if (await answers(base() + "/") === 200) {
+        mine = true;
+        location.assign(base() + "/");
+        return;
+      }
+      page.drift();
+      show();
+    }
   };
 
   // ── On a wall ─────────────────────────────────────────────────────────────
@@ -252,7 +278,10 @@
     if (!a || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || a.target || a.getAttribute("href").startsWith("#")) return;
     stray();
   });
-  addEventListener("submit", stray);
+  addEventListener("submit", (e) => {
+    if (e.submitter?.matches("[data-leaves]")) tab.be(""); // nobody follows as themselves
+    else stray();
+  });
   addEventListener("popstate", stray);
   addEventListener("keydown", (e) => {
     if (e.key !== "Escape" || e.defaultPrevented || $("dialog[open]")) return;
@@ -263,6 +292,7 @@
     if (follow() && performance.getEntriesByType("navigation")[0]?.type === "back_forward") keep({ off: true });
     show();
     setInterval(() => { shared(); lead(); }, 250);
+    setInterval(() => { if (follow()?.gone) go(); }, 3000);
     if (follow() || kept.get("talk")) page.hurry();
     if (mode() === "kiosk") wall();
   };

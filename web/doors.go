@@ -121,6 +121,9 @@ func (s *Server) present(ofAPI, ofPages echo.HTTPErrorHandler) echo.HTTPErrorHan
 			_ = c.Redirect(http.StatusSeeOther, to) //nolint:errcheck // a client that has gone away is not ours to report
 			return
 		}
+		if s.unshown(err, c) {
+			return
+		}
 		// What a foreign host and nobody are told must say nothing of what is in here.
 		if _, foreign := errors.AsType[*access.HostError](err); foreign || unknown(err) || !s.open() && !identity.Asking(c.Request()).Known() {
 			s.plainError(err, c)

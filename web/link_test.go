@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -13,28 +15,30 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/web"
+	"mayfly/web/access"
 	"mayfly/web/api"
 	"mayfly/web/identity"
 	"mayfly/web/keys"
+	"mayfly/web/login"
 )
 
 // guarded is a world whose ring lets people in, and nothing else does.
-func guarded(t *testing.T, log *slog.Logger) (*world, *keys.Ring) {
+func guarded(t *testing.T, log *slog.Logger) (*world, *keys.Ring, *access.Forms) {
 	t.Helper()
-	ring := keys.New(keys.Options{Logger: slog.New(slog.DiscardHandler)})
+	ring, forms := keys.New(keys.Options{Logger: slog.New(slog.DiscardHandler)}), access.NewForms()
 	t.Cleanup(ring.Close)
 	ui := func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "hello "+identity.Of(c.Request().Context()).Name) })
 		g.GET("/namespaces", func(c echo.Context) error { return c.String(200, "all of them") })
 	}
-	w := serve(t, web.Options{Logger: log, Who: identity.Sources{ring.Tokens(), ring.Links()}, Gates: []web.Gate{ring.Gate("")}},
+	w := serve(t, web.Options{Logger: log, Who: identity.Sources{ring.Tokens(), ring.Links()}, Gates: []web.Gate{&keys.Gate{Ring: ring, Forms: forms, Within: login.Within}}, Stage: func(name string) bool { return name == "deadline-1" }},
 		web.Doors{UI: ui, Keys: ring, UINeeds: func(string, string) (identity.Role, bool) { return identity.Viewer, true }})
 	leave, err := ring.Serve(t.Context(), w.broker)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(leave)
-	return w, ring
+	return w, ring, forms
 }
 
 // seen is what a browser has seen.
@@ -47,7 +51,7 @@ type seen struct {
 // TestLinkIsOpened: its secret is in an address once, and in no log.
 func TestLinkIsOpened(t *testing.T) {
 	var log bytes.Buffer
-	w, ring := guarded(t, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	w, ring, _ := guarded(t, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	name := w.broker.Name()
 	k, path, err := ring.MakeLink(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "demo", Namespace: name})
 	if err != nil {
@@ -83,10 +87,10 @@ func TestLinkIsOpened(t *testing.T) {
 		t.Error(got.StatusCode, got.Header)
 	}
 	for path, want := range map[string]string{
-		"/n/" + name: "200 hello link demo of ana", "/": "302", "/n/other": "403 What you have is for the namespace '" + name + "' alone.", "/n/" + name + "s": "403",
+		"/n/" + name: "200 hello link demo of ana", "/": "302", "/n/other": "403 The link shows the namespace " + name + " and the scenes", "/n/deadline-1": "200", "/n/deadline-12": "403", "/live": "404", "/n/" + name + "s": "403",
 		"/namespaces": "403", "/metrics": "403", "/grafana.json": "403",
 		"/api/v1/entities": "200", "/api/v1/n/" + name + "/entities": "200", "/api/v1/tokens": "200 {\"tokens\":[]}",
-		"/api/v1/namespaces": "403", "/api/v1/n/" + name + "/namespaces": "403", "/api/v1/n/other/entities": "403", "/healthz": "200",
+		"/api/v1/namespaces": "403", "/api/v1/n/" + name + "/namespaces": "403", "/api/v1/n/other/entities": "403", "/api/v1/n/deadline-1/entities": "403", "/healthz": "200",
 	} {
 		got, text := get(path)
 		if is := fmt.Sprint(got.StatusCode, " ", text); !strings.HasPrefix(is, want) && !(strings.HasPrefix(is, want[:3]) && strings.Contains(is, want[4:])) {
@@ -100,7 +104,7 @@ func TestLinkIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, text := get("/n/" + name)
-	if got.StatusCode != 401 || !strings.Contains(text, "not good any more") || len(got.cookies) != 1 || got.cookies[0].MaxAge >= 0 {
+	if got.StatusCode != 401 || !strings.Contains(text, "This link has ended") || len(got.cookies) != 1 || got.cookies[0].MaxAge >= 0 {
 		t.Error("after it was revoked:", got.StatusCode, text, got.cookies)
 	}
 	if got, _ = get(path); got.StatusCode != 401 || len(got.cookies) > 0 {
@@ -114,9 +118,57 @@ func TestLinkIsOpened(t *testing.T) {
 	}
 }
 
+// TestLinkIsLeft: the browser forgets the link by a form of ours, and by no other.
+func TestLinkIsLeft(t *testing.T) {
+	w, ring, forms := guarded(t, nil)
+	name := w.broker.Name()
+	_, path, err := ring.MakeLink(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "demo", Namespace: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tab, good := range map[string]bool{"a form of ours": true, "another": false} {
+		answer := httptest.NewRecorder()
+		token := access.NewForms().Token(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+		if good {
+			token = forms.Token(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+		}
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := url.Parse("http://" + w.dashboard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jar.SetCookies(at, answer.Result().Cookies())
+		client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		do := func(method, path, body string) *http.Response {
+			t.Helper()
+			r, err := http.NewRequestWithContext(t.Context(), method, at.String()+path, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			got, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Body.Close()
+			return got
+		}
+		do("GET", path, "")
+		form := url.Values{access.FormField: {token}, "back": {"//evil.example/"}}.Encode()
+		got := do("POST", keys.LeavePath, form)
+		after := do("GET", "/n/"+name, "").StatusCode
+		if good && (got.StatusCode != 303 || got.Header.Get("Location") != "/" || after != 401) || !good && (got.StatusCode == 303 || after != 200) {
+			t.Errorf("%s: %s to %q, then %d", tab, got.Status, got.Header.Get("Location"), after)
+		}
+	}
+}
+
 // TestTokenWithin: a token for one namespace is good for nothing that is of all.
 func TestTokenWithin(t *testing.T) {
-	w, ring := guarded(t, nil)
+	w, ring, _ := guarded(t, nil)
 	_, secret, err := ring.MakeToken(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "ci", Role: identity.Admin, Namespace: w.broker.Name()})
 	if err != nil {
 		t.Fatal(err)

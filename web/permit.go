@@ -98,7 +98,7 @@ func (s *Server) permitted(ofUI func(method, pattern string) (identity.Role, boo
 				if r.URL.Path == "/" {
 					return c.Redirect(http.StatusFound, belowPages+who.Within)
 				}
-				if !s.within(who.Within, r.URL.Path) {
+				if !s.within(who.Within, r.URL.Path) && !s.shown(who, r.URL.Path) {
 					return &identity.RoleError{Has: who.Role, Needs: needs, Within: who.Within}
 				}
 			}
@@ -168,6 +168,21 @@ func cutBelow(at, below, name string) (rest string, ok bool) {
 		return "", false
 	}
 	return rest[len(name):], true
+}
+
+// shown tells whether whoever follows a presenter by a link may have an address that is
+// not of their namespace: pages of stages, and the socket that tells where the
+// presenter is, of which the hub gives them nothing else.
+func (s *Server) shown(who identity.Who, at string) bool {
+	if who.Way != identity.Link {
+		return false
+	}
+	if at == "/live" {
+		return true
+	}
+	rest, ok := strings.CutPrefix(at, belowPages)
+	name, _, _ := strings.Cut(rest, "/")
+	return ok && s.o.Stage != nil && s.o.Stage(name)
 }
 
 // ofServer is what the API has, below the address of any namespace, that is not of it

@@ -9,6 +9,10 @@ import (
 	"mayfly/web/ui"
 )
 
+// staged tells whether a scene is played in a namespace: whoever follows a presenter by
+// a link may look at it, as nothing there is real.
+func (p *program) staged(name string) bool { return p.scenes.Peek(name) != nil }
+
 // An audience is given links of the server's, which the dashboard makes for those who
 // present.
 type audience struct{ keys *keys.Ring }

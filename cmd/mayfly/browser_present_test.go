@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"mayfly/web/talk"
@@ -22,7 +23,12 @@ const (
 func presentInBrowser(t *testing.T, ctx context.Context) {
 	t.Run("mode", func(t *testing.T) { presenterMode(t, ctx) })
 	t.Run("following", func(t *testing.T) { followInBrowser(t, ctx) })
+	t.Run("scene", func(t *testing.T) { followScene(t, ctx) })
+	t.Run("scene shared", func(t *testing.T) { shareScene(t, ctx) })
+	t.Run("own link", func(t *testing.T) { openOwnLink(t, ctx) })
 	t.Run("sharing", func(t *testing.T) { shareInBrowser(t, ctx) })
+	t.Run("axe", func(t *testing.T) { axeOfAudience(t, ctx) })
+	t.Run("without colours", func(t *testing.T) { plainInBrowser(t, ctx) })
 	t.Run("kiosk", func(t *testing.T) { kioskInBrowser(t, ctx) })
 }
 
@@ -141,6 +147,157 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	eve.want(mode + ` === undefined && !document.querySelector(".following").checkVisibility()`)
 }
 
+// stands waits until a tab has a page, live, and its strip this caption.
+func (v *visit) stands(path, says string) {
+	v.t.Helper()
+	v.want(fmt.Sprintf(`location.pathname + location.search === %q && %s && %s.startsWith(%q) && !document.querySelector(".stage-playing")`, path, isLive, caption, says))
+}
+
+// sharing begins a talk on the page that a tab has, and returns its link.
+func (v *visit) sharing() string {
+	v.t.Helper()
+	v.js(`document.querySelector(".presenting a").click()`)
+	v.want(`document.querySelector(".guard[open] #h-ask")`)
+	v.fill("name", "Ana")
+	v.js(`document.querySelector(".guard [type=submit]").click()`)
+	v.want(`document.querySelector(".guard .snippet code") && mayflyTab.kept.get("talk")`)
+	link, _ := v.js(`document.querySelector(".guard .snippet code").innerText`).(string)
+	v.press("\x1b")
+	v.want(`!document.querySelector(".guard")`)
+	return strings.TrimPrefix(link, v.server.Dashboard)
+}
+
+// begins plays a scene, and returns the address of its stage.
+func (v *visit) begins(scene string) string {
+	v.t.Helper()
+	v.visit("/scenes")
+	v.js(fmt.Sprintf(`document.querySelector('[formaction="/scenes/play/%s"]').click()`, scene))
+	v.want(`document.querySelector("[data-stage]") && ` + isLive)
+	stage, _ := v.js(`location.pathname.match(/^.*?\/n\/[^/]+/)[0]`).(string)
+	return stage
+}
+
+// followScene has an audience with a link, and somebody with none, follow a presenter
+// into a scene, step by step, back, to its beginning, and out of it when it ends.
+func followScene(t *testing.T, ctx context.Context) {
+	ana := open(t, ctx, "memory:")
+	ana.create("queue", "orders", `{}`)
+	ana.ask("POST", ana.server.Dashboard+"/api/v1/namespaces", "", `{"name":"shop"}`)
+	ana.visit("/n/default/q/orders?present=1")
+	ana.want(isLive)
+	link := ana.sharing()
+	bob, eve := visitTo(t, ctx, ana.server), visitTo(t, ctx, ana.server)
+	bob.visit(link)
+	bob.want(`location.pathname === "/n/default/q/orders" && ` + says + ` === "Following Ana" && ` + isLive)
+	id, _ := bob.js(`mayflyTab.kept.get("follow").id`).(string)
+	eve.visit("/follow/" + id) // who may see all
+	eve.want(`location.pathname === "/n/default/q/orders" && ` + isLive)
+
+	stage := ana.begins("deadline")
+	both := func(path, caption string) {
+		t.Helper()
+		for _, v := range []*visit{bob, eve} {
+			v.stands(stage+path, caption)
+		}
+	}
+	both("/queues", "")
+	for _, step := range []struct{ says, at string }{
+		{"Two queues", "/queues"}, {"A price that is good", "/expirations"}, {"Half a minute passes", "/expirations"}, {"Another half minute", "/q/orders?tab=dead-letter"},
+	} {
+		ana.press("n")
+		ana.stands(stage+step.at, step.says)
+		both(step.at, step.says)
+		for _, v := range []*visit{bob, eve} { // what the step is about is marked, and nothing is to be pressed
+			v.want(`document.querySelectorAll(".main .spotlit").length > 0`)
+			v.equal(`[...document.querySelectorAll(".stage button")].filter((el) => el.checkVisibility()).length`, 0)
+		}
+	}
+	ana.js(`document.querySelector("[data-stage-act=back]").click()`)
+	ana.stands(stage+"/expirations", "Half a minute passes")
+	both("/expirations", "Half a minute passes")
+	ana.js(`document.querySelector("[data-stage-act=reset]").click()`)
+	ana.want(`document.querySelector(".stage-at span").textContent.trim() === "5 steps" && ` + isLive)
+	both("/queues", "")
+	bob.want(`document.querySelector(".stage-at span").textContent.trim() === "5 steps"`)
+
+	// It ends: who may see all is where the presenter is, the others where their link is.
+	ana.js(`document.querySelector("[data-stage-act=leave]").click()`)
+	ana.want(`location.pathname === "/scenes"`)
+	eve.want(`location.pathname === "/scenes" && ` + says + ` === "Following Ana"`)
+	bob.want(`location.pathname === "/n/default" && ` + says + ` === "The scene is over. You go on when the presenter does." && ` + isLive)
+	next := ana.begins("poison")
+	eve.stands(next+"/q/invoices", "")
+	bob.stands(next+"/q/invoices", "")
+	ana.visit("/n/default/queues")
+	for _, v := range []*visit{bob, eve} {
+		v.want(`location.pathname === "/n/default/queues" && ` + says + ` === "Following Ana" && ` + isLive)
+	}
+	bob.js(`{ fetch("/namespaces").then((a) => { window.all = a.status }); fetch("/n/shop").then((a) => { window.other = a.status }) }`)
+	bob.want(`window.all === 403 && window.other === 403`)
+	for _, v := range []*visit{ana, bob, eve} {
+		v.forgive("WebSocket", "403", "404", "ERR_ABORTED")
+	}
+}
+
+// shareScene shares a scene alone: what is not one is not shown, and the next is.
+func shareScene(t *testing.T, ctx context.Context) {
+	ana := open(t, ctx, "memory:")
+	ana.visit("/scenes?present=1")
+	stage := ana.begins("deadline")
+	link := ana.sharing()
+	bob := visitTo(t, ctx, ana.server)
+	bob.visit(link)
+	bob.stands(stage+"/queues", "")
+	ana.press("n")
+	bob.stands(stage+"/queues", "Two queues")
+	bob.js(`window.stays = true`)
+	ana.js(`document.querySelector("[data-stage-act=leave]").click()`)
+	bob.want(says + ` === "The scene is over. You go on when the presenter does." && document.querySelector("[data-pill]").hidden`)
+	ana.visit("/n/default")
+	ana.want(isLive)
+	next := ana.begins("poison")
+	bob.stands(next+"/q/invoices", "")
+	bob.visit("/n/default/queues")
+	bob.equal(`document.querySelector("h1").innerText`, "Not part of this link")
+	for _, v := range []*visit{ana, bob} {
+		v.forgive("WebSocket", "403", "404", "ERR_ABORTED")
+	}
+}
+
+// openOwnLink has a presenter open the link in the same browser, and come out of it.
+func openOwnLink(t *testing.T, ctx context.Context) {
+	ana := open(t, ctx, "memory:")
+	ana.create("queue", "orders", `{}`)
+	ana.ask("POST", ana.server.Dashboard+"/api/v1/namespaces", "", `{"name":"shop"}`)
+	ana.visit("/n/default/q/orders?present=1")
+	ana.want(isLive)
+	link := ana.sharing()
+	const may = `!!document.querySelector('main a[href$="/q/orders/send"]')`
+	ana.visit(link)
+	ana.want(`location.pathname.startsWith("/n/default") && document.querySelector(".bylink [data-leaves]").checkVisibility()`)
+	ana.equal(`document.querySelector(".bylink").innerText.replace(/\s+/g, " ").trim()`, "Read-only link Leave link")
+	ana.equal(`document.querySelectorAll('.bar details.spaces:not(.tongues), .rail a[href$="/scenes"], .bar a[href$="/settings"]').length`, 0)
+	ana.visit("/n/default/q/orders")
+	ana.want(isLive)
+	ana.equal(may, false)
+	ana.click(`.bylink [data-leaves]`)
+	ana.want(`location.pathname === "/n/default/q/orders" && ` + mode + ` === undefined && !document.querySelector(".bylink") && ` + isLive)
+	ana.equal(may, true)
+	ana.equal(`mayflyTab.kept.get("follow")`, nil)
+	ana.equal(`!!document.querySelector('.rail a[href$="/scenes"]')`, true)
+	// The link stays good for others.
+	bob := visitTo(t, ctx, ana.server)
+	bob.visit(link)
+	bob.want(`document.querySelector(".bylink")`)
+	// Without scripts, too.
+	bob.scripts(false)
+	bob.visit("/n/default/queues")
+	bob.click(`.bylink [data-leaves]`)
+	if n, err := chromedp.Run(bob.tab, chromedp.Evaluate[float64](`document.querySelectorAll(".bylink").length`)); err != nil || n != 0 {
+		t.Error("it still looks by the link", n, err)
+	}
+}
+
 // shareInBrowser gives a link to others, and takes it back.
 func shareInBrowser(t *testing.T, ctx context.Context) {
 	ana := open(t, ctx, "memory:")
@@ -186,10 +343,10 @@ func shareInBrowser(t *testing.T, ctx context.Context) {
 	ana.equal(`document.querySelector(".sharing .snippet code").innerText`, link)
 	ana.js(`document.querySelector(".sharing .danger").click()`)
 	ana.want(`document.querySelector("[data-share-over]") && ` + says + ` !== null && !sessionStorage.getItem("mayfly.talk")`)
-	bob.want(says + ` === "The presentation is over, or has not begun."`)
-	bob.want(`document.querySelector("[data-pill]").dataset.state !== "live"`)
-	bob.forgive("401", "WebSocket", "ERR_")
-	bob.leave()
+	bob.want(says + ` === "The link has ended: the presenter took it back, or its time is up."`)
+	bob.want(`document.querySelector("[data-pill]").hidden && !document.querySelector(".following button:not([data-act=follow-leave])").checkVisibility()`)
+	bob.visit("/n/default/queues")
+	bob.equal(`document.querySelector("h1").innerText`, "This link has ended")
 	bob.forgive("401", "WebSocket", "ERR_")
 
 	// Without scripts there is a link all the same, and pages that are simply pages.
@@ -226,4 +383,137 @@ func kioskInBrowser(t *testing.T, ctx context.Context) {
 	v.want(`location.pathname === "/n/default" && mayfly.state === "live"`)
 	v.press("\x1b")
 	v.want(mode + ` === undefined && location.search === "" && document.querySelector(".rail").checkVisibility()`)
+	wallInBrowser(t, v)
+}
+
+// wallInBrowser has a wall use its screen, whatever that has, and come back by itself
+// when the server does.
+func wallInBrowser(t *testing.T, v *visit) {
+	v.at = v.server.Dashboard
+	for _, size := range [][2]int64{{1920, 1080}, {3840, 2160}} {
+		v.do(chromedp.EmulateViewport(size[0], size[1]))
+		v.visit("/n/default?kiosk=1")
+		v.want(mode + ` === "kiosk" && mayfly.state === "live"`)
+		v.fits(fmt.Sprintf("a wall of %d", size[0]))
+		v.equal(`getComputedStyle(document.documentElement).scrollbarWidth`, "none")
+		if share, _ := v.js(`document.querySelector(".page").getBoundingClientRect().width / innerWidth`).(float64); share < .9 {
+			t.Errorf("of a screen of %d it uses %.2f", size[0], share)
+		}
+		// A figure is as high as a hundredth of the wall at the least.
+		if share, _ := v.js(`Math.min(...[...document.querySelectorAll(".tile .n")].map((el) => parseFloat(getComputedStyle(el).fontSize))) / innerHeight`).(float64); share < .04 {
+			t.Errorf("of a screen of %d a figure is %.3f", size[1], share)
+		}
+	}
+	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+	wire := lay(t, strings.TrimPrefix(v.server.Dashboard, "http://"))
+	v.at = "http://" + wire.Addr().String()
+	v.visit("/n/default?kiosk=1")
+	v.want(mode + ` === "kiosk" && mayfly.state === "live"`)
+	wire.sever()
+	v.want(`mayfly.state === "reconnecting" && document.querySelector("[data-pill]").checkVisibility()`)
+	if err := v.server.stop(); err != nil {
+		t.Fatal(err)
+	}
+	v.server = serving(t, v.config)
+	v.create("queue", "after-the-restart", `{"AutoDeleteOnIdle":"PT5M"}`)
+	wire.to = strings.TrimPrefix(v.server.Dashboard, "http://")
+	wire.mend()
+	v.want(mode + ` === "kiosk" && mayfly.state === "live" && document.querySelector("main").innerText.includes("after-the-restart")`)
+	v.leave()
+}
+
+// axeOfAudience has axe look at what the walk does not come by: signing in, sharing in
+// all its states, the pages of who follows, and walls.
+func axeOfAudience(t *testing.T, ctx context.Context) {
+	ana := visitTo(t, ctx, serving(t, Config{Store: "memory:", Auth: usersFile(t)}))
+	ana.visit("/n/default")
+	ana.inThemes("signing in", `document`)
+	ana.js(`{ document.querySelector("#f-user").value = "ana"; document.querySelector("#f-password").value = "wrong" }`)
+	ana.click("form button[type=submit]")
+	ana.want(`document.querySelector(".gate [role=alert]")`)
+	ana.inThemes("signing in, refused", `document`)
+	ana.forgive("401", "403", "422")
+	ana.signIn("ana")
+	ana.want(isLive)
+
+	ana.visit("/n/default/share")
+	ana.inThemes("share", `document`)
+	ana.visit("/n/default?present=1")
+	ana.want(isLive)
+	link := ana.sharing()
+	ana.inThemes("presenting", `document`)
+	ana.js(`document.querySelector(".presenting a").click()`)
+	ana.want(`document.querySelector(".guard .qr")`)
+	ana.inThemes("share, over a page", `document`)
+	ana.press("\x1b")
+	ana.want(`!document.querySelector(".guard")`)
+	ana.visit("/n/default/share")
+	ana.inThemes("shared", `document`)
+	ana.visit("/n/default/queues")
+	ana.want(isLive)
+
+	bob := visitTo(t, ctx, ana.server)
+	bob.visit(link)
+	bob.want(says + ` === "Following Ana" && ` + isLive)
+	for _, size := range [][2]int64{{1440, 900}, {390, 844}, {844, 390}} {
+		bob.do(chromedp.EmulateViewport(size[0], size[1]))
+		bob.inThemes(fmt.Sprintf("following at %d", size[0]), `document`)
+		bob.fits(fmt.Sprintf("following at %d", size[0]))
+	}
+	bob.js(`document.querySelector("[data-act=unfollow]").click()`)
+	bob.inThemes("looking around", `document`)
+	bob.visit("/namespaces")
+	bob.want(`document.querySelector("h1").innerText === "Not part of this link"`)
+	bob.inThemes("what a link does not show", `document`)
+	bob.visit("/n/default")
+	bob.want(isLive)
+	ana.visit("/n/default/share")
+	ana.click(`.sharing .danger`)
+	ana.inThemes("share, over", `document`)
+	bob.want(says + `.startsWith("The link has ended")`)
+	bob.inThemes("a link taken back", `document`)
+	bob.visit("/n/default")
+	bob.want(`document.querySelector("h1").innerText === "This link has ended"`)
+	bob.inThemes("a link that has ended", `document`)
+	bob.forgive("401", "403", "WebSocket", "ERR_")
+
+	wall := open(t, ctx, "memory:")
+	furnish(wall)
+	for _, p := range []string{"", "/expirations", "/queues", "/topics", "/temporary", "/q/orders"} {
+		wall.visit("/n/default" + p + "?kiosk=1")
+		wall.want(`mayfly.state === "live"`)
+		wall.inThemes("on a wall: "+p, `document`)
+	}
+}
+
+// plainInBrowser looks at pages whose colours are the reader's, and at what is printed
+// of them.
+func plainInBrowser(t *testing.T, ctx context.Context) {
+	v := open(t, ctx, "memory:")
+	furnish(v)
+	v.visit("/n/default/q/orders")
+	v.want(isLive)
+	message, _ := v.js(`document.querySelector("main a[data-drawer]").getAttribute("href")`).(string)
+	for name, path := range map[string]string{"overview": "/n/default", "queue": "/n/default/q/orders", "message": message} {
+		v.visit(path)
+		v.want(isLive)
+		v.emulate("", "forced-colors", "active")
+		v.axe(name+" in forced colours", `document`, axeAll)
+		// What is drawn in one colour is drawn in another than what it is drawn on.
+		v.equal(`[...document.querySelectorAll(".main svg :is(path, circle, rect, use), .main .i")].filter((el) => el.checkVisibility() && getComputedStyle(el).color === getComputedStyle(document.body).backgroundColor).length`, 0)
+		v.emulate("print", "prefers-color-scheme", "dark")
+		v.do(chromedp.EmulateViewport(794, 1123)) // A4
+		v.equal(`[...document.querySelectorAll(".rail, .bar .btn, .bar .seg, .live, .toasts, .following, .main .bulk, .main [type=submit], .main .check")].filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80)).join()`, "")
+		v.equal(`getComputedStyle(document.body).backgroundColor`, "rgb(255, 255, 255)")
+		v.fits(name + " on paper")
+		v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+	}
+}
+
+// emulate has the medium be another one, with a feature.
+func (v *visit) emulate(medium, feature, value string) {
+	v.t.Helper()
+	if _, err := chromedp.Call(v.tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium, Features: []*emulation.MediaFeature{{Name: feature, Value: value}, {Name: "prefers-reduced-motion", Value: "reduce"}}}); err != nil {
+		v.t.Fatal(err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -63,6 +64,8 @@ func openDashboard(sp *space, o beside, r Ready) *dashboard {
 		Hall:   &sp.p.hall,
 		Shown:  d.pages.Shown,
 		Within: func(r *http.Request) string { return identity.Of(r.Context()).Within },
+		Home:   "/n/" + url.PathEscape(b.Name()),
+		Stage:  sp.p.staged,
 		Mute:   func(r *http.Request) bool { return !identity.Of(r.Context()).Role.May(identity.Operator) },
 		Logger: c.Logger,
 	})

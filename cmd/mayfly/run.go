@@ -93,7 +93,7 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	defer p.keys.Close()
 	p.server = web.New(web.Options{ //nolint:contextcheck // requests end with Shutdown, gracefully
 		Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAt: at.placeOfAMQP(), SAS: c.SAS, Unsure: shared,
-		Who: p.people.sources, Gates: p.people.gates,
+		Who: p.people.sources, Gates: p.people.gates, Stage: p.staged,
 		Metrics: metrics.Handler(metrics.Options{
 			Namespaces: func() []metrics.Namespace { return p.measured.of(p.fleet, p.advertised().Dashboard) }, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),
 		}),

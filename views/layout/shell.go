@@ -186,6 +186,8 @@ func words(ctx context.Context) string {
 		"followGone":         locale.T(ctx, "follow.gone", locale.Args{"Name": "{n}"}),
 		"followGoneSomebody": locale.T(ctx, "follow.gone.somebody"),
 		"followElsewhere":    locale.T(ctx, "follow.elsewhere"),
+		"followEnded":        locale.T(ctx, "follow.ended"),
+		"followScene":        locale.T(ctx, "follow.scene"),
 		"followOff":          locale.T(ctx, "follow.off"),
 		"followOver":         locale.T(ctx, "follow.over"),
 		"followConnecting":   locale.T(ctx, "follow.connecting"),

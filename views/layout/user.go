@@ -5,6 +5,7 @@ type User struct {
 	Name     string
 	Role     string // viewer, operator or admin
 	Out      string // the address that signs out; empty: there is no signing out
+	Leave    string // the address that has this browser forget the link by which it looks; empty: it looks by none
 	Sessions string // the address of who has signed in; empty: not for this one
 }
 

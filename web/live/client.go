@@ -41,6 +41,7 @@ type client struct {
 	role    identity.Role // of who has opened it
 	mute    bool          // it may not present
 	within  string        // the only namespace that it may see; empty: all
+	apart   bool          // it may not see the hub's own, and is here for a talk
 	speaks  string        // the id of the talk that it presents; the reader's own
 	wake    chan struct{} // holds one token while there is something to write
 	gone    chan struct{} // closed by end
@@ -97,6 +98,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 		safety: h.opts.Safety(r), mute: h.opts.Mute(r), within: h.opts.Within(r), wake: make(chan struct{}, 1), gone: make(chan struct{}),
 		subs: map[string]*subscription{},
 	}
+	c.apart = h.opts.Home != "" && !h.shows(c, h.opts.Home)
 	if !h.add(c) {
 		_ = conn.Close() // the hub closed meanwhile; there is nothing to say
 		return
@@ -178,7 +180,10 @@ func (h *Hub) add(c *client) bool {
 	}
 	h.clients[c] = struct{}{}
 	m := hello.clock("hello")
-	m.Proto, m.Build, m.Epoch, m.Alert = protocol, hello.Build, hello.Epoch, hello.Alert
+	m.Proto, m.Build, m.Epoch = protocol, hello.Build, hello.Epoch
+	if !c.apart {
+		m.Alert = hello.Alert
+	}
 	c.tell(m)
 	return true
 }
@@ -299,6 +304,10 @@ func (h *Hub) do(c *client, cmd command) bool {
 			h.refuse(c, cmd.Topic, "This page is for another role than yours.")
 			return true
 		}
+		if !h.shows(c, topic) { // who follows is here to be told of the talk alone
+			h.refuse(c, cmd.Topic, "This page is of another namespace than yours.")
+			return true
+		}
 		h.subscribe(c, topic, cmd.N)
 	case "unsub":
 		if topic, err := h.opts.Topic(cmd.Topic); err == nil { // nothing is watched else
@@ -401,7 +410,7 @@ func (h *Hub) pick(c *client) (ms []*websocket.PreparedMessage, ping bool, err e
 		if seat == nil {
 			return h.pick(c) // it was given back meanwhile
 		}
-		m, err := prepare(control{T: "talk", Talk: new(c.sees(seat.State()))})
+		m, err := prepare(control{T: "talk", Talk: new(h.sees(c, seat.State()))})
 		return []*websocket.PreparedMessage{m}, false, err
 	}
 	for len(c.line) > 0 {

@@ -94,6 +94,12 @@ type Options struct {
 	// Within is the only namespace that a browser may see; empty: all. Nil: all may
 	// see all.
 	Within func(*http.Request) string
+	// Home is the first page of the namespace that is told of; who may not see that hears
+	// of talks alone. Empty: nobody is kept from it.
+	Home string
+	// Stage tells whether a namespace is one that everybody may see: that of a scene.
+	// Nil: none is.
+	Stage func(name string) bool
 	// Mute tells whether a browser may not present. Nil: all may.
 	Mute func(*http.Request) bool
 
@@ -129,6 +135,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Within == nil {
 		o.Within = func(*http.Request) string { return "" }
+	}
+	if o.Stage == nil {
+		o.Stage = func(string) bool { return false }
 	}
 	if o.Mute == nil {
 		o.Mute = func(*http.Request) bool { return false }
@@ -340,8 +349,10 @@ func (h *Hub) Alert(n uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.clients {
-		c.alert = m
-		c.nudge()
+		if !c.apart {
+			c.alert = m
+			c.nudge()
+		}
 	}
 }
 

@@ -384,7 +384,7 @@ func preferences(_ *testing.T, s *stage) {
 	s.run(chromedp.Reload())
 	s.equal(`["js" in document.documentElement.dataset, document.cookie, document.querySelector("[value=utc]").checked]`, []any{true, "mayfly_theme=dark", true}) // the server makes the page in it
 	s.equal(textOf+`("[data-at]")`, "10:04:12Z")
-	s.equal(`Object.keys(window.mayfly).sort().join()`, "frames,gone,hurry,lay,places,polls,put,reconnects,say,send,state,word")
+	s.equal(`Object.keys(window.mayfly).sort().join()`, "cease,drift,frames,gone,hurry,lay,places,polls,put,reconnects,say,send,state,word")
 }
 
 func keys(_ *testing.T, s *stage) {

@@ -95,17 +95,23 @@ func (h *Hub) talked(c *client) {
 }
 
 // sees is the talk as the client may see it: where it is led to is of the namespace
-// that it may see.
-func (c *client) sees(is talk.State) talk.State {
-	hidden := func(page string) bool {
-		if c.within == "" || page == "" {
-			return false
-		}
-		rest, ok := strings.CutPrefix(strings.ToLower(page), "/n/"+strings.ToLower(url.PathEscape(c.within)))
-		return !ok || rest != "" && rest[0] != '/' && rest[0] != '?'
-	}
-	if hidden(is.Page) || hidden(is.Beside) {
+// that it may see, or of a scene.
+func (h *Hub) sees(c *client, is talk.State) talk.State {
+	if is.Page != "" && !h.shows(c, is.Page) || is.Beside != "" && !h.shows(c, is.Beside) {
 		is.Place, is.Elsewhere = talk.Place{}, true
 	}
 	return is
+}
+
+// shows tells whether a client may see a page, by its address without the base path.
+func (h *Hub) shows(c *client, page string) bool {
+	if c.within == "" {
+		return true
+	}
+	rest, ok := strings.CutPrefix(page, "/n/")
+	if end := strings.IndexAny(rest, "/?"); end >= 0 {
+		rest = rest[:end]
+	}
+	name, err := url.PathUnescape(rest)
+	return ok && err == nil && (strings.EqualFold(name, c.within) || h.opts.Stage(name))
 }

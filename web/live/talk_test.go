@@ -165,3 +165,47 @@ func TestAStuckFollowerHoldsNobodyUp(t *testing.T) {
 		}
 	}
 }
+
+// Who looks by a link is led within its namespace, and to scenes, and by a socket of
+// another namespace is told of the talk alone.
+func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
+	t.Parallel()
+	var hall talk.Hall
+	w := newWorld()
+	w.set("/n/default", func(*sheet) {})
+	w.set("/n/shop", func(*sheet) {})
+	h, server := serveHub(t, w, func(o *Options) {
+		o.Hall, o.Home = &hall, "/n/default"
+		o.Within = func(r *http.Request) string { return r.Header.Get("X-Within") }
+		o.Stage = func(name string) bool { return name == "deadline-1" }
+	})
+	key := talk.NewKey()
+	id, err := talk.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ana, bob := dial(t, server, nil), dial(t, server, http.Header{"X-Within": {"shop"}})
+	bob.send("follow", id, 0)
+	bob.talks(talk.State{ID: id, Followers: 1})
+	for page, shown := range map[string]bool{
+		"/n/shop": true, "/n/SHOP/queues?q=a": true, "/n/shop?tab=x": true, "/n/shopping": false, "/n/default": false, "/scenes": false, "/n/deadline-1/q/orders": true, "/n/deadline-12": false, "/n/": false, "/shop": false,
+	} {
+		ana.command(command{Op: "present", Topic: key, Page: page})
+		want := talk.State{ID: id, Begun: true, Here: true, Followers: 1, Elsewhere: !shown}
+		if shown {
+			want.Page = page
+		}
+		bob.talks(want)
+	}
+	ana.command(command{Op: "present", Topic: key, Page: "/n/shop", Beside: "/n/default/m/1"})
+	bob.talks(talk.State{ID: id, Begun: true, Here: true, Followers: 1, Elsewhere: true})
+	bob.send("sub", "/n/default", 0)
+	if f := bob.next(); f.control.T != "error" || f.control.Topic != "/n/default" {
+		t.Errorf("heard %+v of another namespace", f)
+	}
+	h.Alert(7)
+	bob.send("sub", "/n/shop", 0)
+	if f := bob.next(); f.parts.Topic != "/n/shop" {
+		t.Errorf("heard %+v, want the page and nothing of alerts", f)
+	}
+}

@@ -100,6 +100,7 @@ type Visitor struct {
 	Looks  layout.Looks
 	Notice component.Notice
 	User   layout.User // zero: the server does not ask who it is
+	Within string      // the one namespace that they may see; empty: all, and what is of none
 }
 
 type visitorKey struct{}
@@ -284,6 +285,9 @@ func (p *Pages) still(ctx context.Context, at Place, title string) layout.Shell 
 	}
 	p.others(&sh)
 	p.stage(ctx, &sh)
+	if who.Within != "" { // what is of all namespaces is not theirs
+		sh.Spaces, sh.AllSpaces, sh.Scenes, sh.Settings = nil, "", "", ""
+	}
 	return sh
 }
 
