@@ -1,8 +1,11 @@
 package component
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"mayfly/views/locale"
 )
 
 func TestTimesAreShort(t *testing.T) {
@@ -30,6 +33,29 @@ func TestTimesAreShort(t *testing.T) {
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %q, want %q", name, tc.got, tc.want)
+		}
+	}
+}
+
+// What the server says in its own words is English, and says so where the page is not.
+func TestNoticeTellsItsLanguage(t *testing.T) {
+	t.Parallel()
+	for lang, want := range map[string]string{
+		"en": `<strong>Refused.</strong>`, "cs": `<strong lang="en">Refused.</strong>`,
+	} {
+		var b strings.Builder
+		if err := NoticeBox(Notice{Tone: Critical, Said: "Refused."}).Render(locale.With(t.Context(), lang), &b); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("in %s: %s", lang, b.String())
+		}
+		b.Reset()
+		if err := NoticeBox(Notice{Title: "Nevrátilo se", Detail: "Nic.", Said: "It is gone."}).Render(locale.With(t.Context(), lang), &b); err != nil {
+			t.Fatal(err)
+		}
+		if text := b.String(); strings.Contains(text, `<p lang="en">It is gone.</p>`) != (lang != "en") || !strings.Contains(text, `<strong>Nevrátilo se</strong> <p>Nic.</p>`) {
+			t.Errorf("in %s: %s", lang, text)
 		}
 	}
 }
