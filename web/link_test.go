@@ -174,6 +174,11 @@ func TestTokenWithin(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := 0
+	for at, want := range map[string]int{"/n/" + w.broker.Name(): 200, "/n/deadline-1": 403, "/live": 403} { // scenes are for links
+		if got, text := w.ask("GET", w.dashboard, at, "Authorization", "Bearer "+secret); got.StatusCode != want && (at != "/live" || got.StatusCode != 404) {
+			t.Errorf("%s: %d %s", at, got.StatusCode, text)
+		}
+	}
 	for _, o := range api.Document().Ordered {
 		if o.Method != "GET" || strings.Contains(o.Path, "{") {
 			continue

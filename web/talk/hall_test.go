@@ -183,11 +183,14 @@ func TestTalksAreCapped(t *testing.T) {
 		if _, err := h.Speak(NewKey(), "", func() {}); !errors.Is(err, ErrFull) {
 			t.Fatalf("one too many: %v, want ErrFull", err)
 		}
+		all[7].seat.Leave() // and comes back: it is held again
+		all[7] = present(t, &h, keys[7], "")
+		time.Sleep(time.Minute)
 		all[3].seat.Leave()
 		time.Sleep(time.Minute)
 		all[5].seat.Leave()
 		last := present(t, &h, NewKey(), "")
-		if h.State(idOf(t, keys[3])).Begun || !h.State(idOf(t, keys[5])).Begun {
+		if h.State(idOf(t, keys[3])).Begun || !h.State(idOf(t, keys[5])).Begun || !h.State(idOf(t, keys[7])).Begun {
 			t.Error("not the one that was away longest gave way")
 		}
 		if len(h.talks) != mostTalks {
