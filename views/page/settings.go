@@ -15,9 +15,10 @@ import (
 // still. The script keeps the last two, which nothing depends on without it, and
 // has everything count at once.
 type Settings struct {
-	Shell layout.Shell
-	At    string // it is kept by posting there
-	Go    string // address of the page that has the list of keys
+	Shell  layout.Shell
+	At     string // it is kept by posting there
+	Go     string // address of the page that has the list of keys
+	Tokens string // address of tokens and links; empty: there are none
 }
 
 // Title is the page's.

@@ -46,6 +46,24 @@ func (m SignIn) Watches() []string { return nil }
 // Parts is nil: nothing in it is live.
 func (m SignIn) Parts() []view.Part { return nil }
 
+// SignedOut is the page of somebody who has signed out here, and is led to where that
+// can be done as well. It stands alone.
+type SignedOut struct {
+	Shell     layout.Shell
+	Elsewhere string // an address
+	Host      string // of that
+	In        string // the address to sign in again
+}
+
+// Full is the page.
+func (m SignedOut) Full() templ.Component { return signedOut(m) }
+
+// Watches is nil; the page stands still.
+func (m SignedOut) Watches() []string { return nil }
+
+// Parts is nil: nothing in it is live.
+func (m SignedOut) Parts() []view.Part { return nil }
+
 // MostSignedIn is how many sessions SignedIn has at most.
 const MostSignedIn = 200
 

@@ -14,5 +14,5 @@ func settingsStories() []Story {
 func settings() page.Settings {
 	s := namespaceShell("Settings")
 	s.Back = "/settings"
-	return page.Settings{Shell: s, At: "/settings", Go: home + layout.GoTo}
+	return page.Settings{Shell: s, At: "/settings", Go: home + layout.GoTo, Tokens: "/tokens"}
 }

@@ -85,7 +85,7 @@ func All() []Story {
 		{Name: "reference", Page: reference()},
 		{Name: "reference-filtered", Page: referenceFiltered()},
 		{Name: "components", Piece: components()},
-	}, slices.Concat(activityStories(), shareStories(), searchStories(), goToStories(), sceneStories(), settingsStories(), entityStories(), viewStories())...)
+	}, slices.Concat(activityStories(), shareStories(), searchStories(), goToStories(), sceneStories(), settingsStories(), tokenStories(), entityStories(), viewStories())...)
 }
 
 // now is the instant at which every story is told.
