@@ -69,6 +69,17 @@ const (
 
 	EventClockTurned // the namespace's clock was turned; Path is empty, Reason says how
 	EventScenePlayed // a step of a scene was played; Path is empty, Reason is its caption
+
+	// Who came to the server's dashboard, and by what others may: Path is empty, and no
+	// secret is in Reason.
+	EventSignedIn     // Reason is as what, in which way and from where, such as "admin · password · 10.0.0.7"
+	EventSignInFailed // Reason is the name that was tried, if there is such a user; else empty
+	EventSignedOut    // the actor has
+	EventSignInsEnded // somebody else ended the sessions of the user Reason, or a change of what is known of users did
+	EventTokenMade    // Reason is what it is called and may do, such as "ci (operator)"
+	EventTokenRevoked // likewise
+	EventLinkMade     // Reason is what the read-only link is called and where it leads
+	EventLinkRevoked  // likewise
 )
 
 var eventNames = [...]string{
@@ -87,6 +98,8 @@ var eventNames = [...]string{
 	EventSessionRenewed: "session-renewed", EventAccessChanged: "access-changed",
 	EventDisconnected: "disconnected", EventSettingsChanged: "settings-changed", EventNamespaceCreated: "namespace-created", EventNamespaceRemoved: "namespace-removed",
 	EventClockTurned: "clock-turned", EventScenePlayed: "scene-played",
+	EventSignedIn: "signed-in", EventSignInFailed: "sign-in-failed", EventSignedOut: "signed-out", EventSignInsEnded: "sign-ins-ended",
+	EventTokenMade: "token-made", EventTokenRevoked: "token-revoked", EventLinkMade: "link-made", EventLinkRevoked: "link-revoked",
 }
 
 // String is the name of k; a number for a kind that a later version made.

@@ -323,7 +323,7 @@ func (ns *Namespace) Touch(now Instant, p Path, actor string) error {
 
 // Remember has an operator's doing remembered that is none to what is in the
 // namespace: of EventNamespaceCreated and EventNamespaceRemoved, about is the
-// other namespace; of EventClockTurned and EventScenePlayed, what was done.
+// other namespace; of the others, what their kinds say of Reason.
 func (ns *Namespace) Remember(now Instant, kind EventKind, about, actor string) {
 	ns.events = append(ns.events, Event{Kind: kind, At: now, Actor: actor, Reason: cut(about, 256)})
 	ns.audit(&ns.events[len(ns.events)-1])

@@ -38,6 +38,14 @@ type SettingsChange struct {
 	Set  []engine.Setting // their keys and values; ChangedAt does not matter
 	Drop []string         // keys
 	What string           // was done, for whoever reads what operators did
+	// Deeds are what was done, instead of What, where there are events for that.
+	Deeds []Deed
+}
+
+// A Deed is what an operator did, as Broker.Remember has it.
+type Deed struct {
+	Kind  engine.EventKind
+	About string
 }
 
 // ChangeSettings shows change the settings whose keys begin with prefix, and does
@@ -65,7 +73,12 @@ func (b *Broker) ChangeSettings(ctx context.Context, prefix, actor string, chang
 				}
 				set = append(set, s)
 			}
-			ns.SettingsChanged(now, c.What, actor)
+			for _, d := range c.Deeds {
+				ns.Remember(now, d.Kind, d.About, actor)
+			}
+			if len(c.Deeds) == 0 {
+				ns.SettingsChanged(now, c.What, actor)
+			}
 			return nil
 		})
 		return set, err

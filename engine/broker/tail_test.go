@@ -29,6 +29,8 @@ func TestRoutine(t *testing.T) {
 		engine.EventStarted: some, engine.EventStopped: some, engine.EventReadOnly: some, engine.EventWritable: some,
 		engine.EventReopened: some, engine.EventGap: some, engine.EventAccessChanged: some, engine.EventDisconnected: some, engine.EventSettingsChanged: some, engine.EventNamespaceCreated: some, engine.EventNamespaceRemoved: some,
 		engine.EventClockTurned: some, engine.EventScenePlayed: some,
+		engine.EventSignedIn: some, engine.EventSignInFailed: some, engine.EventSignedOut: some, engine.EventSignInsEnded: some,
+		engine.EventTokenMade: some, engine.EventTokenRevoked: some, engine.EventLinkMade: some, engine.EventLinkRevoked: some,
 	}
 	for k := engine.EventKind(1); k < math.MaxUint8; k++ {
 		if strings.HasPrefix(k.String(), "event-") { // there is no such kind

@@ -41,12 +41,13 @@ const (
 	Aside       Group = "aside"        // messages were set aside, taken up again, given more time
 	DeadLetters Group = "dead-letters" // messages became dead letters, or were resubmitted
 	Ends        Group = "ends"         // messages are no more
+	Access      Group = "access"       // who came to the dashboard, and what others were given to come with: tokens, links, keys
 	Server      Group = "server"       // the server itself
 )
 
 // Groups are all groups there are.
 func Groups() []Group {
-	return []Group{AnyGroup, Entities, Arrivals, Locks, Aside, DeadLetters, Ends, Server}
+	return []Group{AnyGroup, Entities, Arrivals, Locks, Aside, DeadLetters, Ends, Access, Server}
 }
 
 // kinds are the events of a group; every kind is in one.
@@ -56,7 +57,7 @@ func (g Group) kinds() []engine.EventKind {
 		return []engine.EventKind{
 			engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,
 			engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventRuleReplaced, engine.EventTouched,
-			engine.EventAccessChanged, engine.EventDisconnected, engine.EventSettingsChanged, engine.EventNamespaceCreated, engine.EventNamespaceRemoved,
+			engine.EventDisconnected, engine.EventSettingsChanged, engine.EventNamespaceCreated, engine.EventNamespaceRemoved,
 			engine.EventClockTurned, engine.EventScenePlayed,
 		}
 	case Arrivals:
@@ -72,6 +73,11 @@ func (g Group) kinds() []engine.EventKind {
 		return []engine.EventKind{
 			engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled, engine.EventPurged,
 			engine.EventDuplicate, engine.EventUnmatched,
+		}
+	case Access:
+		return []engine.EventKind{
+			engine.EventSignedIn, engine.EventSignInFailed, engine.EventSignedOut, engine.EventSignInsEnded,
+			engine.EventTokenMade, engine.EventTokenRevoked, engine.EventLinkMade, engine.EventLinkRevoked, engine.EventAccessChanged,
 		}
 	case Server:
 		return []engine.EventKind{

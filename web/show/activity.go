@@ -290,7 +290,7 @@ func groupWord(g past.Group) string {
 	return map[past.Group]string{
 		past.AnyGroup: "activity.group.any", past.Entities: "activity.group.entities", past.Arrivals: "activity.group.arrivals",
 		past.Locks: "activity.group.locks", past.Aside: "activity.group.aside", past.DeadLetters: "activity.group.dead",
-		past.Ends: "activity.group.ends", past.Server: "activity.group.server",
+		past.Ends: "activity.group.ends", past.Access: "activity.group.access", past.Server: "activity.group.server",
 	}[g]
 }
 

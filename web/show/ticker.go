@@ -73,6 +73,15 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventNamespaceRemoved: {"lost", component.Low, "event.namespace.removed"},
 	engine.EventClockTurned:      {"clock", component.Low, "event.clock.turned"},
 	engine.EventScenePlayed:      {"scenes", component.Plenty, "event.scene.played"},
+
+	engine.EventSignedIn:     {"person", component.Plenty, "event.signin"},
+	engine.EventSignInFailed: {"warn", component.Low, "event.signin.failed"},
+	engine.EventSignedOut:    {"person", component.Plenty, "event.signout"},
+	engine.EventSignInsEnded: {"person", component.Low, "event.signins.ended"},
+	engine.EventTokenMade:    {"key", component.Plenty, "event.token.made"},
+	engine.EventTokenRevoked: {"key", component.Low, "event.token.revoked"},
+	engine.EventLinkMade:     {"key", component.Plenty, "event.link.made"},
+	engine.EventLinkRevoked:  {"key", component.Low, "event.link.revoked"},
 }
 
 // ofSession says whether events of a kind are of a session: what is done to one,
@@ -110,6 +119,8 @@ func lookOf(t trace) eventLook {
 		l.icon, l.says = "restore", "event.putback"
 	case t.kind == engine.EventPurged && t.reason != "":
 		l.says = "event.purged.where"
+	case t.kind == engine.EventSignInFailed && t.reason == "":
+		l.says = "event.signin.unknown"
 	case t.kind == engine.EventEntityUpdated && t.reason == "pin":
 		l.icon, l.says = "pin", "event.pinned"
 	case t.kind == engine.EventEntityUpdated && t.reason == "unpin":
