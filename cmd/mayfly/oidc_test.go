@@ -72,6 +72,32 @@ func TestSignInWithAProvider(t *testing.T) {
 	want("/n/default/queues", 200, "ana")
 	want("/namespaces", 200, "ana")
 	want("/sessions", 403, "")
+	_, _, page := visit("/n/default/queues")
+	out := func() string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Dashboard+"/logout", strings.NewReader(url.Values{"csrf": {formToken.FindStringSubmatch(page)[1]}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w, err := (&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Body.Close()
+		if w.StatusCode == http.StatusOK && w.Header.Get("Cache-Control") != "no-store" {
+			t.Error("the page that has the provider's token is kept")
+		}
+		return w.Header.Get("Refresh") + w.Header.Get("Location")
+	}
+	if to := out(); !strings.HasPrefix(to, "0; url="+provider.Issuer+"/end?") || !strings.Contains(to, url.QueryEscape(known+oidc.Back)) {
+		t.Errorf("signing out leads to %q", to)
+	}
+	want("/n/default/queues", 303, "/login")
+	if to := out(); to != "/login" {
+		t.Errorf("signing out once more leads to %q", to)
+	}
+	want(oidc.Back+"?state=signed-out", 303, "/login")
 	want(at, 403, "Sign in again")
 	u, err := url.Parse(want(oidc.SignIn+"?led=", 303, "state="))
 	if err != nil {

@@ -54,24 +54,26 @@ func (p *program) openPeople(board fleet.Board) (err error) {
 		sessions.Share(board, a.stamp, p.c.Logger)
 	}
 	o := login.Options{Sessions: sessions, Users: a.file, Changed: p.keys.Recheck, Forms: p.forms, Remember: p.remember, Logger: p.c.Logger}
+	var provider *oidc.Provider
 	if p.c.OIDC != nil {
 		c := *p.c.OIDC
 		c.Logger = p.c.Logger
-		provider, err := oidc.New(c)
-		if err != nil {
+		if provider, err = oidc.New(c); err != nil {
 			return misused("--oidc: %w", err)
 		}
 		o.Others = []page.OtherWay{{Label: provider.Title(), Href: oidc.SignIn}}
-		a.gates = append(a.gates, &oidc.Door{
-			Provider: provider, At: p.c.Advertise, Within: login.Within, Remember: p.remember,
-			Begin:  func(w http.ResponseWriter, r *http.Request, who identity.Who) { sessions.Begin(w, r, who, [32]byte{}) },
-			Try:    func(r *http.Request) time.Duration { return a.door.Try(r) },
-			Good:   func(r *http.Request) { a.door.Good(r) },
-			Tell:   func() bool { return a.door.Tell() },
-			Called: func(name string) string { return a.called(name, provider.Title()) },
-		})
 	}
 	a.door = login.New(o)
+	if provider != nil {
+		a.gates = append(a.gates, &oidc.Door{
+			Provider: provider, At: p.c.Advertise, Within: login.Within, Failed: a.door.Failed, Refuse: a.door.Refuse, Out: login.SignIn,
+			Try: a.door.Try, Good: a.door.Good, Called: func(name string) string { return a.called(name, provider.Title()) },
+			Begin: func(w http.ResponseWriter, r *http.Request, who identity.Who, out func(*http.Request) string) {
+				sessions.Begin(w, r, login.Start{Who: who, Elsewhere: out})
+				a.door.SignedIn(r, who, provider.Title())
+			},
+		})
+	}
 	// A token is meant, whoever's browser it comes from.
 	a.sources, a.gates = identity.Sources{tokens, sessions, links}, append(a.gates, a.door, gate)
 	return nil
@@ -140,16 +142,16 @@ const rememberPatience = 5 * time.Second
 
 // remember has the activity of the server's own namespace tell what was done that is of
 // none, if it is served here. The log tells it in any case.
-func (p *program) remember(ctx context.Context, what, actor string) {
-	p.c.Logger.InfoContext(ctx, "somebody did something", "who", actor, "what", what)
+func (p *program) remember(ctx context.Context, kind engine.EventKind, about, actor string) {
+	p.c.Logger.InfoContext(ctx, "somebody did something", "who", actor, "what", kind, "about", about)
 	b, _, err := p.fleet.Broker(p.c.Namespace)
 	if err != nil || b == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberPatience)
 	defer cancel()
-	if err := b.Remember(ctx, engine.EventSettingsChanged, what, actor); err != nil {
-		p.c.Logger.WarnContext(ctx, "activity does not tell what was done", "who", actor, "what", what, "err", err)
+	if err := b.Remember(ctx, kind, about, actor); err != nil {
+		p.c.Logger.WarnContext(ctx, "activity does not tell what was done", "who", actor, "what", kind, "about", about, "err", err)
 	}
 }
 

@@ -99,9 +99,9 @@ func (r *Ring) admit(kind Kind, secret string, good func(hash) bool) (identity.W
 	}
 	role := r.standing(e.Key)
 	switch {
-	case e.ended(now) && kind == Link:
+	case e.Ended(now) && kind == Link:
 		return identity.Who{}, unknown(kind)
-	case e.ended(now):
+	case e.Ended(now):
 		return identity.Who{}, &identity.Refused{Text: "The token has expired, at " + e.Until.Format(time.RFC3339) + "."}
 	case role == identity.None && r.former(e.Key):
 		return identity.Who{}, &identity.Refused{Text: "This was made for another namespace '" + e.Namespace + "', which was removed."}

@@ -55,12 +55,12 @@ func (k Key) madeBy(who identity.Who) bool {
 	return k.Way == who.Way && cmp.Or(k.Of, k.By) == cmp.Or(who.Subject, who.Name)
 }
 
-// ended tells whether the key is over by itself.
-func (k Key) ended(now time.Time) bool { return !k.Until.IsZero() && !now.Before(k.Until) }
+// Ended tells whether the key is over by itself.
+func (k Key) Ended(now time.Time) bool { return !k.Until.IsZero() && !now.Before(k.Until) }
 
 // State is whether the key is over by itself at a moment.
 func (k Key) State(now time.Time) string {
-	if k.ended(now) {
+	if k.Ended(now) {
 		return "expired"
 	}
 	return "active"

@@ -470,6 +470,13 @@ func TestTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	with, err := w.Tokens().Identify(bearing(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.MakeLink(t.Context(), with, "token ci of ana", keys.Wish{Name: "demo", Namespace: "shop"}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := w.Revoke(t.Context(), ana, "eva", k.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -479,14 +486,16 @@ func TestTold(t *testing.T) {
 	}
 	var got []string
 	for _, e := range events {
-		if e.Kind == engine.EventSettingsChanged {
-			got = append(got, e.Actor+" "+e.Reason)
+		if e.Audit {
+			got = append(got, e.Actor+" "+e.Kind.String()+" "+e.Reason)
 		}
 		if strings.Contains(e.Reason, secret[15:]) {
 			t.Error("a secret is in", e.Reason)
 		}
 	}
-	if d := cmp.Diff([]string{"ana made the token ci (operator)", "eva revoked the token ci (operator)"}, got); d != "" {
+	if d := cmp.Diff([]string{
+		"ana token-made ci (operator)", "token ci of ana link-made demo (/n/shop)", "eva token-revoked ci (operator)", "eva link-revoked demo (/n/shop)",
+	}, got); d != "" {
 		t.Error(d)
 	}
 }

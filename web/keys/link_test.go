@@ -2,6 +2,9 @@ package keys_test
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -105,9 +108,15 @@ func TestForgedLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, sign, _ := strings.Cut(d.Value, ".")
+	// Whoever has a token knows enough to sign for it, as a link's cookie is.
+	token, secret := w.token(ana, keys.Wish{Name: "c", Role: identity.Admin})
+	kept := sha256.Sum256([]byte(secret))
+	of := hmac.New(sha256.New, kept[:])
+	of.Write([]byte("mayfly: the cookie of a link"))
 	for name, value := range map[string]string{
 		"nothing": "", "the ID": k.ID, "the ID and a point": k.ID + ".", "another's signature": k.ID + "." + sign, "cut": c.Value[:len(c.Value)-1],
-		"large": strings.Repeat("a", 1<<16),
+		"a token's": token.ID + "." + base64.RawURLEncoding.EncodeToString(of.Sum(nil)),
+		"large":     strings.Repeat("a", 1<<16),
 	} {
 		if who, err := w.Links().Identify(looking("h", &http.Cookie{Name: c.Name, Value: value})); refused(err) == "" {
 			t.Errorf("%s: %+v %v", name, who, err)

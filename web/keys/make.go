@@ -101,7 +101,7 @@ func (r *Ring) make(ctx context.Context, who identity.Who, actor string, kind Ki
 			return c, &engine.Refusal{Kind: engine.ErrQuota, Text: fmt.Sprintf("%s has made %d tokens and links that are kept, which is the most there may be of one: revoke some.", k.By, MostOfOne)}
 		}
 		c.Set = []engine.Setting{k.setting(h)}
-		c.What = "made " + k.told()
+		c.Deeds = []broker.Deed{k.deed(engine.EventTokenMade, engine.EventLinkMade)}
 		return c, nil
 	})
 	if err != nil {
@@ -185,16 +185,16 @@ func (r *Ring) inherit(k *Key, who identity.Who) (place, error) {
 	return r.at, nil
 }
 
-// told is the key as activity tells of it.
-func (k Key) told() string {
+// deed is what was done with the key as activity tells of it, if it is a token, or a link.
+func (k Key) deed(token, link engine.EventKind) broker.Deed {
 	if k.Kind == Link {
-		return fmt.Sprintf("the read-only link %s to %s", k.Name, k.Page)
+		return broker.Deed{Kind: link, About: fmt.Sprintf("%s (%s)", k.Name, k.Page)}
 	}
 	in := ""
 	if k.Namespace != "" {
-		in = " of the namespace " + k.Namespace
+		in = ", " + k.Namespace
 	}
-	return fmt.Sprintf("the token %s (%s%s)", k.Name, k.Role, in)
+	return broker.Deed{Kind: token, About: fmt.Sprintf("%s (%s%s)", k.Name, k.Role, in)}
 }
 
 // Revoke has a key, and all that was made with it, let nobody in from now on, and
@@ -215,17 +215,14 @@ func (r *Ring) Revoke(ctx context.Context, who identity.Who, actor, id string) (
 	if b == nil {
 		return Key{}, errAway
 	}
-	var gone []string
+	var gone []Key
 	_, err = b.ChangeSettings(ctx, prefix, actor, func(all []engine.Setting) (c broker.SettingsChange, err error) {
 		if gone = family(all, id); gone == nil {
 			return c, ErrNone
 		}
-		for _, id := range gone {
-			c.Drop = append(c.Drop, prefix+id)
-		}
-		c.What = "revoked " + k.told()
-		if n := len(gone) - 1; n > 0 {
-			c.What += fmt.Sprintf(" and %d made with it", n)
+		for _, k := range gone {
+			c.Drop = append(c.Drop, prefix+k.ID)
+			c.Deeds = append(c.Deeds, k.deed(engine.EventTokenRevoked, engine.EventLinkRevoked))
 		}
 		return c, nil
 	})
@@ -235,36 +232,37 @@ func (r *Ring) Revoke(ctx context.Context, who identity.Who, actor, id string) (
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.altered = time.Now()
-	for _, id := range gone {
-		if e := r.byID[id]; e != nil {
+	for _, k := range gone {
+		if e := r.byID[k.ID]; e != nil {
 			e.end()
-			delete(r.byID, id)
+			delete(r.byID, k.ID)
 		}
 	}
 	r.changed()
 	return k, nil
 }
 
-// family are the IDs of a key and of all that was made with it; nil: it is not there.
-func family(all []engine.Setting, id string) (ids []string) {
-	if !slices.ContainsFunc(all, func(s engine.Setting) bool { return s.Key == prefix+id }) {
-		return nil
-	}
-	ids = []string{id}
-	made := map[string][]string{} // by the parent
+// family are a key and all that was made with it; nil: it is not there.
+func family(all []engine.Setting, id string) (of []Key) {
+	made, seen := map[string][]Key{}, map[string]bool{} // by the parent
 	for _, s := range all {
-		if k, _, err := decode(s); err == nil && k.Parent != "" && k.Parent != k.ID {
-			made[k.Parent] = append(made[k.Parent], k.ID)
+		switch k, _, err := decode(s); {
+		case err != nil:
+		case k.ID == id:
+			of = []Key{k}
+		default:
+			made[k.Parent] = append(made[k.Parent], k)
 		}
 	}
-	for i := 0; i < len(ids); i++ {
-		for _, child := range made[ids[i]] {
-			if !slices.Contains(ids, child) {
-				ids = append(ids, child)
+	for i := 0; i < len(of); i++ {
+		for _, child := range made[of[i].ID] {
+			if !seen[child.ID] {
+				seen[child.ID] = true
+				of = append(of, child)
 			}
 		}
 	}
-	return ids
+	return of
 }
 
 func argument(format string, args ...any) error {

@@ -175,7 +175,7 @@ func (r *Ring) changed() {
 	now, first := time.Now(), time.Time{}
 	for _, e := range r.byID {
 		switch {
-		case e.ended(now):
+		case e.Ended(now):
 			e.end()
 		case !e.Until.IsZero() && (first.IsZero() || e.Until.Before(first)):
 			first = e.Until
@@ -213,6 +213,14 @@ func (r *Ring) Recheck() {
 			e.over = make(chan struct{})
 		}
 	}
+}
+
+// Gives is the role that a key gives now, which is never above its maker's; None: it
+// lets nobody in. Whether it is over is another question.
+func (r *Ring) Gives(k Key) identity.Role {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.standing(k)
 }
 
 // standing is the role that the key gives now. The caller holds mu, to read.
@@ -322,9 +330,7 @@ func (r *Ring) List(who identity.Who) ([]Key, error) {
 			all = append(all, e.Key)
 		}
 	}
-	slices.SortFunc(all, func(a, b Key) int {
-		return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(all, latest)
 	return all, nil
 }
 
@@ -341,6 +347,23 @@ func (r *Ring) Find(who identity.Who, id string) (Key, error) {
 	}
 	return e.Key, nil
 }
+
+// MadeWith are the keys that were made with a token, or with one that was: they do not
+// outlive it. The latest is first.
+func (r *Ring) MadeWith(id string) (all []Key) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, e := range r.byID {
+		if e.ID != id && r.under(e.Key, id) {
+			all = append(all, e.Key)
+		}
+	}
+	slices.SortFunc(all, latest)
+	return all
+}
+
+// latest is the order of lists.
+func latest(a, b Key) int { return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.ID, b.ID)) }
 
 // concerns tells whether who may know of a key, and revoke it. The caller holds mu, to
 // read.

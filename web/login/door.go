@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 	"github.com/a-h/templ"
 	"github.com/labstack/echo/v4"
 
+	"mayfly/engine"
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
@@ -46,8 +46,9 @@ type Options struct {
 	Forms   *access.Forms
 	// Others are further ways to sign in, in the order that they are shown.
 	Others []page.OtherWay
-	// Remember has what was done be in activity, of who did it. Nil: it is not.
-	Remember func(ctx context.Context, what, actor string)
+	// Remember has what was done be in activity, of who did it: see engine.EventSignedIn and
+	// those after it. Nil: it is not.
+	Remember func(ctx context.Context, kind engine.EventKind, about, actor string)
 	Logger   *slog.Logger
 }
 
@@ -113,7 +114,7 @@ func (d *Door) Changed(ctx context.Context) {
 		d.o.Changed()
 	}
 	for _, name := range names(ended) {
-		d.remember(ctx, "the sessions of "+name+" ended: the file of users has changed", "users file")
+		d.remember(ctx, engine.EventSignInsEnded, name, "users file")
 	}
 }
 
@@ -127,9 +128,9 @@ func names(of []Session) (out []string) {
 	return out
 }
 
-func (d *Door) remember(ctx context.Context, what, actor string) {
+func (d *Door) remember(ctx context.Context, kind engine.EventKind, about, actor string) {
 	if d.o.Remember != nil {
-		d.o.Remember(ctx, what, actor)
+		d.o.Remember(ctx, kind, about, actor)
 	}
 }
 
@@ -140,7 +141,7 @@ func (d *Door) visit(c echo.Context, title string) (context.Context, layout.Shel
 	locale.Mark(c.Response().Header(), locale.Lang(ctx))
 	shell := layout.Shell{Namespace: r.Host, Home: "/", Title: locale.T(ctx, title), Looks: layout.LooksAsked(r), CSRF: d.o.Forms.Token(c.Response(), r)}
 	if who := identity.Asking(r); who.Known() && who.Way != identity.Open {
-		shell.User = layout.User{Name: who.Name, Role: who.Role.String(), Out: SignOut}
+		shell.User = layout.User{Name: who.Name, Role: who.Role.String(), Out: SignOut, Tokens: layout.TokensAt}
 	}
 	if n, ok := d.o.Forms.Take(c.Response(), r); ok && r.Method == http.MethodGet {
 		shell.Notice = component.Notice{Tone: component.Tone(n.Tone), Title: n.Text}
@@ -224,11 +225,12 @@ func (d *Door) signIn(c echo.Context) error {
 	}
 	d.places.back(from)
 	d.names.back(name)
-	d.o.Sessions.Begin(c.Response(), r, identity.Who{Name: u.Name, Role: u.Role, Way: identity.Password}, u.Stamp)
+	who := identity.Who{Name: u.Name, Role: u.Role, Way: identity.Password}
+	d.o.Sessions.Begin(c.Response(), r, Start{Who: who, Stamp: u.Stamp})
 	if now, _ := d.o.Users.Find(u.Name); now.Stamp != u.Stamp { // the file has changed meanwhile
 		d.Changed(r.Context())
 	}
-	d.remember(r.Context(), "signed in from "+Address(r), u.Name)
+	d.SignedIn(r, who, "password")
 	return c.Redirect(http.StatusSeeOther, m.To)
 }
 
@@ -248,40 +250,86 @@ func (d *Door) Good(r *http.Request) {
 // Tell tells whether one more failure is to be told of: some are, where there are many.
 func (d *Door) Tell() bool { return d.told.try("", time.Now()) == 0 }
 
+// SignedIn has it remembered that somebody has, with what.
+func (d *Door) SignedIn(r *http.Request, who identity.Who, with string) {
+	d.remember(r.Context(), engine.EventSignedIn, who.Role.String()+" · "+with+" · "+Address(r), who.Name)
+}
+
 // key is a name as tries are counted: short, whatever was typed.
 func key(name string) string {
 	sum := sha256.Sum256([]byte(strings.ToLower(name)))
 	return string(sum[:])
 }
 
-// failed tells of a wrong name or password: some of them, where there are many. What
-// was typed as the name is told only where there is such a user: it may be a password.
+// failed tells of a wrong name or password. What was typed as the name is told only where there is such a user: it may be a password.
 func (d *Door) failed(r *http.Request, name string) {
-	whom := "an unknown name"
-	if u, ok := d.o.Users.Find(name); ok {
-		whom = "the name " + u.Name
-	}
+	u, _ := d.o.Users.Find(name)
+	d.Failed(r, u.Name, "password", nil)
+}
+
+// Failed has it remembered that somebody could not sign in, as a user if it is known
+// which, with what, and why if that is to be told in the log: some of them, where there
+// are many.
+func (d *Door) Failed(r *http.Request, name, with string, err error) {
 	if !d.Tell() {
 		return
 	}
-	d.o.Logger.Warn("somebody could not sign in", "as", whom, "from", Address(r))
-	d.remember(r.Context(), "could not sign in with "+whom, "dashboard "+Address(r))
+	d.o.Logger.Warn("somebody could not sign in", "as", name, "with", with, "from", Address(r), "error", err)
+	d.remember(r.Context(), engine.EventSignInFailed, name, "dashboard "+Address(r))
 }
 
-// signOut ends the visitor's session. Without one there is nothing to end.
+// Refuse tells somebody who has come back from another place to sign in why that was
+// for nothing, on the page where it can be tried again: name is the other place, said
+// what it says, and to where he was to go.
+func (d *Door) Refuse(c echo.Context, status int, why, name, said, to string) error {
+	id, ok := map[string]string{
+		"down": "signin.elsewhere.down", "denied": "signin.elsewhere.denied", "role": "signin.elsewhere.role", "state": "signin.elsewhere.state",
+	}[why]
+	if !ok {
+		id = "signin.elsewhere.doubt"
+	}
+	ctx := locale.With(c.Request().Context(), locale.Asked(c.Request()))
+	return d.form(c, status, page.SignIn{To: to, Refused: locale.T(ctx, id, locale.Args{"Name": name, "Said": said})})
+}
+
+// signOut ends the visitor's session, and leads to where it can be ended elsewhere, too.
+// Without one there is nothing to end.
 func (d *Door) signOut(c echo.Context) error {
 	if _, err := d.posted(c); err != nil {
 		return err
 	}
-	r := c.Request()
+	r, elsewhere := c.Request(), ""
 	if who, err := d.o.Sessions.Identify(r); err == nil {
-		d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == who.ID })
-		d.remember(r.Context(), "signed out", who.Name)
+		for _, was := range d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == who.ID }) {
+			if was.Elsewhere != nil {
+				elsewhere = was.Elsewhere(r)
+			}
+		}
+		d.remember(r.Context(), engine.EventSignedOut, "", who.Name)
 	}
 	d.o.Sessions.set(c.Response(), r, "", -1)
 	ctx := locale.With(r.Context(), locale.Asked(r))
 	d.o.Forms.Leave(c.Response(), access.Notice{Tone: string(component.Plenty), Text: locale.T(ctx, "signin.out")})
+	if elsewhere != "" {
+		return d.signedOut(c, elsewhere)
+	}
 	return c.Redirect(http.StatusSeeOther, SignIn)
+}
+
+// signedOut is a page that leads to another place at once. A redirect would not do: the
+// answer to a form may not lead off this server, by its own policy.
+func (d *Door) signedOut(c echo.Context, elsewhere string) error {
+	c.SetRequest(c.Request().WithContext(identity.With(c.Request().Context(), identity.Who{})))
+	ctx, shell := d.visit(c, "signin.out.title")
+	h := c.Response().Header()
+	h.Set("Refresh", "0; url="+elsewhere)
+	h.Set(echo.HeaderCacheControl, "no-store")
+	h.Set(echo.HeaderReferrerPolicy, "no-referrer")
+	m := page.SignedOut{Shell: shell, Elsewhere: elsewhere, In: SignIn}
+	if u, err := url.Parse(elsewhere); err == nil {
+		m.Host = u.Host
+	}
+	return write(ctx, c, http.StatusOK, m.Full())
 }
 
 // sessions shows who has signed in.
@@ -316,7 +364,7 @@ func (d *Door) end(c echo.Context) error {
 	}
 	ended := d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == id || name != "" && s.Who.Name == name })
 	for _, name := range names(ended) {
-		d.remember(r.Context(), fmt.Sprintf("ended %d of the sessions of %s", len(ended), name), by.Name)
+		d.remember(r.Context(), engine.EventSignInsEnded, name, by.Name)
 	}
 	ctx := locale.With(r.Context(), locale.Asked(r))
 	d.o.Forms.Leave(c.Response(), access.Notice{Tone: string(component.Plenty), Text: locale.N(ctx, "signed.ended", len(ended))})

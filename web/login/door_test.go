@@ -18,6 +18,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"mayfly/engine"
 	"mayfly/web/access"
 	"mayfly/web/identity"
 	"mayfly/web/login"
@@ -46,10 +47,10 @@ func start(t *testing.T) *world {
 	}
 	w.door = login.New(login.Options{
 		Sessions: w.sessions, Users: w.file, Forms: access.NewForms(), Logger: slog.New(slog.DiscardHandler),
-		Remember: func(_ context.Context, what, actor string) {
+		Remember: func(_ context.Context, kind engine.EventKind, about, actor string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.told += actor + ": " + what + "\n"
+			w.told += strings.TrimSpace(actor+": "+kind.String()+" "+about) + "\n"
 		},
 	})
 	w.echo = echo.New()
@@ -198,7 +199,7 @@ func TestSignInAndOut(t *testing.T) {
 	if res, _ := b.post(login.SignOut, url.Values{}); res.StatusCode != http.StatusSeeOther || !over(who) || b.who().Known() || b.cookies[login.Cookie] != "" {
 		t.Errorf("signing out: %d, over %t", res.StatusCode, over(who))
 	}
-	want := "dashboard 192.0.2.1: could not sign in with the name ana\nana: signed in from 192.0.2.1\nana: signed in from 192.0.2.1\nana: signed out\n"
+	want := "dashboard 192.0.2.1: sign-in-failed ana\n" + strings.Repeat("ana: signed-in admin · password · 192.0.2.1\n", 2) + "ana: signed-out\n"
 	if got := w.remembered(); got != want {
 		t.Errorf("remembered:\n%s\nwant:\n%s", got, want)
 	}
@@ -216,7 +217,7 @@ func TestForgedSignIn(t *testing.T) {
 
 func TestSecureCookie(t *testing.T) {
 	rec, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "https://x/", nil)
-	login.NewSessions().Begin(rec, r, identity.Who{Name: "ana", Role: identity.Viewer}, [32]byte{})
+	login.NewSessions().Begin(rec, r, login.Start{Who: identity.Who{Name: "ana", Role: identity.Viewer}})
 	if c := rec.Result().Cookies()[0]; !c.Secure {
 		t.Errorf("with TLS the cookie is %v", c)
 	}
@@ -351,7 +352,7 @@ func TestAdminsEndSessions(t *testing.T) {
 	if ana.post("/sessions/end", url.Values{"all": {"ben"}}); again.who().Known() || !ana.who().Known() {
 		t.Error("all of ben's have not ended, or others have")
 	}
-	if !strings.Contains(w.remembered(), "ana: ended 1 of the sessions of ben\n") {
+	if !strings.Contains(w.remembered(), "ana: sign-ins-ended ben\n") {
 		t.Errorf("remembered: %s", w.remembered())
 	}
 }
@@ -366,7 +367,7 @@ func TestSessionsEndByThemselves(t *testing.T) {
 		defer stop()
 		begin := func() func() identity.Who {
 			rec := httptest.NewRecorder()
-			s.Begin(rec, httptest.NewRequest(http.MethodGet, "/", nil), identity.Who{Name: "ana", Role: identity.Viewer, Way: identity.Password}, [32]byte{})
+			s.Begin(rec, httptest.NewRequest(http.MethodGet, "/", nil), login.Start{Who: identity.Who{Name: "ana", Role: identity.Viewer, Way: identity.Password}})
 			return func() identity.Who {
 				r := httptest.NewRequest(http.MethodGet, "/", nil)
 				r.AddCookie(rec.Result().Cookies()[0])
@@ -397,7 +398,7 @@ func TestSessionsEndByThemselves(t *testing.T) {
 func TestSessionsAreBounded(t *testing.T) {
 	s := login.NewSessions()
 	for range 60 {
-		s.Begin(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), identity.Who{Name: "ana", Role: identity.Viewer}, [32]byte{})
+		s.Begin(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), login.Start{Who: identity.Who{Name: "ana", Role: identity.Viewer}})
 	}
 	if n := len(s.All()); n != 50 {
 		t.Errorf("one user has %d sessions", n)
@@ -418,7 +419,7 @@ func TestTwoServersOnOneMachine(t *testing.T) {
 	}
 	begin := func(s *login.Sessions, at string) {
 		rec, r := visit(at)
-		s.Begin(rec, r, identity.Who{Name: "ana", Role: identity.Viewer}, [32]byte{})
+		s.Begin(rec, r, login.Start{Who: identity.Who{Name: "ana", Role: identity.Viewer}})
 		for _, c := range rec.Result().Cookies() {
 			jar[c.Name] = c
 		}

@@ -50,6 +50,17 @@ type Session struct {
 	Begun, Seen time.Time
 	From        string // the address that it was begun from
 	Agent       string // what the browser says that it is
+	// Elsewhere is the address that signs its user out where he signed in, too, for the
+	// browser of a request. Nil, or empty: there is none, or it is known to the server
+	// alone where he did so.
+	Elsewhere func(*http.Request) string
+}
+
+// A Start is what a session begins with.
+type Start struct {
+	Who       identity.Who
+	Stamp     [sha256.Size]byte          // what who was known by: see Hold
+	Elsewhere func(*http.Request) string // see Session
 }
 
 type session struct {
@@ -73,22 +84,22 @@ type Sessions struct {
 // NewSessions has none.
 func NewSessions() *Sessions { return &Sessions{all: map[[sha256.Size]byte]*session{}} }
 
-// Begin starts a session of who, and has the browser keep it. A session that it had
-// before ends. Stamp is what who was known by: see End.
-func (s *Sessions) Begin(w http.ResponseWriter, r *http.Request, who identity.Who, stamp [sha256.Size]byte) {
+// Begin starts a session, and has the browser keep it. A session that it had before
+// ends.
+func (s *Sessions) Begin(w http.ResponseWriter, r *http.Request, with Start) {
 	if c, err := r.Cookie(s.cookie(r)); err == nil {
 		was := sha256.Sum256([]byte(c.Value))
 		s.end(func(key [sha256.Size]byte, _ *session) bool { return key == was })
 	}
 	token, now := rand.Text(), time.Now()
 	is := &session{
-		Session: Session{ID: rand.Text()[:12], Who: who, Begun: now, Seen: now, From: Address(r), Agent: cut(r.UserAgent(), 200)},
-		over:    make(chan struct{}), stamp: stamp,
+		Session: Session{ID: rand.Text()[:12], Who: with.Who, Begun: now, Seen: now, From: Address(r), Agent: cut(r.UserAgent(), 200), Elsewhere: with.Elsewhere},
+		over:    make(chan struct{}), stamp: with.Stamp,
 	}
 	is.Who.ID, is.Who.Over, is.Who.Until = is.ID, is.over, now.Add(LastsFor)
 	key := sha256.Sum256([]byte(token))
 	s.mu.Lock()
-	s.makeRoom(who.Name)
+	s.makeRoom(with.Who.Name)
 	s.all[key] = is
 	s.mu.Unlock()
 	s.tell(r.Context())

@@ -1,11 +1,9 @@
 package oidc
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,7 +15,8 @@ import (
 	"mayfly/web/identity"
 )
 
-// The addresses that browsers are sent between. The provider has to know the second.
+// The addresses that browsers are sent between. The provider has to know the second, as
+// the one that people come back to from signing in and from signing out.
 const (
 	SignIn = "/login/openid"
 	Back   = "/login/openid/back"
@@ -30,19 +29,24 @@ type Door struct {
 	At string
 	// Called is what somebody is called here whom the provider calls so.
 	Called func(name string) string
-	// Begin starts a session of who has signed in.
-	Begin func(w http.ResponseWriter, r *http.Request, who identity.Who)
+	// Begin starts a session of who has signed in, and has that be known. Out is the
+	// address that signs them out at the provider, too, for the browser of a request.
+	Begin func(w http.ResponseWriter, r *http.Request, who identity.Who, out func(*http.Request) string)
 	// Within is an address to return to, if it is one of this server's.
 	Within func(to string) string
 	// Try counts one more try to sign in of whoever sends a request, and says how long there
 	// is none; Good takes two of them back, which came to a sign-in. Zero: nobody counts.
 	Try  func(r *http.Request) (wait time.Duration)
 	Good func(r *http.Request)
-	// Tell tells whether one more sign-in that came to nothing is to be logged and
-	// remembered. Zero: all are.
-	Tell func() bool
-	// Remember has what was done be in activity.
-	Remember func(ctx context.Context, what, actor string)
+	// Failed has it be known that somebody could not sign in with the provider, and why;
+	// name is who that is, if the provider knows.
+	Failed func(r *http.Request, name, with string, why error)
+	// Refuse tells somebody so. Why is down, denied, role, state, or doubt where the
+	// provider cannot be trusted; name is what people know it by, said its reason, the text
+	// of a stranger, and to where they were to go.
+	Refuse func(c echo.Context, status int, why, name, said, to string) error
+	// Out is where somebody is led who comes back from signing out.
+	Out string
 }
 
 // Mount adds the addresses to g.
@@ -102,9 +106,10 @@ func (d *Door) begin(c echo.Context) error {
 	if at := d.elsewhere(c.Request()); at != "" {
 		return c.Redirect(http.StatusSeeOther, at)
 	}
-	to, err := d.Provider.Begin(c.Response(), c.Request(), d.at(c.Request()), d.Within(c.QueryParam("to")))
+	back := d.Within(c.QueryParam("to"))
+	to, err := d.Provider.Begin(c.Response(), c.Request(), d.at(c.Request()), back)
 	if err != nil {
-		return d.told(c, err)
+		return d.told(c, err, Person{Back: back})
 	}
 	return c.Redirect(http.StatusSeeOther, to)
 }
@@ -112,42 +117,35 @@ func (d *Door) begin(c echo.Context) error {
 // finish takes one that comes back, and leads it to where it was to go.
 func (d *Door) finish(c echo.Context) error {
 	r := c.Request()
+	c.Response().Header().Set(echo.HeaderReferrerPolicy, "no-referrer")
+	if q := r.URL.Query(); q.Get("state") == signedOut && !q.Has("code") && !q.Has("error") {
+		return c.Redirect(http.StatusSeeOther, d.Out)
+	}
 	who, err := d.Provider.Finish(c.Response(), r)
 	if err != nil {
-		return d.told(c, err)
+		return d.told(c, err, who)
 	}
 	if d.Good != nil {
 		d.Good(r)
 	}
-	who.Name = d.Called(who.Name)
-	d.Begin(c.Response(), r, identity.Who{Name: who.Name, Subject: who.Subject, Role: who.Role, Way: identity.OIDC})
-	d.Remember(r.Context(), "signed in with "+d.Provider.Title()+" as "+who.Role.String(), who.Name)
-	c.Response().Header().Set(echo.HeaderReferrerPolicy, "no-referrer")
+	out := func(r *http.Request) string { return d.Provider.End(who.Hint, d.at(r)) }
+	d.Begin(c.Response(), r, identity.Who{Name: d.Called(who.Name), Subject: who.Subject, Role: who.Role, Way: identity.OIDC}, out)
 	return c.Redirect(http.StatusSeeOther, d.Within(who.Back))
 }
 
 // told is what somebody is told of a sign-in that came to nothing. The log has the rest.
-func (d *Door) told(c echo.Context, err error) error {
-	if d.Tell == nil || d.Tell() {
-		ctx, from := c.Request().Context(), c.Request().RemoteAddr
-		if host, _, err := net.SplitHostPort(from); err == nil {
-			from = host
-		}
-		d.Provider.c.Logger.WarnContext(ctx, "somebody could not sign in", "with", d.Provider.Title(), "from", from, "error", err)
-		d.Remember(ctx, "could not sign in with "+d.Provider.Title(), "dashboard "+from)
-	}
-	name, code, text := d.Provider.Title(), http.StatusForbidden, ""
+func (d *Door) told(c echo.Context, err error, who Person) error {
+	d.Failed(c.Request(), who.Name, d.Provider.Title(), err)
+	status, why, said := http.StatusForbidden, "doubt", ""
 	switch denial, denied := errors.AsType[*Denial](err); {
 	case denied:
-		text = name + " does not sign you in: " + plain(denial.Error(), 200)
+		why, said = "denied", plain(denial.Error(), 200)
 	case errors.Is(err, ErrDown):
-		code, text = http.StatusServiceUnavailable, name+" does not answer as it should. Try again in a moment; the server's log says more."
+		status, why = http.StatusServiceUnavailable, "down"
 	case errors.Is(err, ErrNoRole):
-		text = name + " knows you, but you have no role here. Whoever runs this server can give you one."
+		why = "role"
 	case errors.Is(err, ErrState):
-		text = "This sign-in was not begun in this browser, or too long ago, or another one was begun meanwhile. Sign in again."
-	default:
-		text = "What " + name + " says of you cannot be trusted. The server's log says why."
+		why = "state"
 	}
-	return echo.NewHTTPError(code, text).SetInternal(err)
+	return d.Refuse(c, status, why, d.Provider.Title(), said, d.Within(who.Back))
 }

@@ -1,7 +1,7 @@
 package oidc_test
 
 import (
-	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -30,11 +30,11 @@ func TestBeginsWhereItEnds(t *testing.T) {
 		"as everybody calls": {"", "127.0.0.1:8080", "/login/openid", ""},
 	} {
 		e, told := echo.New(), 0
-		d := &oidc.Door{Provider: p, At: tc.at, Remember: func(_ context.Context, what, actor string) {
-			if told++; what != "could not sign in with 127.0.0.1:1" || actor != "dashboard 192.0.2.1" {
-				t.Errorf("%s %s", actor, what)
+		d := &oidc.Door{Provider: p, At: tc.at, Failed: func(_ *http.Request, name, with string, why error) {
+			if told++; name != "" || with != "127.0.0.1:1" || !errors.Is(why, oidc.ErrDown) {
+				t.Errorf("%s %s %v", name, with, why)
 			}
-		}, Within: func(to string) string {
+		}, Refuse: func(c echo.Context, status int, _, _, _, _ string) error { return c.NoContent(status) }, Within: func(to string) string {
 			if strings.HasPrefix(to, "/n/") {
 				return to
 			}

@@ -44,6 +44,7 @@ const (
 	restFor    = time.Second      // after the document could not be had, before it is asked for again
 	skew       = time.Minute      // by how much the provider's clock may differ
 	mostCode   = 4 << 10          // bytes of what comes back in an address
+	mostHint   = 4 << 10          // bytes of an ID token that is put into one
 )
 
 // A Provider signs people in. Make it with New. It is safe for concurrent use.
@@ -66,6 +67,7 @@ type found struct {
 	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
 	oauth    oauth2.Config // without a redirect
+	end      string        // where people sign out; empty: nowhere
 }
 
 // New is a provider that nothing was asked of yet. The error says what is wrong with c.
@@ -135,6 +137,7 @@ func (p *Provider) ask() (*found, error) {
 	}
 	var more struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
+		End     string   `json:"end_session_endpoint"`
 	}
 	if err := o.Claims(&more); err != nil {
 		return nil, err //nolint:wrapcheck // it says what it is about
@@ -155,8 +158,11 @@ func (p *Provider) ask() (*found, error) {
 	if p.c.Secret == "" || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
 		at.AuthStyle = oauth2.AuthStyleInParams
 	}
+	if !p.usable(more.End) {
+		more.End = ""
+	}
 	return &found{
-		provider: o,
+		provider: o, end: more.End,
 		verifier: o.Verifier(&oidc.Config{ClientID: p.c.ClientID, Now: func() time.Time { return time.Now().Add(-skew) }}),
 		oauth:    oauth2.Config{ClientID: p.c.ClientID, ClientSecret: p.c.Secret, Endpoint: at, Scopes: p.c.Scopes},
 	}, nil
@@ -190,7 +196,36 @@ type Person struct {
 	Subject string // what the issuer knows them by, and the issuer; nobody else is it, now or later
 	Role    identity.Role
 	Back    string // as Begin was told
+	Hint    string // by which End has the provider know whom to sign out; it has what the provider says of them
 }
+
+// End is where somebody who has signed out here signs out at the provider, which sends
+// the browser to redirect then, with the state signed-out (OpenID Connect RP-Initiated
+// Logout 1.0). Empty: that cannot be done there, or nobody knows now.
+func (p *Provider) End(hint, redirect string) string {
+	p.mu.Lock()
+	f := p.found
+	p.mu.Unlock()
+	if f == nil || f.end == "" {
+		return ""
+	}
+	u, err := url.Parse(f.end)
+	if err != nil {
+		return "" // it was usable
+	}
+	q := u.Query()
+	if len(hint) <= mostHint {
+		q.Set("id_token_hint", hint)
+	}
+	q.Set("client_id", p.c.ClientID)
+	q.Set("post_logout_redirect_uri", redirect)
+	q.Set("state", signedOut)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// signedOut is the state of who comes back from signing out.
+const signedOut = "signed-out"
 
 // Finish says who has come back, once for each Begin. The error is ErrState, ErrDown,
 // ErrDenied, ErrToken or ErrNoRole; Back of the person is known where the state was.
@@ -212,10 +247,11 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (Person, error
 	if err != nil {
 		return who, err
 	}
-	c, err := p.exchange(ctx, f, b, code)
+	c, hint, err := p.exchange(ctx, f, b, code)
 	if err != nil {
 		return who, err
 	}
+	who.Hint = hint
 	sub := c.text("sub")
 	if sub == "" {
 		return who, fmt.Errorf("%w: it does not say who they are", ErrToken)
@@ -231,36 +267,37 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (Person, error
 	return who, nil
 }
 
-// exchange changes a code for what the provider says of who has signed in.
-func (p *Provider) exchange(ctx context.Context, f *found, b begun, code string) (claims, error) {
+// exchange changes a code for what the provider says of who has signed in, and the ID
+// token that says it.
+func (p *Provider) exchange(ctx context.Context, f *found, b begun, code string) (claims, string, error) {
 	ctx = oidc.ClientContext(ctx, p.http)
 	o := f.oauth
 	o.RedirectURL = b.Redirect
 	t, err := o.Exchange(ctx, code, oauth2.VerifierOption(b.Verifier))
 	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok && e.Response.StatusCode < http.StatusInternalServerError {
-		return nil, &Denial{Code: e.ErrorCode, Text: e.ErrorDescription}
+		return nil, "", &Denial{Code: e.ErrorCode, Text: e.ErrorDescription}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDown, err)
+		return nil, "", fmt.Errorf("%w: %w", ErrDown, err)
 	}
 	raw, _ := t.Extra("id_token").(string)
 	id, err := f.verifier.Verify(ctx, raw)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "fetching keys"):
-		return nil, fmt.Errorf("%w: %w", ErrDown, err)
+		return nil, "", fmt.Errorf("%w: %w", ErrDown, err)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrToken, err)
+		return nil, "", fmt.Errorf("%w: %w", ErrToken, err)
 	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(b.Nonce)) != 1:
-		return nil, fmt.Errorf("%w: its nonce is another", ErrToken)
+		return nil, "", fmt.Errorf("%w: its nonce is another", ErrToken)
 	}
 	c := claims{}
 	if err := id.Claims(&c); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrToken, err)
+		return nil, "", fmt.Errorf("%w: %w", ErrToken, err)
 	}
 	if azp, ok := c["azp"]; ok && azp != p.c.ClientID || !ok && len(id.Audience) > 1 {
-		return nil, fmt.Errorf("%w: it is for another client", ErrToken)
+		return nil, "", fmt.Errorf("%w: it is for another client", ErrToken)
 	}
-	return c, p.inquire(ctx, f, t, id.Subject, c)
+	return c, raw, p.inquire(ctx, f, t, id.Subject, c)
 }
 
 // inquire asks for claims that the ID token does not have, where there is somewhere to

@@ -44,6 +44,7 @@ type Trouble struct {
 	Huge   bool
 	Issuer string
 	Basic  bool
+	NoEnd  bool
 }
 
 // A Provider runs until its test ends.

@@ -79,6 +79,7 @@ type trouble struct {
 	Huge   bool           // answers the document and its keys without an end
 	Issuer string         // calls itself so in its document
 	Basic  bool           // takes the client's secret in a header only; else as a field only
+	NoEnd  bool           // says nowhere where people sign out
 }
 
 type provider struct {
@@ -181,6 +182,7 @@ func (p *provider) handler() http.Handler {
 	m.HandleFunc("GET /userinfo", p.userinfo)
 	m.HandleFunc("GET /end", p.end)
 	m.HandleFunc("POST /test", p.test)
+	m.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		down := p.is.Down
@@ -239,6 +241,9 @@ func (p *provider) document(w http.ResponseWriter, _ *http.Request) {
 	}
 	if is.Issuer != "" {
 		d["issuer"] = is.Issuer
+	}
+	if is.NoEnd {
+		delete(d, "end_session_endpoint")
 	}
 	if is.Info != nil {
 		d["userinfo_endpoint"] = p.issuer + "/userinfo"
@@ -320,18 +325,44 @@ func (p *provider) userinfo(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, out)
 }
 
-// end is where somebody who has signed out elsewhere is sent to do so here.
+// end is where somebody who has signed out elsewhere is sent to do so here. It wants to
+// know whom this is about, and leads back to a redirect URI of the client alone, on
+// loopback at any port (RFC 8252 §7.3).
 func (p *provider) end(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	to, err := url.Parse(q.Get("post_logout_redirect_uri"))
 	known := slices.ContainsFunc(p.client.RedirectURIs, func(uri string) bool {
 		u, err := url.Parse(uri)
-		return err == nil && to != nil && u.Host == to.Host
+		return err == nil && to != nil && u.Hostname() == to.Hostname() && u.Path == to.Path
 	})
-	if err != nil || q.Get("client_id") != "mayfly" || !known {
+	subject := p.subject(q.Get("id_token_hint"))
+	if err != nil || q.Get("client_id") != "mayfly" || !known || subject == "" {
 		http.Error(w, "who has signed out of what?", http.StatusBadRequest)
 		return
 	}
+	to.RawQuery = url.Values{"state": {q.Get("state")}}.Encode()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprintf(w, `<!doctype html><title>Signed out</title><a href="%s">Back</a>`, template.HTMLEscapeString(to.String()))
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Signed out</title><p>%s</p><a href="%s">Back</a></html>`, template.HTMLEscapeString(subject), template.HTMLEscapeString(to.String()))
+}
+
+// subject is whom an ID token of ours is about; empty: it is none.
+func (p *provider) subject(token string) string {
+	t, err := jose.ParseSigned(token)
+	if err != nil {
+		return ""
+	}
+	p.mu.Lock()
+	key := p.keys[len(p.keys)-1].Public()
+	p.mu.Unlock()
+	raw, err := t.Verify(key)
+	if err != nil {
+		return ""
+	}
+	var claims struct {
+		Subject string `json:"sub"`
+	}
+	if err := json.Unmarshal(raw, &claims); err != nil {
+		return ""
+	}
+	return claims.Subject
 }
