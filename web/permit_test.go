@@ -73,7 +73,7 @@ func guarded(t *testing.T) (*Server, *echo.Echo) {
 		Logger: log, Who: identity.Sources{byHeader{}}, Metrics: http.NotFoundHandler(),
 		Gates: []Gate{login.New(login.Options{Sessions: login.NewSessions(), Forms: forms, Logger: log}), &keys.Gate{Ring: ring, Forms: forms, Within: login.Within}},
 	})
-	door := ui.New(ui.Options{Broker: b, Fleet: ships, Scenes: scenes, Hall: new(talk.Hall), Pages: pages, Forms: forms, Logger: log})
+	door := ui.New(ui.Options{Broker: b, Fleet: ships, Scenes: scenes, Hall: new(talk.Hall), Keys: ring, Pages: pages, Forms: forms, Logger: log})
 	e, ok := s.Space.newDashboard(Doors{
 		Broker: b, Fleet: ships, Scenes: scenes, UI: door.Mount, UINeeds: ui.Needs, UIError: door.Error, Live: http.NotFoundHandler(),
 	}).(*echo.Echo)

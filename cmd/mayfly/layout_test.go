@@ -63,7 +63,7 @@ var imports = []rule{
 	{"web/intake", []string{"engine/...", "web/access/...", "web/amqp/carry"}, "messages out of files, the same at every door"},
 	{"web/past/...", []string{"engine/..."}, "what may be asked of the history, the same at every door"},
 	{"web/peers/...", []string{"engine/..."}, "what is told of clients that stay connected, the same at every door"},
-	{"web/show/...", []string{"engine/...", "views/...", "web/figures", "web/hook", "web/intake", "web/openapi", "web/past/...", "web/peers/...", "web/talk", "web/amqp/carry"}, "turns engine state into view models for page and push alike; what was sent is told as AMQP has it"},
+	{"web/show/...", []string{"engine/...", "views/...", "web/figures", "web/hook", "web/identity", "web/intake", "web/keys", "web/openapi", "web/past/...", "web/peers/...", "web/talk", "web/amqp/carry"}, "turns engine state into view models for page and push alike; what was sent is told as AMQP has it"},
 	{"web/amqp/carry/...", []string{"engine/...", "web/amqp/wire/..."}, "between bytes and messages; of connections it knows nothing"},
 	{"web/amqp/scenario/...", []string{"engine/...", "web/amqp/..."}, "the engine's stories once more, told by a client to the server"},
 	{"web/amqp/amqptest/...", []string{"engine/...", "web/amqp/wire/..."}, "a client for tests knows bytes, and nothing of the server"},

@@ -77,7 +77,7 @@ func (c *crowd) begins(at int, name string, way identity.Way) (is func(at int) i
 	if way == identity.OIDC {
 		subject = "https://a " + name
 	}
-	c.all[at].Begin(rec, httptest.NewRequest(http.MethodGet, fmt.Sprintf("http://localhost:808%d/", at), nil), Start{Who: identity.Who{Name: name, Subject: subject, Role: identity.Operator, Way: way}, Stamp: stamp})
+	c.all[at].Begin(rec, httptest.NewRequest(http.MethodGet, fmt.Sprintf("http://localhost:808%d/", at), nil), login.Start{Who: identity.Who{Name: name, Subject: subject, Role: identity.Operator, Way: way}, Stamp: stamp})
 	time.Sleep(time.Millisecond)
 	cookie := rec.Result().Cookies()[0]
 	return func(at int) identity.Who {

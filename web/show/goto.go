@@ -101,10 +101,12 @@ func fits(words []string, texts ...string) bool {
 	})
 }
 
-// fitting are the items of which the words that somebody typed are true.
+// fitting are the items of which the words that somebody typed are true, and that are
+// of the namespace for whom there is this one alone.
 func (w *way) fitting(all []goItem) (items []page.GoItem) {
+	who, _ := w.ctx.Value(visitorKey{}).(Visitor)
 	for _, i := range all {
-		if fits(w.words, i.Label, i.also) {
+		if fits(w.words, i.Label, i.also) && (who.Within == "" || i.Href == "" || strings.HasPrefix(i.Href, w.p.Home())) {
 			items = append(items, i.GoItem)
 		}
 	}
@@ -142,6 +144,7 @@ func (w *way) pages() {
 	} {
 		all = append(all, goItem{page.GoItem{Label: w.t(more.words), Icon: more.icon, Href: home + more.at}, w.t(more.also)})
 	}
+	all = append(all, goItem{page.GoItem{Label: w.t("tokens.title"), Icon: "key", Href: w.p.TokensURL("")}, w.t("go.also.tokens")})
 	all = append(all, goItem{page.GoItem{Label: w.t("settings.title"), Icon: "settings", Href: w.p.SettingsURL()}, w.t("go.also.settings")})
 	w.add("go.pages", w.fitting(all)...)
 }

@@ -28,6 +28,7 @@ import (
 	"mayfly/web/access"
 	"mayfly/web/identity"
 	"mayfly/web/intake"
+	"mayfly/web/keys"
 	"mayfly/web/once"
 	"mayfly/web/peers"
 	"mayfly/web/show"
@@ -47,6 +48,7 @@ type Options struct {
 	Forms  *access.Forms // zero: new ones
 	Hall   *talk.Hall    // who shows pages to whom, as the hub has it; zero: nobody does
 	Links  Links         // by which people look and do nothing else; zero: there are none, and whoever follows may do what all may
+	Keys   *keys.Ring    // tokens and links of the server; zero: there are none
 	Abroad []string      // where the dashboard listens for other machines, as URLs
 	Safe   bool          // what does away with something is refused, whoever asks
 	Base   string        // the path the dashboard is served under; empty: the root
@@ -66,6 +68,7 @@ type Door struct {
 	forms  *access.Forms
 	hall   *talk.Hall
 	links  Links
+	keys   *keys.Ring
 	abroad []string
 	base   string
 	safe   bool
@@ -74,11 +77,12 @@ type Door struct {
 	undos  undos
 	held   holdings
 	sends  once.Memory[component.Notice] // what became of forms that sent messages
+	made   once.Memory[keys.Key]         // likewise, that made tokens and links
 }
 
 // New makes a door; Mount opens it.
 func New(o Options) *Door {
-	d := &Door{b: o.Broker, peers: o.Peers, jobs: o.Jobs, shelf: o.Shelf, fleet: o.Fleet, scenes: o.Scenes, rescue: o.Rules, pages: o.Pages, forms: o.Forms, hall: o.Hall, links: o.Links, abroad: o.Abroad, base: o.Base, safe: o.Safe, log: cmp.Or(o.Logger, slog.Default())}
+	d := &Door{b: o.Broker, peers: o.Peers, jobs: o.Jobs, shelf: o.Shelf, fleet: o.Fleet, scenes: o.Scenes, rescue: o.Rules, pages: o.Pages, forms: o.Forms, hall: o.Hall, links: o.Links, keys: o.Keys, abroad: o.Abroad, base: o.Base, safe: o.Safe, log: cmp.Or(o.Logger, slog.Default())}
 	if d.forms == nil {
 		d.forms = access.NewForms()
 	}
@@ -107,6 +111,7 @@ func (d *Door) Mount(g *echo.Group) {
 	g.POST(layout.SettingsAt, d.sent(d.setSettings))
 	d.mountScenes(g)
 	d.mountTalks(g)
+	d.mountTokens(g)
 	g.GET("/n/:ns/activity/export", d.export)
 	g.GET("/n/:ns/definitions", d.definitions)
 	g.GET("/n/:ns/access/keys", d.hideKeys)
@@ -371,7 +376,7 @@ func (d *Door) backOr(c echo.Context, other string) string {
 	if !ok || back == "" {
 		return other
 	}
-	if beside := []string{layout.SettingsAt, "/scenes", "/namespaces"}; slices.Contains(beside, raw) {
+	if beside := []string{layout.SettingsAt, "/scenes", "/namespaces", layout.TokensAt, layout.TokensAt + "/new", layout.TokensAt + "/link"}; slices.Contains(beside, raw) {
 		return back // of no namespace
 	}
 	if u, err := url.Parse(raw); err != nil || u.IsAbs() || u.Host != "" {

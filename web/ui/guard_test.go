@@ -225,6 +225,7 @@ func TestEveryFormIsJudged(t *testing.T) {
 		bulk/copy bulk/return bulk/break-lock bulk/export bulk/send-now abandon defer dead-letter send-now reschedule return fetch break-lock renew
 		import import/start definitions/import views columns templates/remove templates/rename namespaces :name/limits alerts/try :id/try :id/test :id/on :id/off alerts/:id/remove
 		play/:scene :play/next :play/back :play/reset :play/leave :play/clock :play/leap scenes/remove/:scene
+		tokens/link :id/revoke
 	`)
 	guarded := strings.Fields(`
 		delete purge rules/remove bulk/delete bulk/cancel bulk/extend extend complete cancel session/state session/clear access/remove access/renew jobs/new resume

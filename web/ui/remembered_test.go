@@ -15,6 +15,7 @@ import (
 	"mayfly/engine/fleet/fleettest"
 	"mayfly/engine/scene"
 	"mayfly/storage/memory"
+	"mayfly/web/identity"
 )
 
 func besideAnother(t *testing.T) *fleet.Fleet {
@@ -48,6 +49,7 @@ func rememberedForms() map[string]remembered {
 		_, err := w.fleet.Create(w.Context(), fleet.Spec{Name: "shop"}, "test")
 		w.must(err)
 	}
+	known := func(w *world) { w.who = identity.Anybody() }
 	idle := func(w *world) { w.create(engine.Queue, "idle", engine.Config{AutoDeleteOnIdle: time.Hour}) }
 	chats := func(w *world) {
 		w.create(engine.Queue, "chats", engine.Config{RequiresSession: true})
@@ -68,55 +70,61 @@ func rememberedForms() map[string]remembered {
 		"/namespaces":              {nil, at("/namespaces"), []string{"name", "shop"}},
 		"/namespaces/:name/remove": {shop, at("/namespaces/shop/remove"), []string{"confirm", "shop"}},
 		"/namespaces/:name/limits": {shop, at("/namespaces/shop/limits"), []string{"profile", "premium"}},
-		"/scenes/play/:scene":      {nil, at("/scenes/play/deadline"), nil},
-		"/scenes/on/:play/next":    {nil, play("next"), []string{"step", "2"}},
-		"/scenes/on/:play/back":    {nil, play("back"), []string{"step", "2"}},
-		"/scenes/on/:play/reset":   {nil, play("reset"), nil},
-		"/scenes/on/:play/leave":   {nil, play("leave"), nil},
-		"/scenes/on/:play/clock":   {nil, play("clock"), []string{"rate", "10"}},
-		"/scenes/on/:play/leap":    {nil, play("leap"), []string{"moment", "expiry"}},
-		"/queues":                  {nil, at(ns + "/queues"), []string{"name", "new"}},
-		"/topics":                  {nil, at(ns + "/topics"), []string{"name", "new"}},
-		"/t/:topic/new":            {prices, at(ns + "/t/prices/new"), []string{"name", "new"}},
-		"/starter":                 {nil, at(ns + "/starter"), nil},
-		"/access/new":              {nil, at(ns + "/access/new"), []string{"name", "ci", "rights", "Send"}},
-		"/access/renew":            {func(w *world) { w.must(w.b.FurnishAccess(w.Context())) }, at(ns + "/access/renew?rule=RootManageSharedAccessKey&key=primary"), nil},
-		"/access/remove":           {done(ns+"/access/new", "name", "ci", "rights", "Send"), at(ns + "/access/remove?rule=ci"), nil},
-		"/views/edit":              {nil, at(ns + "/views/edit"), []string{"do", "add", "name", "mine", "column", "seq", "show", "seq"}},
-		"/views/delete":            {done(ns+"/views/edit", "do", "add", "name", "mine", "column", "seq", "show", "seq"), at(ns + "/views/delete?view=mine"), nil},
-		"/send":                    {nil, at(orders + "/send"), []string{"body", "{{n}}", "template-name", "mine", "save", "1"}}, // keeps a template
-		"/templates/rename":        {done(orders+"/send", "body", "{{n}}", "template-name", "mine", "save", "1"), at(ns + "/templates/rename"), []string{"template", "mine", "template-name", "yours"}},
-		"/templates/remove":        {done(orders+"/send", "body", "{{n}}", "template-name", "mine", "save", "1"), at(ns + "/templates/remove"), []string{"template", "mine", "count", "1"}},
-		"/alerts/new":              {nil, at(ns + "/alerts/new"), rule},
-		"/alerts/:id/edit":         {done(ns+"/alerts/new", rule...), at(ns + "/alerts/1/edit"), append([]string{"times", "2"}, rule...)},
-		"/alerts/:id/off":          {done(ns+"/alerts/new", rule...), at(ns + "/alerts/1/off"), nil},
-		"/alerts/:id/on":           {func(w *world) { w.done(ns+"/alerts/new", rule...); w.done(ns + "/alerts/1/off") }, at(ns + "/alerts/1/on"), nil},
-		"/alerts/:id/remove":       {done(ns+"/alerts/new", rule...), at(ns + "/alerts/1/remove"), nil},
-		"/q/:queue/edit":           {nil, at(orders + "/edit"), []string{"MaxDeliveryCount", "5"}},
-		"/q/:queue/delete":         {nil, at(orders + "/delete"), []string{"count", "33", "confirm", "orders"}},
-		"/q/:queue/status":         {nil, at(orders + "/status?agreed=1"), []string{"to", "Disabled"}},
-		"/q/:queue/purge":          {nil, at(orders + "/purge"), []string{"state", "active", "count-active", "30", "confirm", "orders"}},
-		"/q/:queue/resubmit":       {dead, at(orders + "/resubmit"), []string{"count", "1"}},
-		"/touch":                   {idle, at(ns + "/q/idle/touch"), nil},
-		"/pin":                     {idle, at(ns + "/q/idle/pin"), nil},
-		"/unpin":                   {func(w *world) { idle(w); w.done(ns + "/q/idle/pin") }, at(ns + "/q/idle/unpin"), nil},
-		"/rules/remove":            {prices, at(ns + "/t/prices/s/eu/rules/remove?rule=%24Default"), nil},
-		"/rules/add":               {func(w *world) { prices(w); w.done(ns + "/t/prices/s/eu/rules/remove?rule=%24Default") }, at(ns + "/t/prices/s/eu/rules/add"), nil},
-		"/rules/new":               {prices, at(ns + "/t/prices/s/eu/rules/new"), []string{"rule-name", "all", "rule-kind", "true"}},
-		"/session/break":           {chats, at(ns + "/q/chats/session/break?id=anna"), nil},
-		"/m/:key/delete":           {nil, first("delete", engine.ClassActive), []string{"count", "1"}},
-		"/m/:key/cancel":           {nil, first("cancel", engine.ClassScheduled), []string{"count", "1"}},
-		"/m/:key/dead-letter":      {nil, first("dead-letter", engine.ClassActive), []string{"reason", "odd"}},
-		"/m/:key/extend":           {nil, first("extend", engine.ClassActive), []string{"by", "10m"}},
-		"/m/:key/reschedule":       {nil, first("reschedule", engine.ClassScheduled), []string{"schedule", "in", "in", "2h"}},
-		"/m/:key/send-now":         {nil, first("send-now", engine.ClassScheduled), nil},
-		"/m/:key/resubmit":         {dead, firstDead("resubmit"), nil},
-		"/m/:key/resubmit-copy":    {dead, firstDead("resubmit-copy"), nil},
-		"/bulk/delete":             {nil, at(orders + "/bulk/delete"), append([]string{"count", "2"}, keys...)},
-		"/bulk/dead-letter":        {nil, at(orders + "/bulk/dead-letter"), append([]string{"count", "2"}, keys...)},
-		"/bulk/extend":             {nil, at(orders + "/bulk/extend"), append([]string{"by", "10m"}, keys...)},
-		"/bulk/move":               {other, at(orders + "/bulk/move"), append([]string{"count", "2", "to", "other"}, keys...)},
-		"/jobs/new":                {nil, at(ns + "/jobs/new"), []string{"kind", "dead-letter", "path", "orders", "count", "33"}},
+		"/tokens/new":              {known, at("/tokens/new"), []string{"name", "ci", "role", "viewer", "for", "0s"}},
+		"/tokens/link":             {known, at("/tokens/link"), []string{"name", "demo", "namespace", "default", "for", "8h0m0s"}},
+		"/tokens/:id/revoke": {func(w *world) {
+			known(w)
+			w.post("/tokens/new", "name", "ci", "role", "viewer", "for", "0s").wants(200)
+		}, func(w *world) string { return "/tokens/" + w.keyed()[0].ID + "/revoke" }, nil},
+		"/scenes/play/:scene":    {nil, at("/scenes/play/deadline"), nil},
+		"/scenes/on/:play/next":  {nil, play("next"), []string{"step", "2"}},
+		"/scenes/on/:play/back":  {nil, play("back"), []string{"step", "2"}},
+		"/scenes/on/:play/reset": {nil, play("reset"), nil},
+		"/scenes/on/:play/leave": {nil, play("leave"), nil},
+		"/scenes/on/:play/clock": {nil, play("clock"), []string{"rate", "10"}},
+		"/scenes/on/:play/leap":  {nil, play("leap"), []string{"moment", "expiry"}},
+		"/queues":                {nil, at(ns + "/queues"), []string{"name", "new"}},
+		"/topics":                {nil, at(ns + "/topics"), []string{"name", "new"}},
+		"/t/:topic/new":          {prices, at(ns + "/t/prices/new"), []string{"name", "new"}},
+		"/starter":               {nil, at(ns + "/starter"), nil},
+		"/access/new":            {nil, at(ns + "/access/new"), []string{"name", "ci", "rights", "Send"}},
+		"/access/renew":          {func(w *world) { w.must(w.b.FurnishAccess(w.Context())) }, at(ns + "/access/renew?rule=RootManageSharedAccessKey&key=primary"), nil},
+		"/access/remove":         {done(ns+"/access/new", "name", "ci", "rights", "Send"), at(ns + "/access/remove?rule=ci"), nil},
+		"/views/edit":            {nil, at(ns + "/views/edit"), []string{"do", "add", "name", "mine", "column", "seq", "show", "seq"}},
+		"/views/delete":          {done(ns+"/views/edit", "do", "add", "name", "mine", "column", "seq", "show", "seq"), at(ns + "/views/delete?view=mine"), nil},
+		"/send":                  {nil, at(orders + "/send"), []string{"body", "{{n}}", "template-name", "mine", "save", "1"}}, // keeps a template
+		"/templates/rename":      {done(orders+"/send", "body", "{{n}}", "template-name", "mine", "save", "1"), at(ns + "/templates/rename"), []string{"template", "mine", "template-name", "yours"}},
+		"/templates/remove":      {done(orders+"/send", "body", "{{n}}", "template-name", "mine", "save", "1"), at(ns + "/templates/remove"), []string{"template", "mine", "count", "1"}},
+		"/alerts/new":            {nil, at(ns + "/alerts/new"), rule},
+		"/alerts/:id/edit":       {done(ns+"/alerts/new", rule...), at(ns + "/alerts/1/edit"), append([]string{"times", "2"}, rule...)},
+		"/alerts/:id/off":        {done(ns+"/alerts/new", rule...), at(ns + "/alerts/1/off"), nil},
+		"/alerts/:id/on":         {func(w *world) { w.done(ns+"/alerts/new", rule...); w.done(ns + "/alerts/1/off") }, at(ns + "/alerts/1/on"), nil},
+		"/alerts/:id/remove":     {done(ns+"/alerts/new", rule...), at(ns + "/alerts/1/remove"), nil},
+		"/q/:queue/edit":         {nil, at(orders + "/edit"), []string{"MaxDeliveryCount", "5"}},
+		"/q/:queue/delete":       {nil, at(orders + "/delete"), []string{"count", "33", "confirm", "orders"}},
+		"/q/:queue/status":       {nil, at(orders + "/status?agreed=1"), []string{"to", "Disabled"}},
+		"/q/:queue/purge":        {nil, at(orders + "/purge"), []string{"state", "active", "count-active", "30", "confirm", "orders"}},
+		"/q/:queue/resubmit":     {dead, at(orders + "/resubmit"), []string{"count", "1"}},
+		"/touch":                 {idle, at(ns + "/q/idle/touch"), nil},
+		"/pin":                   {idle, at(ns + "/q/idle/pin"), nil},
+		"/unpin":                 {func(w *world) { idle(w); w.done(ns + "/q/idle/pin") }, at(ns + "/q/idle/unpin"), nil},
+		"/rules/remove":          {prices, at(ns + "/t/prices/s/eu/rules/remove?rule=%24Default"), nil},
+		"/rules/add":             {func(w *world) { prices(w); w.done(ns + "/t/prices/s/eu/rules/remove?rule=%24Default") }, at(ns + "/t/prices/s/eu/rules/add"), nil},
+		"/rules/new":             {prices, at(ns + "/t/prices/s/eu/rules/new"), []string{"rule-name", "all", "rule-kind", "true"}},
+		"/session/break":         {chats, at(ns + "/q/chats/session/break?id=anna"), nil},
+		"/m/:key/delete":         {nil, first("delete", engine.ClassActive), []string{"count", "1"}},
+		"/m/:key/cancel":         {nil, first("cancel", engine.ClassScheduled), []string{"count", "1"}},
+		"/m/:key/dead-letter":    {nil, first("dead-letter", engine.ClassActive), []string{"reason", "odd"}},
+		"/m/:key/extend":         {nil, first("extend", engine.ClassActive), []string{"by", "10m"}},
+		"/m/:key/reschedule":     {nil, first("reschedule", engine.ClassScheduled), []string{"schedule", "in", "in", "2h"}},
+		"/m/:key/send-now":       {nil, first("send-now", engine.ClassScheduled), nil},
+		"/m/:key/resubmit":       {dead, firstDead("resubmit"), nil},
+		"/m/:key/resubmit-copy":  {dead, firstDead("resubmit-copy"), nil},
+		"/bulk/delete":           {nil, at(orders + "/bulk/delete"), append([]string{"count", "2"}, keys...)},
+		"/bulk/dead-letter":      {nil, at(orders + "/bulk/dead-letter"), append([]string{"count", "2"}, keys...)},
+		"/bulk/extend":           {nil, at(orders + "/bulk/extend"), append([]string{"by", "10m"}, keys...)},
+		"/bulk/move":             {other, at(orders + "/bulk/move"), append([]string{"count", "2", "to", "other"}, keys...)},
+		"/jobs/new":              {nil, at(ns + "/jobs/new"), []string{"kind", "dead-letter", "path", "orders", "count", "33"}},
 	}
 }
 
@@ -160,7 +168,7 @@ func TestEveryFormIsRemembered(t *testing.T) {
 				for _, b := range []*broker.Broker{w.b, own} {
 					last = append(last, b.Events().Last())
 				}
-				if a := w.post(form.at(w), w.fields(form.fields)...); a.status != 303 {
+				if a := w.post(form.at(w), w.fields(form.fields)...); a.status != 303 && a.status != 200 { // what is refused has another
 					w.Fatalf("%d %s", a.status, strings.Join(strings.Fields(a.Find("main").Text()), " "))
 				}
 				synctest.Wait()

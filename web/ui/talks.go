@@ -125,10 +125,7 @@ func (d *Door) share(c echo.Context, at show.Place, typed url.Values) error {
 	if err != nil || !slices.Contains(show.ShareFor(), stays) {
 		return show.ErrNoPage // none that the form has
 	}
-	origin := typed.Get(page.ShareAt)
-	if all := d.pages.Abroad(ctx, d.abroad); !slices.Contains(all, origin) {
-		origin = all[0]
-	}
+	origin := d.reached(c, typed)
 	d.endTalk(c) // one at a time
 	key := talk.NewKey()
 	s.State = d.stateOf(key)

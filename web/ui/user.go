@@ -21,7 +21,7 @@ func userOf(who identity.Who, base string) layout.User {
 		u.Leave = base + leaveLink
 	}
 	if who.Way == identity.Password || who.Way == identity.OIDC {
-		u.Out = base + signOut
+		u.Out, u.Tokens = base+signOut, base+layout.TokensAt
 		if who.Role.May(identity.Admin) {
 			u.Sessions = base + sessions
 		}

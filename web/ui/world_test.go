@@ -26,7 +26,9 @@ import (
 	"mayfly/engine/scene"
 	"mayfly/storage/memory"
 	"mayfly/web/hook"
+	"mayfly/web/identity"
 	"mayfly/web/intake"
+	"mayfly/web/keys"
 	"mayfly/web/peers/peerstest"
 	"mayfly/web/show"
 	"mayfly/web/ui"
@@ -44,6 +46,9 @@ type world struct {
 	shelf   *intake.Shelf
 	rules   *rescue.Rules
 	hooks   *hook.Sender
+	ring    *keys.Ring
+	leave   func()       // has keys be kept here no longer
+	who     identity.Who // the visitor; zero: nobody knows
 	door    http.Handler
 	store   *breakable
 	jar     sync.Mutex // over cookies
@@ -118,6 +123,9 @@ func (w *world) start() {
 	if w.rules, err = rescue.Open(w.Context(), w.b, rescue.Options{Logger: logger, Offer: w.hooks.Offer, Admit: w.hooks.Admit}); err != nil {
 		w.Fatal(err)
 	}
+	w.ring = keys.New(keys.Options{Logger: logger})
+	w.leave, err = w.ring.Serve(w.Context(), w.b)
+	w.must(err)
 	if w.scenes = nil; w.fleet != nil {
 		library, err := scene.Open()
 		w.must(err)
@@ -130,7 +138,7 @@ func (w *world) start() {
 
 // newDoor is a dashboard's on what runs.
 func (w *world) newDoor() *ui.Door {
-	return ui.New(ui.Options{Broker: w.b, Fleet: w.fleet, Scenes: w.scenes, Pages: w.pages, Peers: &w.peers, Jobs: w.jobs, Shelf: w.shelf, Rules: w.rules, Safe: w.safe, Logger: slog.New(slog.DiscardHandler)})
+	return ui.New(ui.Options{Broker: w.b, Fleet: w.fleet, Scenes: w.scenes, Pages: w.pages, Peers: &w.peers, Jobs: w.jobs, Shelf: w.shelf, Rules: w.rules, Keys: w.ring, Safe: w.safe, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // reopen has a new door answer. Forms of the former one have to be loaded again.
@@ -156,6 +164,8 @@ func (w *world) stop() {
 	if w.scenes != nil {
 		w.scenes.Close()
 	}
+	w.leave()
+	w.ring.Close()
 	w.jobs.Close()
 	w.rules.Close()
 	w.hooks.Close()
@@ -201,6 +211,9 @@ type answer struct {
 func (w *world) do(r *http.Request) answer {
 	w.Helper()
 	r.RemoteAddr = w.remote
+	if w.who.Known() {
+		r = r.WithContext(identity.With(r.Context(), w.who))
+	}
 	w.jar.Lock()
 	for _, c := range w.cookies {
 		r.AddCookie(c)
