@@ -45,6 +45,8 @@ func furnish(v *visit) {
 	v.create("topic", "nobody", `{}`)
 	v.send("nobody", `{"Label":"price.changed","MessageId":"x-2","To":"nobody-in-particular-or-at-all"}`, `{}`)
 
+	v.ask("POST", v.server.Dashboard+"/api/v1/tokens", "", `{"name":"nightly import of everything","role":"operator","for":"90d"}`)
+	v.ask("POST", v.server.Dashboard+"/api/v1/links", "", `{"name":"Monday's demo","page":"/n/default/queues?sort=expiry&q=orders"}`)
 	receive := func(name, rest string) {
 		v.ask("POST", v.server.Dashboard+path("receive", name), "", `{"mode":"peek-lock","max":1`+rest+`}`)
 	}
@@ -103,7 +105,7 @@ func (v *visit) places() []place {
 		{"jobs-one", n + "/jobs/1"}, {"alerts-one", n + "/alerts/1"}, {"alerts-edit", n + "/alerts/1/edit"}, {"alerts-remove", n + "/alerts/1/remove"},
 		{"import", n + "/q/orders/import"}, {"import-anywhere", n + "/import"}, {"definitions-import", n + "/definitions/import"}, {"alerts-entity", n + "/alerts?entity=orders"},
 		{"queue-sorted", n + "/q/orders?sort=ttl&dir=desc&filter=subject:order*"}, {"deferred-columns", n + "/deferred?column=seq&column=message&column=ttl"},
-		{"settings", "/settings"}, {"scenes", "/scenes"}, {"scenes-new", "/scenes/new"}, {"namespaces-limits", "/namespaces/shop/limits"}, {"namespaces", "/namespaces"}, {"namespaces-remove", "/namespaces/shop/remove"}, {"templates", n + "/templates"}, {"send-template", n + "/q/orders/send?template=late+orders"},
+		{"settings", "/settings"}, {"tokens", "/tokens"}, {"tokens-new", "/tokens/new"}, {"tokens-link", "/tokens/link"}, {"tokens-revoke", v.token()}, {"scenes", "/scenes"}, {"scenes-new", "/scenes/new"}, {"namespaces-limits", "/namespaces/shop/limits"}, {"namespaces", "/namespaces"}, {"namespaces-remove", "/namespaces/shop/remove"}, {"templates", n + "/templates"}, {"send-template", n + "/q/orders/send?template=late+orders"},
 		{"views", n + "/views"}, {"palette", n + "/go?q=ord"}, {"connections", n + "/connections"}, {"share", n + "/share"}, {"sessions", n + "/q/chats?tab=sessions"}, {"session", n + "/q/chats/session?id=anna"},
 		{"purge-dead", n + "/q/orders/purge?place=dead-letter"}, {"jobs-delete", n + "/jobs/new?kind=delete&path=orders&q=subject:order*"},
 		{"reference", n + "/api"}, {"reference-filtered", n + "/api?filter=peek"}, {"reference-none", n + "/api?filter=zzz"},
@@ -140,6 +142,17 @@ func (v *visit) places() []place {
 	v.visit(n + "/queues?q=very")
 	at := v.js(`document.querySelector("[data-list=rows] a").getAttribute("href")`).(string)
 	return append(all, place{"queue-long", at})
+}
+
+// token is the address that asks whether to revoke the first of the tokens.
+func (v *visit) token() string {
+	v.t.Helper()
+	v.visit("/tokens")
+	at, ok := v.js(`document.querySelector(".passes [data-key] a[data-ask]")?.getAttribute("href")`).(string)
+	if !ok {
+		v.t.Fatal("there is no token")
+	}
+	return at
 }
 
 // stray is the key of a message that no subscription took.

@@ -37,17 +37,21 @@ type Ready struct {
 	// without TLS, and for entities.
 	ConnectionString      string `json:"connectionString,omitempty"`
 	AdminConnectionString string `json:"adminConnectionString"`
-	Curl                  string `json:"curl"` // a line for a shell that sends a message, now; empty while it stands by
-	Data                  string `json:"data"` // where messages are kept: a file, a database, or that they are not
-	Namespace             string `json:"namespace"`
-	Epoch                 uint64 `json:"epoch"`           // how many times the namespace has been opened, so far, by whoever owns it
-	Owner                 string `json:"owner,omitempty"` // while it stands by: where the server is that owns the namespace
+	// Curl is a line for a shell that sends a message, now: with the token in MAYFLY_TOKEN
+	// where the API asks for one. Empty while it stands by.
+	Curl      string `json:"curl"`
+	Data      string `json:"data"` // where messages are kept: a file, a database, or that they are not
+	Namespace string `json:"namespace"`
+	Epoch     uint64 `json:"epoch"`           // how many times the namespace has been opened, so far, by whoever owns it
+	Owner     string `json:"owner,omitempty"` // while it stands by: where the server is that owns the namespace
+
+	Asks bool `json:"asks,omitempty"` // the dashboard and the API ask who somebody is
 }
 
 // ready is what there is to tell whatever the namespace holds.
 func (sp *space) ready(state string) Ready {
 	p, host := sp.p, sp.p.hostOf(sp.spec.Name)
-	r := Ready{State: state, Dashboard: address(p.ports.dashboard.Addr()), Admin: address(p.ports.admin.Addr()), Data: data(sp.store), Namespace: sp.spec.Name}
+	r := Ready{State: state, Dashboard: address(p.ports.dashboard.Addr()), Admin: address(p.ports.admin.Addr()), Data: data(sp.store), Namespace: sp.spec.Name, Asks: p.people.door != nil}
 	r.ConnectionString, r.AdminConnectionString = p.connections(sp.spec.Name)
 	r.API = r.Dashboard + "/api/v1"
 	if !sp.main { // whose name is part of its addresses
@@ -143,6 +147,9 @@ func (r Ready) print(w io.Writer, asJSON bool) error {
 	if strings.Contains(r.ConnectionString, keyElsewhere) {
 		b.WriteString("\n  KEY stands for a key: the dashboard's page Access has those of the namespace.\n")
 	}
+	if strings.Contains(r.Curl, tokenVariable) {
+		fmt.Fprintf(&b, "\n  %s is to hold a token of an admin: sign in, and make one at %s/tokens.\n", tokenVariable, r.Dashboard)
+	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -164,5 +171,12 @@ func curl(ctx context.Context, b *broker.Broker, r Ready) (line string, err erro
 
 // firstCurl is a line that sends a message to a queue that it makes.
 func firstCurl(r Ready) string {
-	return fmt.Sprintf(`curl -d '{"body":"hello","timeToLive":"60s"}' '%s/send/hello?create=queue'`, r.API)
+	token := ""
+	if r.Asks {
+		token = `-H "Authorization: Bearer $` + tokenVariable + `" `
+	}
+	return fmt.Sprintf(`curl %s-d '{"body":"hello","timeToLive":"60s"}' '%s/send/hello?create=queue'`, token, r.API)
 }
+
+// tokenVariable is where commands look for a token.
+const tokenVariable = "MAYFLY_TOKEN"

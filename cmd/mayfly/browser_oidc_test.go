@@ -1,0 +1,57 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"mayfly/views/locale"
+	"mayfly/web/identity"
+	"mayfly/web/oidc"
+	"mayfly/web/oidc/oidctest"
+)
+
+// TestBrowserSignsInWithAProvider: in a browser somebody is led from a page to the
+// provider, back to that page, and to the provider to sign out there too; and who is
+// known there and has no role here is told so in the language of their pages.
+func TestBrowserSignsInWithAProvider(t *testing.T) {
+	browser := chromium(t)
+	provider := oidctest.Start(t, "http://127.0.0.1"+oidc.Back) // at any port
+	s := serving(t, Config{Store: "memory:", OIDC: &oidc.Config{
+		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company",
+		Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
+	}})
+	v := visitTo(t, browser, s)
+	provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team"}}})
+	there := func(user string) {
+		t.Helper()
+		v.click(`.gate .others a`)
+		v.want(`location.origin === "` + provider.Issuer + `"`)
+		v.do(chromedp.SendKeys(chromedp.CSS("#user"), user))
+		v.click("#go")
+	}
+	v.visit("/n/default/queues?sort=name")
+	v.want(`location.pathname === "/login" && document.querySelector(".gate .others a").innerText === "Sign in with the company" && !document.querySelector("#f-password")`)
+	there("ana")
+	v.want(`location.pathname + location.search === "/n/default/queues?sort=name" && mayfly.state === "live"`)
+	v.want(`document.querySelector(".user summary").innerText.includes("ana")`)
+
+	v.do(chromedp.Click(chromedp.CSS(".user summary")))
+	v.click(".user button")
+	v.want(`location.origin === "` + provider.Issuer + `" && location.pathname === "/end" && document.querySelector("p").innerText === "id-ana"`)
+	v.click("a")
+	v.want(`location.origin === "` + s.Dashboard + `" && location.pathname === "/login" && document.querySelector(".gate [role=status]").innerText.includes("signed out")`)
+	v.visit("/n/default/queues")
+	v.want(`location.pathname === "/login"`)
+
+	provider.Is(oidctest.Trouble{})
+	v.js(`document.cookie = "` + locale.Cookie + `=cs; path=/"`)
+	v.visit("/login?to=/n/default/topics")
+	there("eva")
+	v.want(`document.documentElement.lang === "cs" && document.querySelector("[role=alert]").innerText.includes("the company vás zná, ale nemáte tu žádnou roli.")`)
+	v.refused("403")
+	v.look("signin-refused")
+	provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team"}}})
+	there("eva")
+	v.want(`location.pathname === "/n/default/topics"`)
+}
