@@ -22,7 +22,7 @@ import (
 func (s *server) signedIn(t *testing.T, name string) *cookies {
 	t.Helper()
 	jar := &cookies{}
-	if code, text := jar.sent(t, s.Dashboard, "/login", url.Values{"user": {name}, "password": {"password of " + name}}); code != http.StatusSeeOther {
+	if code, text := jar.submit(t, s.Dashboard, "/login", url.Values{"user": {name}, "password": {"password of " + name}}); code != http.StatusSeeOther {
 		t.Fatalf("%s does not sign in: %d %s", name, code, text)
 	}
 	return jar
@@ -30,8 +30,8 @@ func (s *server) signedIn(t *testing.T, name string) *cookies {
 
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// sent sends a form to the address that has it.
-func (j *cookies) sent(t *testing.T, base, at string, form url.Values) (int, string) {
+// submit sends a form to the address that has it.
+func (j *cookies) submit(t *testing.T, base, at string, form url.Values) (int, string) {
 	t.Helper()
 	_, text := j.get(t, base+at)
 	token := formToken.FindStringSubmatch(text)
@@ -45,7 +45,7 @@ func (j *cookies) sent(t *testing.T, base, at string, form url.Values) (int, str
 // token is one that somebody makes on the page.
 func (s *server) token(t *testing.T, who *cookies, role string) string {
 	t.Helper()
-	_, text := who.sent(t, s.Dashboard, "/tokens/new", url.Values{"name": {"test"}, "role": {role}, "for": {"24h0m0s"}})
+	_, text := who.submit(t, s.Dashboard, "/tokens/new", url.Values{"name": {"test"}, "role": {role}, "for": {"24h0m0s"}})
 	secret := regexp.MustCompile(`mft_\w{10}_\w{26}`).FindString(text)
 	if secret == "" {
 		t.Fatalf("there is no token in %s", text)
@@ -186,8 +186,8 @@ func TestSocketsEndWithTheirKeys(t *testing.T) {
 // with who did it, and so is what others were given to come with.
 func TestActivityOfPeople(t *testing.T) {
 	s := serving(t, Config{Store: "memory:", Auth: usersFile(t)})
-	(&cookies{}).sent(t, s.Dashboard, "/login", url.Values{"user": {"ana"}, "password": {"wrong"}})
-	(&cookies{}).sent(t, s.Dashboard, "/login", url.Values{"user": {"my secret"}, "password": {"wrong"}})
+	(&cookies{}).submit(t, s.Dashboard, "/login", url.Values{"user": {"ana"}, "password": {"wrong"}})
+	(&cookies{}).submit(t, s.Dashboard, "/login", url.Values{"user": {"my secret"}, "password": {"wrong"}})
 	vera := s.signedIn(t, "vera")
 	ana := s.signedIn(t, "ana")
 	admin := s.token(t, ana, "admin")
