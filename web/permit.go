@@ -91,6 +91,7 @@ func (s *Server) permitted(ofUI func(method, pattern string) (identity.Role, boo
 				}
 				return err
 			}
+			c.SetRequest(r.WithContext(identity.With(r.Context(), who))) // also for the page that refuses it
 			if err := identity.Judge(who, needs); err != nil {
 				return err
 			}

@@ -72,7 +72,8 @@ func TestBrowserTokens(t *testing.T) {
 	revoke("demo")
 	guest.want(`mayfly.state !== "live"`)
 	guest.visit("/n/default/queues")
-	guest.want(`location.pathname === "/login"`)
+	guest.want(`document.body.innerText.includes("This read-only link is not good any more")`)
+	guest.refused("401")
 
 	vera.visit("/tokens")
 	vera.signIn("vera")
@@ -81,4 +82,5 @@ func TestBrowserTokens(t *testing.T) {
 	vera.want(`document.querySelectorAll("input[name=role]").length === 1`)
 	vera.visit("/tokens/link")
 	vera.want(`document.body.innerText.includes("This is for the role operator; yours is viewer.")`)
+	vera.refused("403")
 }
