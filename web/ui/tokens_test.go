@@ -98,14 +98,14 @@ func TestTokenIsToldOnce(t *testing.T) {
 // TestTokensOfOthers: everybody sees and revokes their own, an admin all.
 func TestTokensOfOthers(t *testing.T) {
 	within(t, func(w *world) {
-		make := func(who identity.Who, name string) string {
+		made := func(who identity.Who, name string) string {
 			w.who = who
 			w.post("/tokens/new", "name", name, "role", "viewer", "for", "0s").wants(http.StatusOK, name)
 			return "/tokens/" + w.keyed()[0].ID + "/revoke"
 		}
 		of := map[string]string{}
 		for _, who := range []identity.Who{ana, ben, eva} {
-			of[who.Name] = make(who, "of-"+who.Name)
+			of[who.Name] = made(who, "of-"+who.Name)
 			w.pass(time.Second)
 		}
 		for _, tc := range []struct {
