@@ -71,7 +71,7 @@ func guarded(t *testing.T) (*Server, *echo.Echo) {
 	t.Cleanup(ring.Close)
 	s := New(Options{
 		Logger: log, Who: identity.Sources{byHeader{}}, Metrics: http.NotFoundHandler(),
-		Gates: []Gate{login.New(login.Options{Sessions: login.NewSessions(), Forms: forms, Logger: log}), &keys.Gate{Ring: ring, Forms: forms, Within: login.Within}},
+		Gates: []Gate{login.New(login.Options{Sessions: login.NewSessions(), Forms: forms, Logger: log}), &keys.Gate{Ring: ring, Check: forms.Check, Within: login.Within}},
 	})
 	door := ui.New(ui.Options{Broker: b, Fleet: ships, Scenes: scenes, Hall: new(talk.Hall), Keys: ring, Pages: pages, Forms: forms, Logger: log})
 	e, ok := s.Space.newDashboard(Doors{

@@ -44,7 +44,7 @@ func (p *program) openPeople(board fleet.Board) (err error) {
 	a.elsewhere = p.c.OIDC != nil
 	asks := a.file != nil || a.elsewhere
 	p.keys = keys.New(keys.Options{Open: !asks, Standing: a.standing, Gone: a.gone, Since: p.since, Board: board, Remember: p.rememberKeys, Logger: p.c.Logger})
-	tokens, links, gate := p.keys.Tokens(), p.keys.Links(), &keys.Gate{Ring: p.keys, Forms: p.forms, Within: login.Within}
+	tokens, links, gate := p.keys.Tokens(), p.keys.Links(), &keys.Gate{Ring: p.keys, Check: p.forms.Check, Within: login.Within}
 	if !asks {
 		a.sources, a.gates = identity.Sources{tokens, links, identity.Everybody{}}, []web.Gate{gate}
 		return nil

@@ -25,6 +25,7 @@
 //
 // A link is in an address that many people are to open, and addresses are kept in
 // histories and logs. So it is exchanged for a cookie at once, from which it cannot be
-// made again, and which is over when the link is. It shows one namespace, and may
-// do nothing.
+// made again, and which is over when the link is. It shows one namespace, and the stages
+// of scenes, where nothing is real, and may do nothing. A browser that is to look as
+// somebody else again forgets it by LeavePath.
 package keys
