@@ -98,6 +98,7 @@ func (s *session) join(a *wire.Attach, l link) {
 		s.names = map[linkName]uint32{}
 	}
 	s.names[name] = a.Handle
+	delete(s.crossing, a.Handle)
 	s.links[a.Handle] = attached{l, name, identifierOf(a), time.Now()}
 	s.c.links++
 }

@@ -32,6 +32,7 @@ type outlet struct {
 	broker *broker.Link // nil until it is attached, and once the engine has ended it
 	gone   *broker.Link // that the broker is to be told the end of: it has lost its session, or came when the client had gone; nil: none
 	over   bool
+	cast   bool // we have detached it, for a reason of ours
 
 	attaching bool   // the broker has not answered its attach
 	parting   func() // to be called when it has, and the link has ended for the broker too; nil: nothing

@@ -29,6 +29,7 @@ type session struct {
 	links      map[uint32]attached // by handle, which is the same both ways
 	names      map[linkName]uint32 // their handles
 	deliveries map[uint32]*held    // ours, by id, that the client has not settled
+	crossing   map[uint32]crossing // by handle: of links that we have detached, until the client has answered
 	nextID     uint32              // of our next delivery
 	stuck      []feeder            // that wait for room in the window
 	ending     bool                // the client has ended it, and is not answered yet
@@ -193,6 +194,7 @@ func (s *session) flowed(f *wire.Flow) {
 func (s *session) detached(d *wire.Detach) {
 	l := s.links[d.Handle].link
 	if l == nil {
+		delete(s.crossing, d.Handle)
 		return // it crossed ours
 	}
 	s.leave(d.Handle)
@@ -246,6 +248,9 @@ func (s *session) detach(handle uint32, why *wire.Error) {
 	}
 	s.leave(handle)
 	s.send(&wire.Detach{Handle: handle, Closed: true, Error: why})
+	if o, ok := l.(*outlet); ok {
+		s.cross(o, why)
+	}
 	if do := l.end(engine.Lost); do != nil {
 		s.c.later = append(s.c.later, do) // the writer has something to write anyway
 	}

@@ -372,6 +372,38 @@ func TestSessionLost(t *testing.T) {
 			}
 		})
 	})
+	// The client may settle before it has heard that the lock is lost: it is told, until it
+	// has answered the detach.
+	t.Run("SES-6 settling as it is lost", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := open(t, w)
+			for _, body := range []string{"x", "y", "z"} {
+				w.send("q", "a", body)
+			}
+			c.Say(0, flow(0, 5, nil))
+			synctest.Wait()
+			said(c)
+			time.Sleep(time.Minute)
+			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+				t.Fatal(diff)
+			}
+			settle := func(id uint32, settled bool) {
+				c.Say(0, &wire.Disposition{Role: wire.RoleReceiver, First: id, Settled: settled, State: wire.Accepted{}})
+			}
+			settle(0, false)
+			d := amqptest.Hear[*wire.Disposition](c)
+			if r, ok := d.State.(wire.Rejected); !ok || d.First != 0 || !d.Settled || r.Error == nil || r.Error.Condition != sessionLockLost {
+				t.Errorf("the server said %+v", d)
+			}
+			settle(0, false) // once is enough
+			settle(1, true)  // nobody waits for it
+			c.Say(0, &wire.Detach{Closed: true})
+			settle(2, false) // nobody has such a delivery any more
+			if got := said(c); got != nil {
+				t.Errorf("the server said %q", got)
+			}
+		})
+	})
 	t.Run("broken by an operator", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := open(t, w)

@@ -21,9 +21,51 @@ type settling struct {
 	tx      *transaction // that it is part of; nil: none
 }
 
+// A crossing is of a link that we have detached: why, and the deliveries that its client
+// may be settling meanwhile.
+type crossing struct {
+	why *wire.Error
+	ids map[uint32]bool
+}
+
+// cross has whoever settles what o has delivered hear why that is in vain, until the
+// client has heard so of the link: the SDK for JavaScript waits for an answer whatever
+// becomes of the link (SES-6).
+func (s *session) cross(o *outlet, why *wire.Error) {
+	o.cast = true
+	is := crossing{why, map[uint32]bool{}}
+	for h := o.first; h != nil; h = h.next {
+		if !h.asked {
+			is.ids[h.id] = true
+		}
+	}
+	if len(is.ids) == 0 {
+		return
+	}
+	if s.crossing == nil {
+		s.crossing = map[uint32]crossing{}
+	}
+	s.crossing[o.handle] = is
+}
+
+// crossed answers a disposition for deliveries of links that we have detached.
+func (s *session) crossed(d *wire.Disposition, span uint32) {
+	for _, is := range s.crossing {
+		for id := range is.ids {
+			if id-d.First > span {
+				continue
+			}
+			delete(is.ids, id)
+			if !d.Settled {
+				s.send(&wire.Disposition{Role: wire.RoleSender, First: id, Last: wire.Some(id), Settled: true, State: wire.Rejected{Error: is.why}})
+			}
+		}
+	}
+}
+
 // disposed takes a disposition of the client for deliveries of ours (§6). One for
-// deliveries that are not its own any more is dropped: their link is detached, or
-// they were settled before.
+// deliveries that are not its own any more is dropped, if they were settled before or
+// the client knows that their link is detached.
 func (s *session) disposed(d *wire.Disposition) error {
 	if d.Role != wire.RoleReceiver {
 		return nil // of its own, which we have settled
@@ -38,6 +80,7 @@ func (s *session) disposed(d *wire.Disposition) error {
 			s.settle(h, d)
 		}
 	}
+	s.crossed(d, span)
 	return nil
 }
 
@@ -201,11 +244,13 @@ func (t *settling) follows(b *settling) bool {
 // mean a failure.
 func answer(list []settling, err error) {
 	t, last := &list[0], &list[len(list)-1]
-	if t.h.to.over {
-		return // its link was detached meanwhile
+	if t.h.to.over && !(t.h.to.cast && t.s.live()) {
+		return // the client has detached its link meanwhile
 	}
 	for i := range list {
-		list[i].h.forget()
+		if !list[i].h.to.over {
+			list[i].h.forget()
+		}
 	}
 	if t.silent {
 		return
