@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,29 +17,29 @@ import (
 func TestReaderReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b fleettest.Board
-		var seen []fleet.Note
-		r := fleet.NewReader(&b, "key", func(notes []fleet.Note, _ time.Time) { seen = notes }, slog.New(slog.DiscardHandler))
+		var seen atomic.Value
+		r := fleet.NewReader(&b, "key", func(notes []fleet.Note, _ time.Time) { seen.Store(notes) }, slog.New(slog.DiscardHandler))
 		if r.Believed() {
 			t.Error("it believes what it never read")
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		times := 0
-		all.Go(func() { r.Run(ctx, func(context.Context) { times++ }) })
+		var times atomic.Int32
+		all.Go(func() { r.Run(ctx, func(context.Context) { times.Add(1) }) })
 		synctest.Wait()
 		if err := b.PutUp(ctx, "key", "one", "1"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if len(seen) != 1 || !r.Believed() || times != 2 {
-			t.Errorf("it has seen %v in %d times", seen, times)
+		if all := seen.Load().([]fleet.Note); len(all) != 1 || !r.Believed() || times.Load() != 2 {
+			t.Errorf("it has seen %v in %d times", all, times.Load())
 		}
 		b.Fail(true)
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
-		if !r.Believed() || len(seen) != 1 || times != 11 {
-			t.Errorf("it has lost faith early, after %d times", times)
+		if !r.Believed() || len(seen.Load().([]fleet.Note)) != 1 || times.Load() != 11 {
+			t.Errorf("it has lost faith early, after %d times", times.Load())
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
