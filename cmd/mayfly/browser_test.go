@@ -264,7 +264,15 @@ func (v *visit) do(actions ...chromedp.Action[chromedp.Void]) {
 // visit opens a page by its path, and waits until it is loaded.
 func (v *visit) visit(path string) {
 	v.t.Helper()
-	v.do(chromedp.Navigate(v.at + path))
+	ctx, cancel := context.WithTimeout(v.tab, time.Minute)
+	defer cancel()
+	err := chromedp.Do(ctx, chromedp.Navigate(v.at+path))
+	if err != nil && strings.Contains(err.Error(), "ERR_ABORTED") { // the page was on its way elsewhere itself
+		err = chromedp.Do(ctx, chromedp.Navigate(v.at+path))
+	}
+	if err != nil {
+		v.t.Fatal(err)
+	}
 }
 
 // js evaluates an expression in the page; a statement needs a block.

@@ -72,7 +72,7 @@ func TestBrowserTokens(t *testing.T) {
 	revoke("demo")
 	guest.want(`mayfly.state !== "live"`)
 	guest.visit("/n/default/queues")
-	guest.want(`document.body.innerText.includes("This read-only link is not good any more")`)
+	guest.want(`document.querySelector("h1").innerText === "This link has ended"`)
 	guest.refused("401")
 
 	vera.visit("/tokens")

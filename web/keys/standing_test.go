@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,27 +149,28 @@ func TestStanding(t *testing.T) {
 // TestGone: what somebody made is not that of whoever is called so long after.
 func TestGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gone := map[string]bool{}
+		var away atomic.Bool // ben and eva are
+		gone := func(name string) bool { return away.Load() && (name == "ben" || name == "eva") }
 		w := start(t, keys.Options{
 			Standing: func(name string, _ identity.Way) (identity.Role, bool) {
-				if gone[name] {
+				if gone(name) {
 					return identity.None, true
 				}
 				return identity.Admin, true
 			},
-			Gone: func(name string, way identity.Way) bool { return gone[name] && way == identity.Password },
+			Gone: func(name string, way identity.Way) bool { return gone(name) && way == identity.Password },
 		})
 		_, bens := w.token(ben, keys.Wish{Name: "ci", Role: identity.Operator})
 		_, evas := w.token(eva, keys.Wish{Name: "far", Role: identity.Viewer})
 		_, anas := w.token(ana, keys.Wish{Name: "hers", Role: identity.Admin})
 		for i, d := range []time.Duration{50 * time.Minute, 50 * time.Minute, 80 * time.Minute} { // a while, twice, and then for good
-			gone["ben"], gone["eva"] = true, true
+			away.Store(true)
 			time.Sleep(d)
 			synctest.Wait()
 			if who, err := w.Tokens().Identify(bearing(bens)); refused(err) == "" {
 				t.Error(who, err)
 			}
-			gone["ben"], gone["eva"] = false, false
+			away.Store(false)
 			if _, err := w.Tokens().Identify(bearing(bens)); (err == nil) != (i < 2) {
 				t.Errorf("after %s: %v", d, err)
 			}
