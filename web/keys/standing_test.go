@@ -192,8 +192,14 @@ func TestGone(t *testing.T) {
 // called so.
 func TestAnotherNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		since := map[string]time.Time{"shop": time.Now()}
-		w := start(t, keys.Options{Since: func(name string) time.Time { return since[name] }})
+		var since atomic.Value // when shop was made
+		since.Store(time.Now())
+		w := start(t, keys.Options{Since: func(name string) time.Time {
+			if name != "shop" {
+				return time.Time{}
+			}
+			return since.Load().(time.Time)
+		}})
 		_, path := w.link(ben, keys.Wish{Name: "demo", Namespace: "shop"})
 		_, of := w.token(ben, keys.Wish{Name: "ci", Role: identity.Viewer, Namespace: "shop"})
 		_, other := w.token(ben, keys.Wish{Name: "other", Role: identity.Viewer, Namespace: "default"})
@@ -203,11 +209,11 @@ func TestAnotherNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		delete(since, "shop")
+		since.Store(time.Time{})
 		if _, err := w.Links().Identify(looking("h", c)); err != nil {
 			t.Error("where it is not known:", err)
 		}
-		since["shop"] = time.Now()
+		since.Store(time.Now())
 		if _, err := w.Links().Identify(looking("h", c)); !strings.Contains(refused(err), "another namespace 'shop'") {
 			t.Error("the link:", err)
 		}
