@@ -81,6 +81,6 @@ func TestBrowserTokens(t *testing.T) {
 	vera.click(`a[href="/tokens/new"]`)
 	vera.want(`document.querySelectorAll("input[name=role]").length === 1`)
 	vera.visit("/tokens/link")
-	vera.want(`document.body.innerText.includes("This is for the role operator; yours is viewer.")`)
+	vera.want(`document.body.innerText.includes("This takes the role operator; yours is viewer.")`)
 	vera.refused("403")
 }
