@@ -298,7 +298,7 @@ func (d *Door) signOut(c echo.Context) error {
 	if _, err := d.posted(c); err != nil {
 		return err
 	}
-	r, elsewhere := c.Request(), ""
+	r, elsewhere := outlives(c), ""
 	if who, err := d.o.Sessions.Identify(r); err == nil {
 		for _, was := range d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == who.ID }) {
 			if was.Elsewhere != nil {
@@ -314,6 +314,13 @@ func (d *Door) signOut(c echo.Context) error {
 		return d.signedOut(c, elsewhere)
 	}
 	return c.Redirect(http.StatusSeeOther, SignIn)
+}
+
+// outlives has a request go on that may end the session by which it came: with that ends
+// what it let in.
+func outlives(c echo.Context) *http.Request {
+	c.SetRequest(c.Request().WithContext(context.WithoutCancel(c.Request().Context())))
+	return c.Request()
 }
 
 // signedOut is a page that leads to another place at once. A redirect would not do: the
@@ -356,7 +363,7 @@ func (d *Door) end(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	r := c.Request()
+	r := outlives(c)
 	by := identity.Asking(r)
 	id, name := typed.Get(page.AskSignedIn), typed.Get(page.AskAllOf)
 	if (id == "") == (name == "") {
