@@ -177,14 +177,21 @@ func (v *visit) begins(scene string) string {
 	return stage
 }
 
+// presenter shows a queue, on a server with another namespace.
+func presenter(t *testing.T, ctx context.Context) *visit {
+	t.Helper()
+	v := open(t, ctx, "memory:")
+	v.create("queue", "orders", `{}`)
+	v.ask("POST", v.server.Dashboard+"/api/v1/namespaces", "", `{"name":"shop"}`)
+	v.visit("/n/default/q/orders?present=1")
+	v.want(isLive)
+	return v
+}
+
 // followScene has an audience with a link, and somebody with none, follow a presenter
 // into a scene, step by step, back, to its beginning, and out of it when it ends.
 func followScene(t *testing.T, ctx context.Context) {
-	ana := open(t, ctx, "memory:")
-	ana.create("queue", "orders", `{}`)
-	ana.ask("POST", ana.server.Dashboard+"/api/v1/namespaces", "", `{"name":"shop"}`)
-	ana.visit("/n/default/q/orders?present=1")
-	ana.want(isLive)
+	ana := presenter(t, ctx)
 	link := ana.sharing()
 	bob, eve := visitTo(t, ctx, ana.server), visitTo(t, ctx, ana.server)
 	bob.visit(link)
@@ -271,11 +278,7 @@ func shareScene(t *testing.T, ctx context.Context) {
 
 // openOwnLink has a presenter open the link in the same browser, and come out of it.
 func openOwnLink(t *testing.T, ctx context.Context) {
-	ana := open(t, ctx, "memory:")
-	ana.create("queue", "orders", `{}`)
-	ana.ask("POST", ana.server.Dashboard+"/api/v1/namespaces", "", `{"name":"shop"}`)
-	ana.visit("/n/default/q/orders?present=1")
-	ana.want(isLive)
+	ana := presenter(t, ctx)
 	link := ana.sharing()
 	const may = `!!document.querySelector('main a[href$="/q/orders/send"]')`
 	ana.visit(link)
@@ -305,11 +308,7 @@ func openOwnLink(t *testing.T, ctx context.Context) {
 
 // shareInBrowser gives a link to others, and takes it back.
 func shareInBrowser(t *testing.T, ctx context.Context) {
-	ana := open(t, ctx, "memory:")
-	ana.create("queue", "orders", `{}`)
-	ana.ask("POST", ana.server.Dashboard+"/api/v1/namespaces", "", `{"name":"shop"}`)
-	ana.visit("/n/default/q/orders?present=1")
-	ana.want(isLive)
+	ana := presenter(t, ctx)
 	ana.js(`document.querySelector(".presenting a").click()`)
 	ana.want(`document.querySelector(".guard[open] #h-ask").innerText === "Show it to others"`)
 	ana.want(`document.querySelector(".guard .notice").innerText.includes("Only this machine")`)

@@ -130,15 +130,7 @@ func TestReadmeMetrics(t *testing.T) {
 // What is told of namespaces is of each: those that come, that cannot be opened and
 // that go, whatever becomes of the server's own.
 func TestMetricsOfNamespaces(t *testing.T) {
-	store := filepath.Join(t.TempDir(), "m.db")
-	at := filepath.Join(store+".namespaces", "bad")
-	if err := os.MkdirAll(at, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(at, "store.db"), []byte(strings.Repeat("no store ", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := serving(t, Config{Store: "sqlite:" + store})
+	s := serving(t, Config{Store: withBad(t)})
 	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
 	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"demo","temporary":true}`)
 	s.must(t, 201, "POST", s.API+"/n/shop/send/orders?create=queue", "", `[{},{}]`)

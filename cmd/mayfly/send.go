@@ -131,14 +131,9 @@ func (c *sendCommand) message(ctx context.Context, in io.Reader) (api.Outgoing, 
 		ContentType: c.ContentType, TimeToLive: c.TTL, Body: c.Body,
 	}
 	if c.Body == nil {
-		raw, err := io.ReadAll(leaving(ctx, in))
-		if err != nil {
-			return m, fmt.Errorf("read standard input: %w", err)
-		}
-		text := string(raw)
-		if m.Body = &text; !utf8.Valid(raw) {
-			encoded := base64.StdEncoding.EncodeToString(raw)
-			m.Body, m.BodyBase64 = nil, &encoded
+		var err error
+		if m.Body, m.BodyBase64, err = bodyOf(ctx, in); err != nil {
+			return m, err
 		}
 	}
 	if c.At != "" {
@@ -156,6 +151,20 @@ func (c *sendCommand) message(ctx context.Context, in io.Reader) (api.Outgoing, 
 		m.Properties = append(m.Properties, property)
 	}
 	return m, nil
+}
+
+// bodyOf is what standard input has: a text, or what is none in base64.
+func bodyOf(ctx context.Context, in io.Reader) (text, encoded *string, err error) {
+	raw, err := io.ReadAll(leaving(ctx, in))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read standard input: %w", err)
+	}
+	if !utf8.Valid(raw) {
+		is := base64.StdEncoding.EncodeToString(raw)
+		return nil, &is, nil
+	}
+	is := string(raw)
+	return &is, nil, nil
 }
 
 // parseAt reads a time, or a duration from now.

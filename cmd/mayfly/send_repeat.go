@@ -9,9 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
-
-	"encoding/base64"
 
 	"mayfly/engine/value"
 	"mayfly/web/api"
@@ -76,14 +73,9 @@ func (c *sendCommand) draft(ctx context.Context, in io.Reader) (api.Draft, error
 		Body: c.Body, Repeat: c.Repeat, Every: c.Every, Placeholders: c.Placeholders,
 	}
 	if c.Body == nil && c.Template == "" {
-		raw, err := io.ReadAll(leaving(ctx, in))
-		if err != nil {
-			return m, fmt.Errorf("read standard input: %w", err)
-		}
-		text := string(raw)
-		if m.Body = &text; !utf8.Valid(raw) {
-			encoded := base64.StdEncoding.EncodeToString(raw)
-			m.Body, m.BodyBase64 = nil, &encoded
+		var err error
+		if m.Body, m.BodyBase64, err = bodyOf(ctx, in); err != nil {
+			return m, err
 		}
 	}
 	if strings.Contains(c.At, "{{") {

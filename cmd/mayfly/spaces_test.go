@@ -126,8 +126,9 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// A namespace whose store cannot be opened takes nobody with it.
-func TestNamespaceThatFails(t *testing.T) {
+// withBad is a store beside which there is a namespace that cannot be opened.
+func withBad(t *testing.T) string {
+	t.Helper()
 	store := filepath.Join(t.TempDir(), "m.db")
 	at := filepath.Join(store+".namespaces", "bad")
 	if err := os.MkdirAll(at, 0o700); err != nil {
@@ -136,7 +137,12 @@ func TestNamespaceThatFails(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(at, "store.db"), []byte(strings.Repeat("no store ", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serving(t, Config{Store: "sqlite:" + store})
+	return "sqlite:" + store
+}
+
+// A namespace whose store cannot be opened takes nobody with it.
+func TestNamespaceThatFails(t *testing.T) {
+	s := serving(t, Config{Store: withBad(t)})
 	for {
 		if got := s.namespaces(t); got == "default serving Standard 0;bad failing  0;" {
 			break
