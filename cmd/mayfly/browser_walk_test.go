@@ -197,6 +197,8 @@ func walkInBrowser(t *testing.T, v *visit) {
 	v.press("n")
 	v.want(caption + `.startsWith("Two queues") && !document.querySelector(".stage-playing")`)
 	v.look("scene")
+	v.visit("/scenes")
+	v.look("scenes-playing")
 }
 
 // looks are how pages are looked at: on a screen, a tablet and a phone.

@@ -72,6 +72,7 @@ func firstStart() page.Overview {
 	m.Connect.Data = "Messages are kept in memory and go when Mayfly stops."
 	m.Connect.Tier = "Limits and defaults are those of Service Bus' Standard tier."
 	m.Connect.Nobody = true
+	m.Shell.Scenes = "/scenes"
 	for i := range m.Horizon.Buckets {
 		b := &m.Horizon.Buckets[i]
 		b.Dead, b.Lost, b.Slices = 0, 0, nil

@@ -121,15 +121,18 @@ func TestWhyAMessageLivesAsLongAsItDoes(t *testing.T) {
 			w.said(rows[i].Subject, terms, want)
 		}
 		_, says := why(rows[0].Href)
-		w.said("the sentence", says, "5m counts. The clock started when it was stored, at 00:00:00 UTC. At the end: dead-lettered into orders/$DLQ, TTLExpiredException.")
+		w.said("the sentence", says, "The shortest time to live counts: 5m. The clock started when it was stored, at 00:00:00 UTC. At the end: dead-lettered into orders/$DLQ, with the reason TTLExpiredException.")
 		terms, says := why(as[page.Entity](w, "/n/default/q/plain").Rows[0].Href)
 		w.said("for ever", terms+": "+says, "this message never, queue default never: No one sets a limit, so it never runs out.")
 		terms, _ = why(as[page.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Href)
 		w.said("a copy", terms, "this message 10m, topic default 1h, subscription default 1m!")
 
 		w.must(w.b.Extend(w.Context(), w.rowsOf("orders")[1].Message.Key, w.now().Add(2*time.Hour), "test"))
-		terms, _ = why(rows[1].Href)
+		terms, says = why(rows[1].Href)
 		w.said("extended", terms, "this message 1m, queue default 5m, set by hand 2h!")
+		if !strings.HasPrefix(says, "2h counts.") {
+			t.Errorf("what was set by hand is explained by %q", says)
+		}
 	})
 }
 

@@ -41,17 +41,17 @@ func (p *Pages) why(ctx context.Context, m messageSight, past []trace, now engin
 	if m.Expires != 0 {
 		actual = m.Expires.Sub(m.Message.EnqueuedAt)
 	}
+	counts := "why.counts"
 	switch {
-	case shortest >= 0 && sameTTL(w.Terms[shortest].Of, actual), shortest < 0 && actual == 0:
-		if shortest >= 0 {
-			w.Terms[shortest].Wins = true
-		}
+	case shortest >= 0 && sameTTL(w.Terms[shortest].Of, actual):
+		w.Terms[shortest].Wins, counts = true, "why.shortest"
+	case shortest < 0 && actual == 0:
 	default: // an operator set it, or a ceiling was another one when it was stored
 		kept := term(locale.T(ctx, whyKept(past)), "", actual)
 		kept.Wins = true
 		w.Terms = append(w.Terms, kept)
 	}
-	w.Says = p.whySays(ctx, m, actual, now)
+	w.Says = p.whySays(ctx, m, counts, actual, now)
 	return w
 }
 
@@ -64,12 +64,12 @@ func whyKept(past []trace) string {
 	return "why.stored"
 }
 
-func (p *Pages) whySays(ctx context.Context, m messageSight, actual time.Duration, now engine.Instant) []component.Text {
+func (p *Pages) whySays(ctx context.Context, m messageSight, counts string, actual time.Duration, now engine.Instant) []component.Text {
 	if actual == 0 && m.Expires == 0 {
 		return []component.Text{say(locale.T(ctx, "why.never"))}
 	}
 	args := locale.Args{"TTL": component.Length(actual), "At": ClockTime(m.Message.EnqueuedAt, now)}
-	says := []component.Text{say(locale.T(ctx, "why.counts", args) + " ")}
+	says := []component.Text{say(locale.T(ctx, counts, args) + " ")}
 	if m.Message.State == engine.Deferred {
 		says = append(says, say(locale.T(ctx, "why.deferred")+" "))
 	}

@@ -35,7 +35,7 @@ func (d *Door) starter(c echo.Context, _ show.Place, _ url.Values) error {
 		return err //nolint:wrapcheck // it says what it is about
 	}
 	return d.goTo(c, d.pages.EntityURL(engine.Queue, show.StarterQueue), component.Notice{
-		Title: locale.N(ctx, "ui.sent", len(batch), locale.Args{"Name": show.StarterQueue}), Detail: locale.T(ctx, "ui.starter"),
+		Title: locale.N(ctx, "ui.sent", len(batch), locale.Args{"Name": show.StarterQueue}), Detail: locale.T(ctx, "ui.starter", locale.Args{"To": show.Shown(engine.Path(show.StarterQueue).DeadLetter())}),
 	})
 }
 
