@@ -82,6 +82,9 @@ func tell(ctx context.Context, id string, it component.Text, args locale.Args) [
 
 // hand is how an actor is named; the broker itself has no name.
 func hand(ctx context.Context, actor string) string {
+	if rule, is := strings.CutPrefix(actor, "rule "); is {
+		return locale.T(ctx, "actor.rule", locale.Args{"Name": cut(rule, 60)})
+	}
 	switch actor {
 	case "":
 		return ""
