@@ -241,14 +241,14 @@ func TestNoAudit(t *testing.T) {
 
 func TestEventNames(t *testing.T) {
 	seen := map[string]engine.EventKind{}
-	for k := engine.EventSent; k <= engine.EventLinkRevoked; k++ {
+	for k := engine.EventSent; k <= engine.EventSceneRemoved; k++ {
 		name := k.String()
 		if was, twice := seen[name]; twice || len(name) < 3 || name[:3] == "eve" {
 			t.Errorf("event %d is called %q, as event %d is", k, name, was)
 		}
 		seen[name] = k
 	}
-	for _, k := range []engine.EventKind{0, engine.EventLinkRevoked + 1, 255} {
+	for _, k := range []engine.EventKind{0, engine.EventSceneRemoved + 1, 255} {
 		if name := k.String(); len(name) < 7 || name[:6] != "event-" {
 			t.Errorf("the unknown event %d is called %q", k, name)
 		}

@@ -80,6 +80,11 @@ const (
 	EventTokenRevoked // likewise
 	EventLinkMade     // Reason is what the read-only link is called and where it leads
 	EventLinkRevoked  // likewise
+
+	// What else was done to the server, in its own namespace: Path is empty.
+	EventNamespaceChanged // another namespace has other limits; Reason is its name, and whose they are, such as "shop (premium)"
+	EventSceneAdded       // a scene was added to the library; Reason is its id and title
+	EventSceneRemoved     // a scene was taken out of it; Reason is its id
 )
 
 var eventNames = [...]string{
@@ -100,6 +105,20 @@ var eventNames = [...]string{
 	EventClockTurned: "clock-turned", EventScenePlayed: "scene-played",
 	EventSignedIn: "signed-in", EventSignInFailed: "sign-in-failed", EventSignedOut: "signed-out", EventSignInsEnded: "sign-ins-ended",
 	EventTokenMade: "token-made", EventTokenRevoked: "token-revoked", EventLinkMade: "link-made", EventLinkRevoked: "link-revoked",
+	EventNamespaceChanged: "namespace-changed", EventSceneAdded: "scene-added", EventSceneRemoved: "scene-removed",
+}
+
+// OfServer tells whether events of k are of the server, whose own namespace remembers
+// them, and not of that namespace.
+func (k EventKind) OfServer() bool {
+	switch k {
+	case EventNamespaceCreated, EventNamespaceRemoved, EventNamespaceChanged, EventSceneAdded, EventSceneRemoved,
+		EventSignedIn, EventSignInFailed, EventSignedOut, EventSignInsEnded,
+		EventTokenMade, EventTokenRevoked, EventLinkMade, EventLinkRevoked:
+		return true
+	default:
+		return false
+	}
 }
 
 // String is the name of k; a number for a kind that a later version made.

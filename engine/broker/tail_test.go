@@ -31,6 +31,7 @@ func TestRoutine(t *testing.T) {
 		engine.EventClockTurned: some, engine.EventScenePlayed: some,
 		engine.EventSignedIn: some, engine.EventSignInFailed: some, engine.EventSignedOut: some, engine.EventSignInsEnded: some,
 		engine.EventTokenMade: some, engine.EventTokenRevoked: some, engine.EventLinkMade: some, engine.EventLinkRevoked: some,
+		engine.EventNamespaceChanged: some, engine.EventSceneAdded: some, engine.EventSceneRemoved: some,
 	}
 	for k := engine.EventKind(1); k < math.MaxUint8; k++ {
 		if strings.HasPrefix(k.String(), "event-") { // there is no such kind

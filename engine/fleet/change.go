@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -33,7 +32,11 @@ func (f *Fleet) Change(ctx context.Context, name, profile, actor string) (Namesp
 		return m.namespace(), nil
 	}
 	f.log.Info("a namespace was given other limits", "namespace", name, "profile", profile, "by", actor)
-	f.remember(ctx, engine.EventSettingsChanged, fmt.Sprintf("gave the namespace %s the limits of %s", name, cmp.Or(profile, "the server")), actor)
+	about := name
+	if profile != "" {
+		about += " (" + profile + ")"
+	}
+	f.remember(ctx, engine.EventNamespaceChanged, about, actor)
 	return f.settled(ctx, m), nil
 }
 

@@ -505,7 +505,7 @@ func TestFleetChange(t *testing.T) {
 		}
 		told := 0
 		for _, e := range h.main.broker.Events().Recent(100) {
-			if e.Kind == engine.EventSettingsChanged && e.Actor == "tester" && strings.Contains(e.Reason, "shop") {
+			if e.Kind == engine.EventNamespaceChanged && e.Actor == "tester" && e.Reason == "shop (emulator)" {
 				told++
 			}
 		}

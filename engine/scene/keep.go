@@ -2,7 +2,6 @@ package scene
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"mayfly/engine"
@@ -81,7 +80,7 @@ func (s *Stages) Keep(ctx context.Context, id string, text []byte, who string) (
 	if err := s.Library().room(next); err != nil {
 		return nil, err
 	}
-	change := broker.SettingsChange{Set: []engine.Setting{{Key: prefix + id, Value: next.Text}}, What: fmt.Sprintf("kept the scene %s, %s", id, next.Title)}
+	change := broker.SettingsChange{Set: []engine.Setting{{Key: prefix + id, Value: next.Text}}, Deeds: []broker.Deed{{Kind: engine.EventSceneAdded, About: id + ", " + next.Title}}}
 	if err := s.change(ctx, who, change); err != nil {
 		return nil, err
 	}
@@ -99,7 +98,7 @@ func (s *Stages) Forget(ctx context.Context, id, who string) error {
 	if err := s.Library().removable(id); err != nil {
 		return err
 	}
-	if err := s.change(ctx, who, broker.SettingsChange{Drop: []string{prefix + id}, What: "deleted the scene " + id}); err != nil {
+	if err := s.change(ctx, who, broker.SettingsChange{Drop: []string{prefix + id}, Deeds: []broker.Deed{{Kind: engine.EventSceneRemoved, About: id}}}); err != nil {
 		return err
 	}
 	return s.Library().Remove(id)

@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/web/identity"
 	"mayfly/web/past"
 )
 
@@ -54,6 +55,7 @@ func activityRoutes() []route {
 func (d *door) activity(c echo.Context) error {
 	q := query(c)
 	f, wrong := past.Read(q, d.broker.Limits())
+	f.Within = identity.Of(c.Request().Context()).Within != ""
 	for _, err := range wrong {
 		return err
 	}

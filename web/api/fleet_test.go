@@ -81,7 +81,7 @@ func TestNamespaces(t *testing.T) {
 			told += fmt.Sprint(e.Kind, " ", e.Reason, " by ", e.Actor[:4], ", ")
 		}
 	}
-	if want := "namespace-created shop by API , namespace-created demo by API , namespace-created third by API , settings-changed gave the namespace shop the limits of emulator by API , namespace-removed shop by API , "; told != want {
+	if want := "namespace-created shop by API , namespace-created demo by API , namespace-created third by API , namespace-changed shop (emulator) by API , namespace-removed shop by API , "; told != want {
 		t.Errorf("it is remembered that %q; want %q", told, want)
 	}
 	w.want(400, "DELETE", "/namespaces/default?confirm=default", "", &p)

@@ -20,6 +20,7 @@ type topicID struct {
 	url, lang string
 	safety    view.Safety
 	role      identity.Role
+	within    string // the only namespace that is seen; empty: all
 }
 
 // A topic is a page somebody watches.
@@ -74,13 +75,14 @@ func (h *Hub) subscribe(c *client, url string, n uint64) {
 			c.tell(control{T: "error", Topic: url, Text: fmt.Sprintf("A socket watches %d pages at most.", h.opts.MaxSubscriptions)})
 			return
 		}
-		t := h.topics[topicID{url, c.lang, c.safety, c.role}]
+		id := topicID{url, c.lang, c.safety, c.role, c.within}
+		t := h.topics[id]
 		if t == nil && len(h.topics) >= h.opts.MaxTopics {
 			c.tell(control{T: "error", Topic: url, Text: fmt.Sprintf("%d pages are kept up to date already.", len(h.topics))})
 			return
 		}
 		if t == nil {
-			t = &topic{id: topicID{url, c.lang, c.safety, c.role}, subs: map[*subscription]struct{}{}}
+			t = &topic{id: id, subs: map[*subscription]struct{}{}}
 			h.topics[t.id] = t
 		}
 		s = &subscription{client: c, topic: t}
@@ -334,6 +336,7 @@ func (h *Hub) take(ctx context.Context, id topicID) (page view.Page, next *snaps
 	}()
 	ctx = view.WithSafety(locale.With(view.WithBase(view.Still(ctx), h.opts.Base), id.lang), id.safety)
 	ctx = view.WithMay(ctx, h.opts.May(id.role))
+	ctx = identity.With(ctx, identity.Who{Role: id.role, Within: id.within})
 	page, n, err := h.opts.Open(ctx, id.url)
 	if err != nil {
 		return nil, nil, err

@@ -57,8 +57,8 @@ func (g Group) kinds() []engine.EventKind {
 		return []engine.EventKind{
 			engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,
 			engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventRuleReplaced, engine.EventTouched,
-			engine.EventDisconnected, engine.EventSettingsChanged, engine.EventNamespaceCreated, engine.EventNamespaceRemoved,
-			engine.EventClockTurned, engine.EventScenePlayed,
+			engine.EventDisconnected, engine.EventSettingsChanged, engine.EventNamespaceCreated, engine.EventNamespaceRemoved, engine.EventNamespaceChanged,
+			engine.EventClockTurned, engine.EventScenePlayed, engine.EventSceneAdded, engine.EventSceneRemoved,
 		}
 	case Arrivals:
 		return []engine.EventKind{engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded}
@@ -99,6 +99,19 @@ func GroupOf(k engine.EventKind) Group {
 	return AnyGroup
 }
 
+// kinds are the events of f's group that f may have; nil for all that there are.
+func (f Filter) kinds() (of []engine.EventKind) {
+	if of = f.Group.kinds(); !f.Within {
+		return of
+	}
+	if f.Group == AnyGroup { // not those of a later version, of which nobody knows what they tell
+		for _, g := range Groups() {
+			of = append(of, g.kinds()...)
+		}
+	}
+	return slices.DeleteFunc(of, engine.EventKind.OfServer)
+}
+
 // system are the events that nobody did.
 func system() []engine.EventKind { return append(Server.kinds(), engine.EventEntityAutoDeleted) }
 
@@ -117,13 +130,14 @@ type Filter struct {
 	From    engine.Instant   // no earlier; zero: no bound
 	Until   engine.Instant   // earlier than this; zero: no bound
 	Before  engine.PastPlace // only what comes before this place; zero: no bound
+	Within  bool             // nothing that is of the server and not of the namespace, which is for those who may see all
 }
 
 // queries are what to ask a history for: all that f picks is in one of them, and
 // Match tells the rest apart.
 func (f Filter) queries() []engine.PastQuery {
 	q := engine.PastQuery{
-		Key: f.Message, Path: f.Path, Kinds: f.Group.kinds(), From: f.From, Until: f.Until, Before: f.Before,
+		Key: f.Message, Path: f.Path, Kinds: f.kinds(), From: f.From, Until: f.Until, Before: f.Before,
 	}
 	audit, sys := q, q
 	audit.Audit = true

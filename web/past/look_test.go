@@ -41,7 +41,7 @@ func happened(n int) []engine.Event {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	events := make([]engine.Event, n)
 	for i := range events {
-		kind := engine.EventSent + engine.EventKind(r.IntN(int(engine.EventNamespaceRemoved)))
+		kind := engine.EventSent + engine.EventKind(r.IntN(int(engine.EventSceneRemoved)))
 		events[i] = engine.Event{
 			N: uint64(1000 + i), At: engine.Instant(1_000_000 + i/3), Kind: kind, Path: engine.Path(pick("orders", "Orders/$DeadLetterQueue", "prices/Subscriptions/eu", "prices", "pricesless")),
 			Actor: pick("", "dashboard", "API 10.0.0.4"), Reason: pick("", "odd", "Poison"), Audit: r.IntN(3) == 0,
@@ -61,7 +61,8 @@ func picks(f past.Filter, e engine.Event) bool {
 	scope := map[past.Scope]bool{past.Notable: e.Audit || sys, past.Audit: e.Audit, past.System: sys, past.All: true}[f.Scope]
 	within := f.Path == "" || strings.HasPrefix(strings.ToLower(string(e.Path))+"/", strings.ToLower(string(f.Path))+"/")
 	words := strings.ToLower(e.Reason + "\x00" + e.Actor + "\x00" + string(e.Path))
-	return scope && within && (f.Message == 0 || e.Message.Key == f.Message) && (f.Group == "" || past.GroupOf(e.Kind) == f.Group) &&
+	server := slices.ContainsFunc([]string{"namespace-", "scene-added", "scene-removed", "sign", "token-", "link-"}, func(s string) bool { return strings.HasPrefix(e.Kind.String(), s) })
+	return scope && within && !(f.Within && server) && (f.Message == 0 || e.Message.Key == f.Message) && (f.Group == "" || past.GroupOf(e.Kind) == f.Group) &&
 		strings.Contains(strings.ToLower(e.Actor), strings.ToLower(f.Actor)) && strings.Contains(words, strings.ToLower(f.Text)) &&
 		e.At >= f.From && (f.Until == 0 || e.At < f.Until)
 }
@@ -73,7 +74,7 @@ func TestLookFindsWhatIsAskedFor(t *testing.T) {
 		for _, group := range past.Groups() {
 			for _, rest := range []past.Filter{
 				{}, {Path: "orders"}, {Path: "PRICES"}, {Actor: "dash"}, {Text: "POISON"}, {From: 1_000_300, Until: 1_000_400}, {Message: 7},
-				{Path: "orders", Actor: "10.0", Text: "odd", From: 1_000_100},
+				{Path: "orders", Actor: "10.0", Text: "odd", From: 1_000_100}, {Within: true},
 			} {
 				f := rest
 				f.Scope, f.Group, f.Until = scope, group, cmp.Or(f.Until, 2_000_000) // what the broker itself has done comes later

@@ -84,6 +84,7 @@ func (p *Pages) Sieve(ctx context.Context, at Place) (past.Filter, map[string]er
 	q := maps.Clone(at.Query)
 	q.Del(past.WordMessage)
 	f, wrong := past.Read(q, p.b.Limits())
+	f.Within = within(ctx)
 	topic, sub, ok := cutLast(string(f.Path))
 	if !ok {
 		return f, wrong, nil
@@ -120,21 +121,21 @@ type finding struct {
 // zero value is ready.
 type findings struct {
 	mu   sync.Mutex
-	kept map[string]finding // guarded by mu
+	kept map[past.Filter]finding // guarded by mu
 }
 
-func (f *findings) get(sieve string) (finding, bool) {
+func (f *findings) get(sieve past.Filter) (finding, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	found, ok := f.kept[sieve]
 	return found, ok
 }
 
-func (f *findings) put(sieve string, found finding) {
+func (f *findings) put(sieve past.Filter, found finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.kept == nil || len(f.kept) >= deedsKept {
-		f.kept = map[string]finding{}
+		f.kept = map[past.Filter]finding{}
 	}
 	f.kept[sieve] = found
 }
@@ -155,8 +156,7 @@ func (p *Pages) find(ctx context.Context, f past.Filter) (sifted, sight, error) 
 	if f.Scope != past.All {
 		n = p.recent.lastNotable()
 	}
-	sieve := f.Values().Encode()
-	if found, ok := p.found.get(sieve); ok {
+	if found, ok := p.found.get(f); ok {
 		// What goes on all the time, or takes long to find, is told a little late to
 		// those who watch, and never to those who ask.
 		late := view.IsStill(ctx) && (f.Scope == past.All || f.Text != "" || f.Actor != "")
@@ -172,7 +172,7 @@ func (p *Pages) find(ctx context.Context, f past.Filter) (sifted, sight, error) 
 		return sifted{}, s, err //nolint:wrapcheck // it says what it is about
 	}
 	found := finding{part, n, s.now}
-	p.found.put(sieve, found)
+	p.found.put(f, found)
 	return sifted{found, false}, s, nil
 }
 

@@ -104,9 +104,8 @@ func fits(words []string, texts ...string) bool {
 // fitting are the items of which the words that somebody typed are true, and that are
 // of the namespace for whom there is this one alone.
 func (w *way) fitting(all []goItem) (items []page.GoItem) {
-	who, _ := w.ctx.Value(visitorKey{}).(Visitor)
 	for _, i := range all {
-		if fits(w.words, i.Label, i.also) && (who.Within == "" || i.Href == "" || strings.HasPrefix(i.Href, w.p.Home())) {
+		if fits(w.words, i.Label, i.also) && (!within(w.ctx) || i.Href == "" || strings.HasPrefix(i.Href, w.p.Home())) {
 			items = append(items, i.GoItem)
 		}
 	}

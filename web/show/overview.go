@@ -73,7 +73,7 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 		m.Temporary = append(m.Temporary, p.sitter(ctx, e, s.now))
 	}
 	p.figures(ctx, &m, counts, s.now)
-	lines, more := p.recent.ticker()
+	lines, more := p.recent.ticker(within(ctx))
 	m.More = more
 	for _, l := range lines[:min(len(lines), tickerShown)] {
 		m.Events = append(m.Events, p.tickerLine(ctx, l))

@@ -30,6 +30,7 @@ import (
 	"mayfly/views/layout"
 	"mayfly/views/view"
 	"mayfly/web/hook"
+	"mayfly/web/identity"
 	"mayfly/web/intake"
 	"mayfly/web/openapi"
 	"mayfly/web/peers"
@@ -92,7 +93,8 @@ func Start(b *broker.Broker, o Options) *Pages {
 func (p *Pages) Close() { p.recent.close() }
 
 // A Visitor is who a page is made for, beside the language, which the context
-// carries as package locale does.
+// carries as package locale does, and what they may see, which it carries as package
+// identity does.
 type Visitor struct {
 	CSRF   string
 	Host   string // by which the visitor reaches the server, without a port; empty: not known
@@ -100,10 +102,13 @@ type Visitor struct {
 	Looks  layout.Looks
 	Notice component.Notice
 	User   layout.User // zero: the server does not ask who it is
-	Within string      // the one namespace that they may see; empty: all, and what is of none
 }
 
 type visitorKey struct{}
+
+// within tells whether a page is for somebody who may see one namespace alone, and
+// nothing that is of all or of none.
+func within(ctx context.Context) bool { return identity.Of(ctx).Within != "" }
 
 // WithVisitor returns a context that pages are opened for v with. Pages opened
 // without a visitor are nobody's, and can be shared.
@@ -285,7 +290,7 @@ func (p *Pages) still(ctx context.Context, at Place, title string) layout.Shell 
 	}
 	p.others(&sh)
 	p.stage(ctx, &sh)
-	if who.Within != "" { // what is of all namespaces is not theirs
+	if within(ctx) { // what is of all namespaces is not theirs
 		sh.Spaces, sh.AllSpaces, sh.Scenes, sh.Settings = nil, "", "", ""
 	}
 	return sh

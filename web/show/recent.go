@@ -287,18 +287,22 @@ func (r *Recent) reach(ctx context.Context, n uint64) {
 }
 
 // ticker is the latest lines, newest first, and how many events of the latest
-// second are not among them.
-func (r *Recent) ticker() (lines []line, more int) {
+// second are not among them; within the namespace, none of what is of the server.
+func (r *Recent) ticker(within bool) (lines []line, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	all := r.lines
+	if within {
+		all = slices.DeleteFunc(slices.Clone(all), func(l line) bool { return l.kind.OfServer() })
+	}
 	second := engine.Instant(0)
 	inSecond := 0
-	for _, l := range slices.Backward(latest(r.lines, tickerLines)) {
+	for _, l := range slices.Backward(latest(all, tickerLines)) {
 		if s := l.at / 1000; s != second {
 			second, inSecond = s, 0
 		}
 		if inSecond++; inSecond > linesASecond {
-			if second == r.lines[len(r.lines)-1].at/1000 {
+			if second == all[len(all)-1].at/1000 {
 				more += l.alike
 			}
 			continue

@@ -71,8 +71,11 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventSettingsChanged:  {"settings", component.Plenty, "event.settings"},
 	engine.EventNamespaceCreated: {"check", component.Plenty, "event.namespace.created"},
 	engine.EventNamespaceRemoved: {"lost", component.Low, "event.namespace.removed"},
+	engine.EventNamespaceChanged: {"settings", component.Plenty, "event.namespace.changed"},
 	engine.EventClockTurned:      {"clock", component.Low, "event.clock.turned"},
 	engine.EventScenePlayed:      {"scenes", component.Plenty, "event.scene.played"},
+	engine.EventSceneAdded:       {"scenes", component.Plenty, "event.scene.added"},
+	engine.EventSceneRemoved:     {"trash", component.Plenty, "event.scene.removed"},
 
 	engine.EventSignedIn:     {"person", component.Plenty, "event.signin"},
 	engine.EventSignInFailed: {"warn", component.Low, "event.signin.failed"},

@@ -193,7 +193,7 @@ func (d *Door) visit(c echo.Context) {
 	r := c.Request()
 	who := show.Visitor{CSRF: d.forms.Token(c.Response(), r), Looks: layout.LooksAsked(r), Host: (&url.URL{Host: r.Host}).Hostname(), Origin: origin(r)}
 	if is := identity.Asking(r); is.Known() && is.Way != identity.Open {
-		who.User, who.Within = userOf(is, d.base), is.Within
+		who.User = userOf(is, d.base)
 	}
 	if r.Method == http.MethodGet && !beside(r) {
 		if n, ok := d.forms.Take(c.Response(), r); ok {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"mayfly/engine"
 	"mayfly/engine/scene"
 	"mayfly/views/locale"
 )
@@ -55,13 +56,13 @@ func TestSceneIsAdded(t *testing.T) {
 			w.Fatalf("answered with %d %q", a.status, a.to)
 		}
 		w.see("/scenes").wants(200, "The scene Lunch & <b>more</b> was added.", "added here")
-		told := func(what string) {
+		told := func(what engine.EventKind) {
 			w.Helper()
-			if e := w.b.Events().Recent(1); !e[0].Audit || e[0].Actor != "dashboard" || !strings.Contains(e[0].Reason, what) {
+			if e := w.b.Events().Recent(1); !e[0].Audit || e[0].Actor != "dashboard" || e[0].Kind != what || !strings.HasPrefix(e[0].Reason, "lunch") {
 				w.Errorf("it is told as %+v", e)
 			}
 		}
-		told("kept the scene lunch")
+		told(engine.EventSceneAdded)
 		if got := w.get("/scenes/text/lunch"); got.status != 200 || got.text != lunch {
 			w.Errorf("its text is %d %q", got.status, got.text)
 		}
@@ -84,7 +85,7 @@ func TestSceneIsAdded(t *testing.T) {
 		}
 		a := w.post("/scenes/remove/lunch")
 		a.wants(200, "was removed", "title: Lunch")
-		told("deleted the scene lunch")
+		told(engine.EventSceneRemoved)
 		if v, _ := a.Find("input[name=id]").Attr("value"); v != "lunch" || a.Find("textarea[name=text]").Text() != lunch {
 			w.Errorf("it cannot be added again: %q", v)
 		}
