@@ -94,7 +94,7 @@ func (l *load) run(ctx context.Context) error {
 	})
 	g.Go(func() error { return pace(ctx, l.expiries/2, expiring(lapsing)) })
 	g.Go(func() error { return pace(ctx, l.expiries-l.expiries/2, expiring(late)) })
-	g.Go(func() error { return pace(ctx, marksEachSecond, func(int) error { return l.mark(marks) }) })
+	g.Go(func() error { return l.markAll(ctx, marks) })
 	g.Go(func() error { return pace(ctx, 100, func(int) error { taker.grant(); return nil }) })
 	err := g.Wait()
 	if context.Cause(ctx) != nil && ctx.Err() != nil {
@@ -105,6 +105,20 @@ func (l *load) run(ctx context.Context) error {
 		}
 	}
 	return err //nolint:wrapcheck // it says what was tried
+}
+
+// markAll sends marks, each at a moment that has nothing to do with the one before:
+// at a steady pace they would go with what the server does at a steady pace, too
+// early or too late for it each time.
+func (l *load) markAll(ctx context.Context, to *link) error {
+	for {
+		if pause(ctx, rand.N(2*time.Second/marksEachSecond)) != nil {
+			return nil // it is over
+		}
+		if err := l.mark(to); err != nil {
+			return err
+		}
+	}
 }
 
 // mark sends one more.
