@@ -36,6 +36,9 @@ type Options struct {
 	// Lease is how long this server may be silent before others take the
 	// namespace over, from LeastLease. Zero: DefaultLease.
 	Lease time.Duration
+	// Lost is how many opens in a row were lost to silence before they came to anything:
+	// this one may be silent for longer, at first.
+	Lost int
 	// Owner is what others tell people of this server; Epoch is filled in.
 	Owner engine.Owner
 	// Process identifies this process over several opens: what it owned itself,
@@ -93,7 +96,7 @@ func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 
 func openMongo(ctx context.Context, url string, o Options) (engine.Store, error) {
 	s, err := mongo.Open(ctx, url, mongo.Options{
-		Logger: o.Logger, Namespace: o.Namespace, Lease: o.Lease, Owner: o.Owner, Process: o.Process,
+		Logger: o.Logger, Namespace: o.Namespace, Lease: o.Lease, Lost: o.Lost, Owner: o.Owner, Process: o.Process,
 		Standby: o.Standby, Claim: o.Claim, HistoryFor: o.HistoryFor,
 	})
 	if err != nil {

@@ -72,7 +72,7 @@ func (sp *space) keeper() *fleet.Keeper {
 		log = log.With("namespace", sp.spec.Name)
 	}
 	if err != nil {
-		open = func(func(engine.Owner)) func(context.Context) (engine.Store, error) {
+		open = func(func(engine.Owner), int) func(context.Context) (engine.Store, error) {
 			return func(context.Context) (engine.Store, error) { return nil, err }
 		}
 	}
@@ -100,10 +100,10 @@ func (sp *space) limits() (*engine.Limits, error) {
 
 // opener opens the store. Only the first time may take as long as another server
 // owns the namespace: a broker that has lost it is to end, and to say so.
-func (sp *space) opener(standby func(engine.Owner)) func(context.Context) (engine.Store, error) {
+func (sp *space) opener(standby func(engine.Owner), lost int) func(context.Context) (engine.Store, error) {
 	c := sp.p.c
 	o := storage.Options{
-		Logger: c.Logger, Namespace: sp.named, Lease: c.Lease, Process: sp.p.process, Standby: standby,
+		Logger: c.Logger, Namespace: sp.named, Lease: c.Lease, Lost: lost, Process: sp.p.process, Standby: standby,
 		HistoryFor: max(0, c.HistoryFor),
 		Owner:      sp.p.advertised(),
 		Claim:      func(free time.Duration, gone string) bool { return sp.p.fleet.Claim(sp.spec.Name, free, gone) },
@@ -111,6 +111,7 @@ func (sp *space) opener(standby func(engine.Owner)) func(context.Context) (engin
 	return func(ctx context.Context) (engine.Store, error) {
 		s, err := c.open(ctx, sp.store, o)
 		o.Standby = nil
+		o.Lost++ // if it is asked for another one, it had no luck with this
 		return s, err
 	}
 }

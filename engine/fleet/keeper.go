@@ -21,6 +21,10 @@ const (
 	tryAgainAtMost = 4 * time.Second
 )
 
+// soonLost is how long a namespace is served that was not lost too soon to say that
+// its lease is long enough.
+const soonLost = time.Minute
+
 // leavePatience bounds how long those who watch a namespace are waited for at
 // its end.
 const leavePatience = 10 * time.Second
@@ -30,8 +34,9 @@ const leavePatience = 10 * time.Second
 // Doors are needed. Run is called once.
 type Keeper struct {
 	// Open gives what opens the store. Where servers share it, that takes as long
-	// as another one owns the namespace, and standby hears of who does.
-	Open   func(standby func(engine.Owner)) func(context.Context) (engine.Store, error)
+	// as another one owns the namespace, and standby hears of who does. lost is how often
+	// in a row the namespace was lost since it was served for soonLost, or ever.
+	Open   func(standby func(engine.Owner), lost int) func(context.Context) (engine.Store, error)
 	Broker broker.Options
 	Doors  Doors
 	// Shared is set where another server may take the namespace over.
@@ -47,6 +52,7 @@ type Keeper struct {
 	Shut   func(context.Context) error
 	Logger *slog.Logger // zero: slog.Default
 
+	gone    int  // lost, of Open
 	trying  bool // it goes on trying to own the namespace, for as long as it takes
 	waiting Waiting
 	leaving sync.WaitGroup // what followed brokers that have ended
@@ -132,6 +138,10 @@ func (k *Keeper) own(ctx context.Context) (*broker.Broker, error) {
 		switch {
 		case err == nil:
 			return b, nil
+		case errors.Is(err, engine.ErrFenced):
+			k.gone++
+		}
+		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case k.trying, errors.Is(err, engine.ErrUnreachable) && time.Since(began) < k.Wait:
@@ -169,7 +179,7 @@ func (k *Keeper) try(ctx context.Context) (*broker.Broker, error) {
 			case owners <- o:
 			case <-ctx.Done():
 			}
-		}), k.Broker)
+		}, k.gone), k.Broker)
 		ended <- opened{b, err}
 	}()
 	for {
@@ -187,6 +197,16 @@ func (k *Keeper) try(ctx context.Context) (*broker.Broker, error) {
 // tells that the namespace was lost to another server, and that this one may
 // stand by.
 func (k *Keeper) serve(ctx context.Context, b *broker.Broker) (fenced bool, err error) {
+	began := time.Now()
+	defer func() {
+		switch {
+		case !fenced:
+		case time.Since(began) < soonLost:
+			k.gone++
+		default:
+			k.gone = 0
+		}
+	}()
 	served, err := k.Doors.Serve(ctx, b)
 	if err != nil {
 		if k.lost(b) {

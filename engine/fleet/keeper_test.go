@@ -81,8 +81,8 @@ func keep(t *testing.T, k *fleet.Keeper) (stop func() error) {
 }
 
 // opening opens what open gives.
-func opening(open func() (engine.Store, error)) func(func(engine.Owner)) func(context.Context) (engine.Store, error) {
-	return func(func(engine.Owner)) func(context.Context) (engine.Store, error) {
+func opening(open func() (engine.Store, error)) func(func(engine.Owner), int) func(context.Context) (engine.Store, error) {
+	return func(func(engine.Owner), int) func(context.Context) (engine.Store, error) {
 		return func(context.Context) (engine.Store, error) { return open() }
 	}
 }
@@ -192,4 +192,44 @@ func TestKeeperWhenTheBrokerEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// fenced is a store that another server has taken over.
+type fenced struct{ memory.Store }
+
+func (*fenced) Close() error { return engine.ErrFenced }
+
+// Opens that are lost one after the other are counted, until the namespace was served for
+// a while.
+func TestKeeperCountsWhatWasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var counts []int
+		steps := []func() (engine.Store, error){
+			func() (engine.Store, error) { return nil, engine.ErrFenced },
+			func() (engine.Store, error) { return nil, errDisk }, // says nothing of leases
+			func() (engine.Store, error) { return nil, engine.ErrFenced },
+			func() (engine.Store, error) { return new(fenced), nil }, // served, and lost at once
+			func() (engine.Store, error) { return new(fenced), nil }, // served for long
+			func() (engine.Store, error) { return new(memory.Store), nil },
+		}
+		d := &doors{}
+		stop := keep(t, &fleet.Keeper{Doors: d, Lasting: true, Shared: true, Open: func(_ func(engine.Owner), lost int) func(context.Context) (engine.Store, error) {
+			open := steps[len(counts)]
+			counts = append(counts, lost)
+			return func(context.Context) (engine.Store, error) { return open() }
+		}})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		_ = d.broker.Close() // the fourth
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		_ = d.broker.Close() // the fifth
+		time.Sleep(10 * time.Second)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if want := []int{0, 1, 1, 2, 3, 0}; !slices.Equal(counts, want) {
+			t.Errorf("it was told of %v, want %v", counts, want)
+		}
+	})
 }

@@ -176,7 +176,7 @@ func (s *sea) start(name string) {
 	keeper := func(namespace string) *fleet.Keeper {
 		return &fleet.Keeper{
 			Doors: &doors{}, Logger: log, Broker: broker.Options{Name: namespace, Logger: log}, Shared: true,
-			Open: func(standby func(engine.Owner)) func(context.Context) (engine.Store, error) {
+			Open: func(standby func(engine.Owner), _ int) func(context.Context) (engine.Store, error) {
 				return func(ctx context.Context) (engine.Store, error) { return r.open(ctx, namespace, standby) }
 			},
 		}

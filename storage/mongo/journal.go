@@ -113,7 +113,7 @@ func (s *Store) insistInTime(ctx context.Context, in collection, id string, d an
 	}
 	left := time.Duration(s.deadline.Load()) - s.lease.clock()
 	if s.o.weaken.selfFence {
-		left = s.lease.length
+		left = s.lease.now()
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, left, errDeadline)
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -36,19 +37,55 @@ func (d *ownerDoc) owner(epoch uint64) engine.Owner {
 // A lease is the time for which an owner may act without asking. Its clock
 // never stops, not even while the machine sleeps, and nobody else's is compared
 // with it.
+//
+// Where opens were lost, one after the other, because they took longer than the lease
+// had room for, the next one has a longer lease: on a slow server the namespace would
+// change hands for ever. It is the usual one again, step by step, once beats are quick.
 type lease struct {
-	length, margin time.Duration
-	clock          func() time.Duration
+	usual  time.Duration
+	clock  func() time.Duration
+	length atomic.Int64 // as it is now, in nanoseconds
+	quick  int          // beats in a row that were; owned by beat
 }
 
+// How much longer than usual a lease gets, as a power of two, and how many quick beats
+// halve it again.
+const (
+	mostLonger = 3
+	quickBeats = 10
+)
+
+// set is the lease of an open, of which so many before were lost.
+func (l *lease) set(usual time.Duration, lost int) {
+	l.usual = usual
+	l.length.Store(int64(usual << min(max(lost, 0), mostLonger)))
+}
+
+// now is how long it is.
+func (l *lease) now() time.Duration { return time.Duration(l.length.Load()) }
+
 // until is when an owner must stop that was last heard of at a moment.
-func (l lease) until(heard time.Duration) time.Duration { return heard + l.length - l.margin }
+func (l *lease) until(heard time.Duration) time.Duration { return heard + l.now() - l.now()/5 }
 
 // beatEvery is the pause between beats.
-func (l lease) beatEvery() time.Duration { return l.length / 5 }
+func (l *lease) beatEvery() time.Duration { return l.usual / 5 }
 
 // patience is how long one request may take before it is tried again.
-func (l lease) patience() time.Duration { return max(l.length/2, 100*time.Millisecond) }
+func (l *lease) patience() time.Duration { return max(l.now()/2, 100*time.Millisecond) }
+
+// beaten notes how long a beat took, and tells whether the lease is shorter now.
+func (l *lease) beaten(took time.Duration) (shorter bool) {
+	l.quick++
+	if took > l.beatEvery() {
+		l.quick = 0
+	}
+	if l.now() == l.usual || l.quick < quickBeats {
+		return false
+	}
+	l.quick = 0
+	l.length.Store(int64(max(l.now()/2, l.usual)))
+	return true
+}
 
 // A watch is what a server that waits has seen of the owner.
 type watch struct {
@@ -75,7 +112,7 @@ func (s *Store) acquire(ctx context.Context) error {
 				return err
 			}
 		}
-		silent := last != nil && !last.Released && seen.silent(last, asked, s.lease)
+		silent := last != nil && !last.Released && seen.silent(last, asked, &s.lease)
 		switch {
 		case last == nil, last.Released, silent, last.Process == s.o.Process:
 			if !known {
@@ -125,8 +162,8 @@ func (s *Store) may(last *ownerDoc, free time.Duration, silent bool) bool {
 // silent tells whether the owner has been so for its lease and a margin, by the
 // watcher's clock, up to when it asked. When the answer came does not count: it
 // may be old.
-func (w watch) silent(last *ownerDoc, asked time.Duration, l lease) bool {
-	length := max(l.length, time.Duration(last.Lease)*time.Millisecond)
+func (w watch) silent(last *ownerDoc, asked time.Duration, l *lease) bool {
+	length := max(l.usual, time.Duration(last.Lease)*time.Millisecond)
 	return w.id == last.ID && w.beat == last.V && asked-w.since >= length+length/5
 }
 
@@ -159,7 +196,7 @@ func (s *Store) claim(ctx context.Context, epoch uint64) (bool, error) {
 	heard := s.lease.clock()
 	s.own = ownerDoc{
 		ID: s.names.owner(epoch), V: 1, Namespace: string(s.names), Token: s.token, Process: s.o.Process,
-		Lease:     s.lease.length.Milliseconds(),
+		Lease:     s.lease.now().Milliseconds(),
 		Dashboard: s.o.Owner.Dashboard, Admin: s.o.Owner.Admin, AMQP: s.o.Owner.AMQP, Host: s.o.Owner.Host, Peer: s.o.Owner.Peer, Beat: wall(),
 	}
 	doc, err := bson.Marshal(s.own)
@@ -254,7 +291,7 @@ func (s *Store) keepLease() {
 		heard := s.lease.clock()
 		left := time.Duration(s.deadline.Load()) - heard
 		if left <= 0 && !s.o.weaken.selfFence {
-			s.lose(fmt.Errorf("%w: it was not heard of for %v", engine.ErrFenced, s.lease.length-s.lease.margin))
+			s.lose(fmt.Errorf("%w: it was not heard of for %v", engine.ErrFenced, s.lease.until(0)))
 			return
 		}
 		next := s.own
@@ -269,6 +306,11 @@ func (s *Store) keepLease() {
 			// One that was answered too late may be one that nobody saw in time.
 			if s.owned() {
 				s.deadline.Store(int64(s.lease.until(heard)))
+			}
+			if s.lease.beaten(s.lease.clock() - heard) {
+				// Before anybody is told, for whoever is need not wait longer.
+				s.deadline.Store(min(s.deadline.Load(), int64(s.lease.until(heard))))
+				s.own.Lease = s.lease.now().Milliseconds()
 			}
 			return
 		}

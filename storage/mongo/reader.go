@@ -99,7 +99,7 @@ func (l *Snapshot) announce(ctx context.Context) error {
 			return err
 		}
 		switch {
-		case last == nil || last.Released || seen.silent(last, asked, s.lease) || slices.Contains(last.Readers, l.id):
+		case last == nil || last.Released || seen.silent(last, asked, &s.lease) || slices.Contains(last.Readers, l.id):
 			return nil
 		case seen.id != last.ID || seen.beat != last.V:
 			seen = watch{last.ID, last.V, s.lease.clock()}

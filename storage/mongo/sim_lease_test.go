@@ -182,3 +182,70 @@ func TestReleased(t *testing.T) {
 		}
 	})
 }
+
+// A lease that is longer than usual becomes the usual one after some quick beats. However
+// the owner is cut off around then, it does not own beside the next one, which waits for
+// as long as the owner has said last that it may be silent.
+func TestALongerLeaseBecomesTheUsual(t *testing.T) {
+	for _, lost := range []int{1, 2, 9} {
+		usual := quickBeats * min(lost, mostLonger) // beats until it is
+		for from := -2; from <= 2; from++ {
+			inPair(t, func(p pair, phase time.Duration) {
+				c := p.connect("former", weather{})
+				c.seed += uint64(phase)
+				former, err := openOn(p.Context(), c, nil, Options{Lease: p.lease, Lost: lost, clock: c.clock, Standby: func(engine.Owner) {}})
+				if err != nil {
+					p.Fatal(err)
+				}
+				if now, longest := former.lease.now(), p.lease<<min(lost, mostLonger); now != longest {
+					p.Errorf("after %d the lease is %v, not %v", lost, now, longest)
+				}
+				rival := p.rival()
+				time.Sleep(time.Duration(usual+from)*p.lease/5 + phase)
+				if from == 2 && former.lease.now() != p.lease {
+					p.Errorf("after %d quick beats the lease is still %v", usual+1, former.lease.now())
+				}
+				if from == -2 && former.lease.now() == p.lease {
+					p.Errorf("after less than %d beats the lease is %v", usual, former.lease.now())
+				}
+				if !former.Owned() {
+					p.Error("the owner lost the namespace in good weather")
+				}
+				cut := time.Now()
+				if deaf := p.lease / 4; from%2 == 0 {
+					c.part(20 * p.lease)
+				} else { // one more beat gets through, of which it does not know
+					c.deafen(deaf)
+					time.AfterFunc(deaf+p.lease/50, func() { c.part(20 * p.lease) })
+				}
+				p.succeeded(rival, c, former, "after", lost, "cut off", phase, "after beat", usual+from)
+				if took := time.Since(cut); from == 2 && took > 2*p.lease {
+					p.Errorf("it took %v until the next one owned", took)
+				}
+				time.Sleep(20 * p.lease)
+			})
+		}
+	}
+}
+
+// Beats that are slow leave a lease as long as it is.
+func TestALongerLeaseStaysWhereBeatsAreSlow(t *testing.T) {
+	inPair(t, func(p pair, _ time.Duration) {
+		c := p.connect("former", weather{})
+		former, err := openOn(p.Context(), c, nil, Options{Lease: p.lease, Lost: 1, clock: c.clock})
+		if err != nil {
+			p.Fatal(err)
+		}
+		for range 3 * quickBeats {
+			c.lags(p.lease / 3)
+			time.Sleep(p.lease)
+		}
+		if now := former.lease.now(); now != 2*p.lease {
+			p.Errorf("the lease is %v", now)
+		}
+		c.lags(0)
+		if err := former.Close(); err != nil {
+			p.Error(err)
+		}
+	})
+}

@@ -83,7 +83,7 @@ func (p *process) own() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+p.IntN(8))*p.lease)
 	defer cancel()
 	o := Options{
-		Namespace: "sim", Lease: p.lease, Process: p.client.name, clock: p.client.clock,
+		Namespace: "sim", Lease: p.lease, Lost: max(0, p.IntN(6)-3), Process: p.client.name, clock: p.client.clock,
 		weaken: p.weaken, kept: p.kept, Logger: p.logger(p.client.name),
 	}
 	if p.IntN(3) > 0 {

@@ -40,7 +40,10 @@ type Options struct {
 	Logger    *slog.Logger  // of what no caller can be told; nil: nobody hears of it
 	Namespace string        // one of several in a database; zero: "default"
 	Lease     time.Duration // zero: DefaultLease
-	Owner     engine.Owner  // what other servers are told of this one; its epoch is filled in
+	// Lost is how many opens in a row were lost before they came to anything. This one
+	// has a longer lease for it, up to eight times, until MongoDB is quick again.
+	Lost  int
+	Owner engine.Owner // what other servers are told of this one; its epoch is filled in
 	// Process is the same for every open of one process: a store that it closed
 	// without being able to say so need not be waited for. Zero: of its own.
 	Process string
@@ -185,8 +188,7 @@ func newStore(ctx context.Context, on server, leave func(context.Context) error,
 	if o.clock != nil {
 		s.lease.clock = o.clock
 	}
-	s.lease.length = max(cmp.Or(o.Lease, DefaultLease), LeastLease)
-	s.lease.margin = s.lease.length / 5
+	s.lease.set(max(cmp.Or(o.Lease, DefaultLease), LeastLease), o.Lost)
 	s.life, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	return s
 }

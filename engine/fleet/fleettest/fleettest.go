@@ -23,7 +23,7 @@ func Open(t testing.TB, store func() engine.Store) *fleet.Fleet {
 	keep := func(name string, d fleet.Doors) *fleet.Keeper {
 		return &fleet.Keeper{
 			Doors: d, Logger: log, Broker: broker.Options{Name: name, Logger: log},
-			Open: func(func(engine.Owner)) func(context.Context) (engine.Store, error) {
+			Open: func(func(engine.Owner), int) func(context.Context) (engine.Store, error) {
 				return func(context.Context) (engine.Store, error) { return store(), nil }
 			},
 		}
