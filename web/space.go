@@ -182,6 +182,9 @@ func (s *Server) addressed(r *http.Request) (*Space, *http.Request) {
 	name, _, _ := strings.Cut(rest, "/")
 	sp := s.others.named(strings.ToLower(name))
 	if sp == nil {
+		sp = s.learning(strings.ToLower(name))
+	}
+	if sp == nil {
 		sp = s.elsewhere(r, strings.ToLower(name))
 	}
 	switch {
@@ -198,6 +201,17 @@ func (s *Server) addressed(r *http.Request) (*Space, *http.Request) {
 	}
 	same.URL = &u
 	return sp, &same
+}
+
+// learning answers for a namespace that there may be, as long as the server does not know
+// of all: whoever asks for it is to come again. Nil: the server knows of all.
+func (s *Server) learning(name string) *Space {
+	if as, err := fleet.ParseName(name); !s.unsure.Load() || err != nil || as != name {
+		return nil
+	}
+	sp := &Space{s: s, name: name}
+	sp.StandBy(Standby{Namespace: name})
+	return sp
 }
 
 func (s *Server) onAdmin(w http.ResponseWriter, r *http.Request) {

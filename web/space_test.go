@@ -161,7 +161,22 @@ func TestSpaceThatIsNotKnownYet(t *testing.T) {
 	const unsure = "finding out which namespaces there are"
 	status("shop", 503, unsure)
 	status("shop.localhost", 503, unsure)
+	path := func(at string, want int, text string) {
+		t.Helper()
+		if got, body := w.ask("GET", w.dashboard, at, "Accept", "text/html"); got.StatusCode != want || !strings.Contains(body, text) {
+			t.Errorf("%s: %d, want %d: %.300s", at, got.StatusCode, want, body)
+		}
+	}
+	const learning = "or to learn who does"
+	path("/n/shop/queues", 503, learning)
+	path("/api/v1/n/shop/entities", 503, learning)
+	path("/api/v1/n/SHOP/entities", 503, learning)
+	path("/api/v1/n/no_name/entities", 404, "There is no namespace")
+	path("/api/v1/n/till/entities", 200, "")
+	path("/api/v1/n/default/entities", 200, "")
 	w.server.Known()
+	path("/n/shop/queues", 404, "")
+	path("/api/v1/n/shop/entities", 404, "There is no namespace")
 	status("shop", 200, "")
 	status("shop.localhost", 410, "There is no namespace 'shop'.")
 	w.beside("shop")
