@@ -30,10 +30,23 @@ const (
 	aside = "aside"
 )
 
-// A ledger is what clients of a fleet know of its messages.
+// Servers are those that clients with a ledger work on.
+type servers interface {
+	// server is the dashboard of one to ask, when there is one; not ok: it is time to end.
+	server(stop context.Context) (at string, ok bool)
+	// stale tells whether what one said, when it was asked then, may be worth nothing.
+	stale(at string, asked time.Time) bool
+	// fail is the end of a test in which nothing moves any more.
+	fail(what string)
+}
+
+// A ledger is what clients know of the messages of a namespace.
 type ledger struct {
 	t      *testing.T
-	f      *pair
+	f      servers
+	api    string        // of the namespace: /api/v1/n/shop
+	rest   time.Duration // of a client that was refused, or not answered
+	step   int           // how much more clients may send each time that they are to get on
 	client http.Client
 
 	mu       sync.Mutex
@@ -44,6 +57,10 @@ type ledger struct {
 	held     int            // messages that were sent to be held
 	allowed  int            // how many may be sent: the test server gets slow by the thousand
 	by       map[string]int // how owners went
+}
+
+func newLedger(t *testing.T, f servers, api string) *ledger {
+	return &ledger{t: t, f: f, api: api, rest: 20 * time.Millisecond, step: 50, sent: map[string]fact{}, settled: map[string]fact{}, by: map[string]int{}}
 }
 
 func (l *ledger) String() string {
@@ -89,33 +106,18 @@ func (l *ledger) ask(ctx context.Context, patience time.Duration, method, url st
 // answerIn is how long a client waits for an answer: a frozen server gives none.
 const answerIn = 3 * time.Second
 
-// server is where to ask, when there is somebody; false: it is time to end.
-func (l *ledger) server(stop context.Context) (string, bool) {
-	for {
-		who, r, changed := l.f.owner()
-		if stop.Err() != nil {
-			return "", false
-		}
-		if who != nil {
-			return r.Dashboard, true
-		}
-		select {
-		case <-changed:
-		case <-stop.Done():
-		}
-	}
-}
-
 // failure leaves the fleet a moment to find its owner.
 func (l *ledger) failure(stop context.Context) {
 	l.mu.Lock()
 	l.failed++
 	l.mu.Unlock()
-	pause(stop)
+	pauseFor(stop, l.rest)
 }
 
-func pause(stop context.Context) {
-	moment := time.NewTimer(20 * time.Millisecond)
+func pause(stop context.Context) { pauseFor(stop, 20*time.Millisecond) }
+
+func pauseFor(stop context.Context, d time.Duration) {
+	moment := time.NewTimer(d)
 	defer moment.Stop()
 	select {
 	case <-moment.C:
@@ -125,10 +127,10 @@ func pause(stop context.Context) {
 
 func (l *ledger) create() {
 	l.t.Helper()
-	_, r := l.f.serving(func(Ready) bool { return true })
+	at, _ := l.f.server(l.t.Context())
 	for _, queue := range []string{busy, aside} {
 		in := map[string]any{"kind": "queue", "path": queue, "properties": map[string]any{"LockDuration": "PT5M", "MaxDeliveryCount": 1000}}
-		if code := l.ask(l.t.Context(), pairPatience, http.MethodPost, r.Dashboard+"/api/v1/entities", in, nil); code != http.StatusCreated {
+		if code := l.ask(l.t.Context(), pairPatience, http.MethodPost, at+l.api+"/entities", in, nil); code != http.StatusCreated {
 			l.t.Fatalf("the queue %s is %d", queue, code)
 		}
 	}
@@ -137,7 +139,7 @@ func (l *ledger) create() {
 // send sends messages, one after the other.
 func (l *ledger) send(stop context.Context, name string) {
 	for n := 0; ; n++ {
-		at, ok := l.server(stop)
+		at, ok := l.f.server(stop)
 		if !ok {
 			return
 		}
@@ -155,7 +157,7 @@ func (l *ledger) send(stop context.Context, name string) {
 func (l *ledger) sendTo(at, queue, id string) bool {
 	body := "x"
 	l.write(l.sent, id, doubtful)
-	code := l.ask(l.t.Context(), answerIn, http.MethodPost, at+"/api/v1/send/"+queue, api.Outgoing{MessageID: id, Body: &body}, nil)
+	code := l.ask(l.t.Context(), answerIn, http.MethodPost, at+l.api+"/send/"+queue, api.Outgoing{MessageID: id, Body: &body}, nil)
 	switch code {
 	case http.StatusCreated:
 		l.write(l.sent, id, certain)
@@ -206,11 +208,11 @@ func (l *ledger) hold(r Ready) []delivery {
 
 func (l *ledger) take(ctx context.Context, at, queue string, most int, wait string) (out []delivery) {
 	var got api.Messages
-	if l.ask(ctx, answerIn+5*time.Second, http.MethodPost, at+"/api/v1/receive/"+queue, api.Receive{Max: &most, Wait: wait}, &got) != http.StatusOK {
+	asked := time.Now()
+	if l.ask(ctx, answerIn+5*time.Second, http.MethodPost, at+l.api+"/receive/"+queue, api.Receive{Max: &most, Wait: wait}, &got) != http.StatusOK {
 		return nil
 	}
-	_, r, _ := l.f.owner()
-	stale := r.Dashboard != at // what a server said as it was frozen comes late, and is worth nothing
+	stale := l.f.stale(at, asked)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, m := range got.Messages {
@@ -229,7 +231,7 @@ func (l *ledger) take(ctx context.Context, at, queue string, most int, wait stri
 // receive takes messages and completes them.
 func (l *ledger) receive(stop context.Context) {
 	for {
-		at, ok := l.server(stop)
+		at, ok := l.f.server(stop)
 		if !ok {
 			return
 		}
@@ -250,7 +252,7 @@ func (l *ledger) settle(ctx context.Context, at string, d delivery) {
 		l.settled[d.MessageID] = doubtful
 	}
 	l.mu.Unlock()
-	code := l.ask(ctx, answerIn, http.MethodPost, at+"/api/v1/settle", d.completion(), nil)
+	code := l.ask(ctx, answerIn, http.MethodPost, at+l.api+"/settle", d.completion(), nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch code {
@@ -266,28 +268,38 @@ func (l *ledger) settle(ctx context.Context, at string, d delivery) {
 	}
 }
 
+// certainties is how much is known for certain.
+func (l *ledger) certainties() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return known(l.sent) + known(l.settled)
+}
+
 // progress lets clients do some work, and waits until they are at it.
 func (l *ledger) progress() {
 	l.t.Helper()
+	if !l.advance() {
+		l.f.fail("clients do not get on: " + l.String())
+	}
+}
+
+// advance is progress, and tells whether there was any.
+func (l *ledger) advance() bool {
 	l.mu.Lock()
-	l.allowed = known(l.sent) + 50
+	l.allowed = known(l.sent) + l.step
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(l.t.Context(), pairPatience)
 	defer cancel()
-	certainties := func() int {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return known(l.sent) + known(l.settled)
-	}
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
-	for before := certainties(); certainties() < before+5; {
+	for before := l.certainties(); l.certainties() < before+5; {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			l.f.fail("clients do not get on: " + l.String())
+			return false
 		}
 	}
+	return true
 }
 
 // compare holds what is there against what is known. What was acknowledged is
@@ -295,10 +307,10 @@ func (l *ledger) progress() {
 // twice.
 func (l *ledger) compare() {
 	l.t.Helper()
-	_, r := l.f.serving(func(Ready) bool { return true })
+	at, _ := l.f.server(l.t.Context())
 	there := map[string]int{}
-	l.look(r, busy, there)
-	l.look(r, aside, there)
+	l.look(at, busy, there)
+	l.look(at, aside, there)
 	for _, id := range slices.Sorted(maps.Keys(l.sent)) {
 		_, tried := l.settled[id]
 		switch {
@@ -317,11 +329,11 @@ func (l *ledger) compare() {
 }
 
 // look counts the messages of a queue by id.
-func (l *ledger) look(r Ready, queue string, there map[string]int) {
+func (l *ledger) look(at, queue string, there map[string]int) {
 	l.t.Helper()
 	for from := int64(1); ; {
 		var page api.Messages
-		url := fmt.Sprintf("%s/api/v1/peek/%s?count=200&from=%d", r.Dashboard, queue, from)
+		url := fmt.Sprintf("%s%s/peek/%s?count=200&from=%d", at, l.api, queue, from)
 		if code := l.ask(l.t.Context(), pairPatience, http.MethodGet, url, nil, &page); code != http.StatusOK {
 			l.t.Fatalf("to look is %d", code)
 		}

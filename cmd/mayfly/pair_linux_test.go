@@ -79,6 +79,29 @@ func (f *pair) owner() (who *child, r Ready, changed <-chan struct{}) {
 	return who, r, f.changed
 }
 
+// server is where to ask, when there is somebody who serves.
+func (f *pair) server(stop context.Context) (at string, ok bool) {
+	for {
+		who, r, changed := f.owner()
+		if stop.Err() != nil {
+			return "", false
+		}
+		if who != nil {
+			return r.Dashboard, true
+		}
+		select {
+		case <-changed:
+		case <-stop.Done():
+		}
+	}
+}
+
+// stale is what comes late from a server that was frozen as it said it.
+func (f *pair) stale(at string, _ time.Time) bool {
+	_, r, _ := f.owner()
+	return r.Dashboard != at
+}
+
 // said is what a server said last, and what is closed when that changes.
 func (f *pair) said(p *child) (Ready, <-chan struct{}) {
 	f.mu.Lock()
@@ -170,13 +193,13 @@ func (f *pair) fail(what string) {
 }
 
 // freeze stops a server in its tracks, and returns when it stands still.
-func (f *pair) freeze(p *child) {
-	f.t.Helper()
+func freeze(t *testing.T, p *child) {
+	t.Helper()
 	p.signal(syscall.SIGSTOP)
 	for {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 		if err != nil {
-			f.t.Fatal(err)
+			t.Fatal(err)
 		}
 		// What follows the name, which stands in parentheses, is the state.
 		if i := bytes.LastIndexByte(stat, ')'); i >= 0 && bytes.HasPrefix(stat[i:], []byte(") T")) {

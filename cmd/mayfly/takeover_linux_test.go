@@ -40,7 +40,7 @@ func TestTakeOvers(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	f := newPair(t, mongotest.URL(t), 1500*time.Millisecond)
-	l := &ledger{t: t, f: f, sent: map[string]fact{}, settled: map[string]fact{}, by: map[string]int{}}
+	l := &succession{newLedger(t, f, "/api/v1"), f}
 	l.create()
 	stop, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -49,7 +49,7 @@ func TestTakeOvers(t *testing.T) {
 		clients.Go(func() { l.send(stop, fmt.Sprint("s", i)) })
 		clients.Go(func() { l.receive(stop) })
 	}
-	ways := []func(*ledger, *child, Ready) Ready{(*ledger).kill, (*ledger).freezeAndThaw, (*ledger).stopInOrder}
+	ways := []func(*succession, *child, Ready) Ready{(*succession).kill, (*succession).freezeAndThaw, (*succession).stopInOrder}
 	random := rand.New(rand.NewPCG(seed, 1))
 	for round := range rounds {
 		f.ready()
@@ -71,31 +71,37 @@ func TestTakeOvers(t *testing.T) {
 	clients.Wait()
 	l.compare()
 	_, last, _ := f.owner()
-	t.Logf("%d take-overs up to epoch %d: %s", rounds, last.Epoch, l)
+	t.Logf("%d take-overs up to epoch %d: %s", rounds, last.Epoch, l.ledger)
+}
+
+// A succession is the ledger of a pair whose owner changes.
+type succession struct {
+	*ledger
+	pair *pair
 }
 
 // kill is the end of a server that nobody has time to prepare for.
-func (l *ledger) kill(who *child, r Ready) Ready {
+func (l *succession) kill(who *child, r Ready) Ready {
 	l.t.Helper()
 	held := l.hold(r)
 	l.progress()
 	who.signal(os.Kill)
-	_, after := l.f.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
+	_, after := l.pair.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
 	l.counted("killed")
 	for _, d := range held {
 		l.settle(l.t.Context(), after.Dashboard, d)
 	}
-	l.f.add()
+	l.pair.add()
 	return after
 }
 
 // stopInOrder is a server that is told to end.
-func (l *ledger) stopInOrder(who *child, r Ready) Ready {
+func (l *succession) stopInOrder(who *child, r Ready) Ready {
 	l.t.Helper()
 	held := l.hold(r)
 	l.progress()
 	who.signal(syscall.SIGTERM)
-	_, after := l.f.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
+	_, after := l.pair.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
 	l.counted("stopped")
 	for _, d := range held {
 		l.settle(l.t.Context(), after.Dashboard, d)
@@ -103,25 +109,25 @@ func (l *ledger) stopInOrder(who *child, r Ready) Ready {
 	if <-who.done; who.err != nil {
 		l.t.Errorf("it ended with %v\n%s", who.err, &who.said)
 	}
-	l.f.add()
+	l.pair.add()
 	return after
 }
 
 // freezeAndThaw is a server that stands still for longer than its lease, and
 // knows nothing of it. What it is asked meanwhile, and what it is asked as soon
 // as it moves again, is no longer its to answer.
-func (l *ledger) freezeAndThaw(who *child, r Ready) Ready {
+func (l *succession) freezeAndThaw(who *child, r Ready) Ready {
 	l.t.Helper()
 	held := l.hold(r)
 	l.progress()
-	l.f.freeze(who)
+	freeze(l.t, who)
 	early := make(chan int, len(held))
 	for _, d := range held {
 		go func() {
 			early <- l.ask(l.t.Context(), pairPatience, http.MethodPost, r.Dashboard+"/api/v1/settle", d.completion(), nil)
 		}()
 	}
-	_, after := l.f.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
+	_, after := l.pair.serving(func(now Ready) bool { return now.Epoch > r.Epoch })
 	l.counted("frozen")
 	for _, d := range held[:len(held)/2] {
 		l.settle(l.t.Context(), after.Dashboard, d)
@@ -137,7 +143,7 @@ func (l *ledger) freezeAndThaw(who *child, r Ready) Ready {
 			l.t.Errorf("the former owner of epoch %d settled what it was asked while it was frozen, in epoch %d", r.Epoch, after.Epoch)
 		}
 	}
-	l.f.state(who, stateStandby)
+	l.pair.state(who, stateStandby)
 	for _, d := range held[len(held)/2:] {
 		l.settle(l.t.Context(), after.Dashboard, d)
 	}
