@@ -87,7 +87,7 @@ func (m Lab) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		slot("tray-note", trayNote(m)),
 		list("tray", m.Stray, func(s Stray) view.Row {
-			return view.Row{Key: s.Key, Content: strayRow(m.Shell.Home, s)}
+			return view.Row{Key: s.Key, Content: strayRow(m, s)}
 		}),
 		slot("tray-empty", trayEmpty(m)),
 	)
@@ -95,11 +95,14 @@ func (m Lab) Parts() []view.Part {
 
 func (m Lab) base() string { return m.Shell.Home + "/lab" }
 
+// catches is where a subscription is made for messages that nobody took.
+func (m Lab) catches() string { return m.base() + "/new" }
+
 // catch is where a subscription is made: one for the message that was started
 // from, while it is kept.
 func (m Lab) catch() string {
 	if m.From.Key != "" && slices.ContainsFunc(m.Stray, func(s Stray) bool { return s.Key == m.From.Key }) {
-		return m.base() + "/new?" + LabKey + "=" + m.From.Key
+		return m.catches() + "?" + LabKey + "=" + m.From.Key
 	}
 	return m.Topic.Href + "/new"
 }
