@@ -96,10 +96,10 @@ func (p *spot) learn(n *kong.Node) {
 	}
 }
 
-// choicesOf are the values of which one is to be given; none: any.
+// choicesOf are the values of which one is to be given, or which are proposed; none: any.
 func choicesOf(v *kong.Value) []string {
 	if v.Enum == "" {
-		return nil
+		return strings.FieldsFunc(v.Tag.Get("choices"), func(r rune) bool { return r == ',' })
 	}
 	return v.EnumSlice()
 }

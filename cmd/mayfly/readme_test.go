@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(execute(context.Background(), os.Args[1:], nil, streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 	}
+	if err := os.Setenv("LC_ALL", "C.UTF-8"); err != nil { // commands tell tests of scenes in English
+		panic(err)
+	}
 	m.Run()
 }
 

@@ -24,6 +24,7 @@ func describeScenes() description {
 		examples: []example{
 			{"mayfly scenes", "Lists them, and those that are played."},
 			{"mayfly scenes play deadline", "Plays one here, with Enter for the next step; the dashboard shows it as well."},
+			{"mayfly scenes play deadline --lang cs", "Has it told in Czech."},
 			{"mayfly scenes play lunch --auto", "Plays all of it, and fails if something is not as it says."},
 			{"mayfly scenes show deadline > lunch.yaml", "Has one to start from."},
 			{"mayfly scenes check lunch.yaml", "Tells all that is wrong with a file, without a server."},
@@ -56,6 +57,7 @@ func playPath(name string) string { return playsPath + "/" + url.PathEscape(name
 // scenesListCommand lists scenes.
 type scenesListCommand struct {
 	client
+	inLanguage
 	Names bool `help:"Print the ids alone."`
 }
 
@@ -64,7 +66,7 @@ func (c *scenesListCommand) Run(ctx context.Context, s streams) error {
 	var answer struct {
 		Scenes []json.RawMessage `json:"scenes"`
 	}
-	if _, err := c.ask(ctx, http.MethodGet, scenesPath, nil, &answer, 0); err != nil {
+	if _, err := c.ask(ctx, http.MethodGet, c.in(scenesPath, os.Getenv), nil, &answer, 0); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -89,7 +91,7 @@ func (c *scenesListCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	var under api.Plays
-	if _, err := c.ask(ctx, http.MethodGet, playsPath, nil, &under, 0); err != nil || len(under.Plays) == 0 {
+	if _, err := c.ask(ctx, http.MethodGet, c.in(playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Plays) == 0 {
 		return err
 	}
 	fmt.Fprintln(w, "\nUNDER WAY\tSTEP\tCLOCK\tTITLE") //nolint:errcheck // Flush says it
@@ -102,13 +104,14 @@ func (c *scenesListCommand) Run(ctx context.Context, s streams) error {
 // scenesShowCommand prints a scene.
 type scenesShowCommand struct {
 	client
+	inLanguage
 	Scene string `arg:"" help:"Its id, as the list has it."`
 }
 
-// Run prints it as it was written.
+// Run prints it as it was written; in the language is what JSON has beside that.
 func (c *scenesShowCommand) Run(ctx context.Context, s streams) error {
 	var is api.Scene
-	raw, err := c.ask(ctx, http.MethodGet, scenePath(c.Scene), nil, &is, 0)
+	raw, err := c.ask(ctx, http.MethodGet, c.in(scenePath(c.Scene), os.Getenv), nil, &is, 0)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // scenesPlayCommand plays a scene.
 type scenesPlayCommand struct {
 	client
+	inLanguage
 	Scene string        `arg:"" help:"Its id, as the list has it."`
 	Auto  bool          `help:"Do not wait for Enter."`
 	Pause time.Duration `placeholder:"DURATION" help:"With --auto, how long to wait before each step, such as 3s."`
@@ -32,7 +34,7 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	var p api.Play
-	raw, err := c.ask(ctx, http.MethodPost, playsPath, api.NewPlay{Scene: c.Scene}, &p, 0)
+	raw, err := c.ask(ctx, http.MethodPost, c.in(playsPath, os.Getenv), api.NewPlay{Scene: c.Scene}, &p, 0)
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func (c *scenesPlayCommand) step(ctx context.Context, name, at string) (p api.Pl
 	if _, err := c.ask(ctx, http.MethodGet, playPath(name), nil, &p, 0); err != nil {
 		return p, nil, err
 	}
-	to := fmt.Sprintf("%s%s?step=%d", playPath(name), at, p.Step)
+	to := c.in(fmt.Sprintf("%s%s?step=%d", playPath(name), at, p.Step), os.Getenv)
 	p = api.Play{}
 	raw, err = c.ask(ctx, http.MethodPost, to, nil, &p, patience)
 	return p, raw, err

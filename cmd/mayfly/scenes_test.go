@@ -42,6 +42,18 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	says("", 0, "deadline          5      program  Time to live", "scenes")
 	says("", 0, "deadline\n", "scenes", "list", "--names")
 	says("", 0, "title: Time to live", "scenes", "show", "deadline")
+	says("", 0, "  Doba života", "scenes", "--lang", "cs")
+	says("", 0, `"language":"pt-BR"`, "scenes", "show", "deadline", "--lang", "pt-BR", "--json")
+	says("", 0, "title: Time to live", "scenes", "show", "deadline", "--lang", "cs") // as it was written
+	t.Run("in Czech", func(t *testing.T) {
+		t.Setenv("LC_ALL", "cs_CZ.UTF-8")
+		const title, step = "Doba života a nedoručené zprávy", "Dvě fronty."
+		says("", 0, title, "scenes", "list")
+		if told := says("", 0, title+"\nZpráva může", "scenes", "play", "deadline", "--auto"); !strings.Contains(told, step) || strings.Contains(told, "Two queues.") {
+			t.Errorf("it is told in %s", told)
+		}
+		says("", 0, "Two queues.", "scenes", "play", "deadline", "--auto", "--lang", "en")
+	})
 	says("", 3, "There is no scene 'lunch'.", "scenes", "show", "lunch")
 	says("", 0, "Added the scene lunch, 2 steps.", "scenes", "add", file)
 	says(lunchScene, 2, "--id", "scenes", "add", "-")
