@@ -282,7 +282,7 @@
     if (e.submitter?.matches("[data-leaves]")) tab.be(""); // nobody follows as themselves
     else stray();
   });
-  addEventListener("popstate", stray);
+  addEventListener("popstate", () => { if (!location.hash) stray(); }); // a part of the page is no other place
   addEventListener("keydown", (e) => {
     if (e.key !== "Escape" || e.defaultPrevented || $("dialog[open]")) return;
     if (mode() === "present") leave();

@@ -27,7 +27,7 @@ func parts() []string {
 	return []string{
 		"layers", "reset", "tokens", "base", "shell",
 		"controls", "panel", "clock", "horizon", "figures", "board", "list", "rows",
-		"message", "entity", "activity", "temporary", "lot", "dialog", "form", "rule", "access", "flow", "toast", "metrics", "find", "views", "reference", "alerts", "scenes", "present", "login",
+		"message", "entity", "activity", "temporary", "lot", "dialog", "form", "rule", "access", "flow", "toast", "metrics", "find", "views", "reference", "alerts", "scenes", "present", "kiosk", "login",
 		"utilities",
 	}
 }
