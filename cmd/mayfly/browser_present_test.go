@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"mayfly/web/talk"
@@ -30,6 +31,7 @@ func presentInBrowser(t *testing.T, ctx context.Context) {
 	t.Run("axe", func(t *testing.T) { axeOfAudience(t, ctx) })
 	t.Run("without colours", func(t *testing.T) { plainInBrowser(t, ctx) })
 	t.Run("kiosk", func(t *testing.T) { kioskInBrowser(t, ctx) })
+	t.Run("walls", func(t *testing.T) { wallsFit(t, ctx) })
 }
 
 // presenterMode goes into the mode and out of it by everything that leads there.
@@ -57,8 +59,28 @@ func presenterMode(t *testing.T, ctx context.Context) {
 	v.js(`{ Object.defineProperty(document, "hidden", { get: () => true, configurable: true }); document.dispatchEvent(new Event("visibilitychange")) }`)
 	v.send("orders", `{"Label":"second"}`, "hello")
 	v.want(`document.querySelector("main").innerText.includes("second")`)
+	// There is none for whom nothing is to move, and none outside the mode.
+	v.still(true)
+	v.visit("/n/default/q/orders")
+	v.want(isLive)
+	v.send("orders", `{"Label":"third"}`, "hello")
+	v.want(`document.querySelector("main").innerText.includes("third")`)
+	v.equal(`!!document.querySelector(".light[data-on]")`, false)
+	v.still(false)
 	v.js(`document.querySelector("[data-act=present-leave]").click()`)
 	v.want(mode + ` === undefined`)
+	v.send("orders", `{"Label":"fourth"}`, "hello")
+	v.want(`document.querySelector("main").innerText.includes("fourth")`)
+	v.equal(`!!document.querySelector(".light[data-on]")`, false)
+}
+
+// still asks pages to keep still, or lets them move.
+func (v *visit) still(reduce bool) {
+	v.t.Helper()
+	value := map[bool]string{true: "reduce", false: "no-preference"}[reduce]
+	if _, err := chromedp.Call(v.tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: value}}}); err != nil {
+		v.t.Fatal(err)
+	}
 }
 
 // followInBrowser has one tab follow another.
@@ -105,7 +127,18 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	ana.visit("/n/default/queues")
 	at(bob, "/n/default/queues")
 
-	// Nothing that acts is there.
+	// An address that is too long for a frame is not told, and the socket stays.
+	ana.visit("/n/default/search?q=" + strings.Repeat("long-", 765))
+	ana.want(`document.readyState === "complete"`)
+	ana.visit("/n/default/topics")
+	at(bob, "/n/default/topics")
+	ana.equal(`mayfly.reconnects`, 0)
+	ana.visit("/n/default/queues")
+	at(bob, "/n/default/queues")
+
+	// Nothing that acts is there, and who follows cannot present.
+	bob.press("P")
+	bob.equal(mode, "audience")
 	bob.equal(`[...document.querySelectorAll("[form=act], [type=submit]")].filter((el) => el.checkVisibility() && el.closest(".main")).length`, 0)
 
 	// Who comes late is there at once.
@@ -113,6 +146,27 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	eve.at = ana.at
 	eve.visit("/follow/" + id)
 	at(eve, "/n/default/queues")
+
+	// A link to a part of the page, and one that opens beside it, lead nobody away.
+	bob.want(isLive)
+	bob.js(`{ addEventListener("click", (e) => e.preventDefault(), { once: true, capture: true });
+		document.querySelector("[data-list=rows] a").dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ctrlKey: true }));
+		document.querySelector(".skip").click(); }`)
+	bob.want(`location.hash === "#main"`)
+	bob.equal(says+`.startsWith("Following Ana")`, true)
+	bob.js(`history.back()`)
+	bob.want(says + ` === "You look around on your own." && location.hash === ""`)
+	bob.js(`document.querySelector("[data-act=follow]").click()`)
+	bob.want(says + `.startsWith("Following Ana")`)
+	ana.visit("/n/default/temporary")
+	at(bob, "/n/default/temporary")
+	bob.js(`history.back()`)
+	at(bob, "/n/default/queues")
+	bob.want(says + ` === "You look around on your own."`)
+	bob.js(`document.querySelector("[data-act=follow]").click()`)
+	at(bob, "/n/default/temporary")
+	ana.visit("/n/default/queues")
+	at(bob, "/n/default/queues")
 
 	// Who looks around is not led away, until they follow again.
 	bob.click(`[data-list=rows] a`)
@@ -136,6 +190,8 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	ana.want(`mayfly.reconnects > 0 && ` + isLive)
 	ana.visit("/n/default/temporary")
 	at(eve, "/n/default/temporary")
+	ana.want(`document.querySelector("[data-followers]").innerText === "1"`) // bob is on his own still
+	bob.equal(`location.pathname`, "/n/default/expirations")
 
 	// The presenter leaves: those who follow are told, and stay.
 	ana.press("\x1b")
@@ -347,6 +403,7 @@ func shareInBrowser(t *testing.T, ctx context.Context) {
 	ana.equal(`document.querySelector(".sharing .snippet code").innerText`, link)
 	ana.js(`document.querySelector(".sharing .danger").click()`)
 	ana.want(`document.querySelector("[data-share-over]") && ` + says + ` !== null && !sessionStorage.getItem("mayfly.talk")`)
+	ana.want(`!document.querySelector(".audience").checkVisibility()`)
 	bob.want(says + ` === "The link has ended: the presenter took it back, or its time is up."`)
 	bob.want(`document.querySelector("[data-pill]").hidden && !document.querySelector(".following button:not([data-act=follow-leave])").checkVisibility()`)
 	bob.visit("/n/default/queues")
@@ -388,6 +445,79 @@ func kioskInBrowser(t *testing.T, ctx context.Context) {
 	v.press("\x1b")
 	v.want(mode + ` === undefined && location.search === "" && document.querySelector(".rail").checkVisibility()`)
 	wallInBrowser(t, v)
+	wallGoesRound(t, v)
+}
+
+// wallGoesRound turns a wall by hand: what it does by itself it does by a clock, and
+// that is stopped.
+func wallGoesRound(t *testing.T, v *visit) {
+	v.at = v.server.Dashboard
+	if _, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
+		window.every = new Map();
+		const set = setInterval;
+		setInterval = (deed, ms, ...rest) => ms < 5000 ? set(deed, ms, ...rest) : void every.set(ms, deed);
+	`}); err != nil {
+		t.Fatal(err)
+	}
+	wall := func(query string) {
+		t.Helper()
+		v.visit("/n/default?kiosk=1" + query)
+		v.want(mode + ` === "kiosk" && mayfly.state === "live"`)
+	}
+	turn := func(ms int, path string) {
+		t.Helper()
+		v.js(fmt.Sprintf(`{ window.old = true; every.get(%d)() }`, ms))
+		v.want(fmt.Sprintf(`!window.old && location.pathname === %q && mayfly.state === "live"`, path))
+	}
+	for every, ms := range map[string]int{"90": 90_000, "90s": 90_000, "1.5m": 90_000, "1h": 3_600_000, "3h": 3_600_000, "7s": 7_000, "1s": 5_000} {
+		wall("&every=" + every)
+		v.equal(fmt.Sprintf(`every.has(%d)`, ms), true)
+	}
+	wall("")
+	plain := v.js(`[...every.keys()].join()`)
+	for _, every := range []string{"never", "-5m", "5x"} {
+		wall("&every=" + every)
+		v.equal(`[...every.keys()].join()`, plain)
+	}
+	wall("&every=1m")
+	for _, next := range []string{"/expirations", "/queues", "/topics", "/temporary", ""} {
+		turn(60_000, "/n/default"+next)
+		v.equal(`location.search`, "?kiosk=1&every=1m")
+	}
+	// What there is not is left out, and what is no page is nobody's to go to.
+	wall("&every=1m&pages=overview,nowhere,../../settings,%20queues")
+	turn(60_000, "/n/default/queues")
+	turn(60_000, "/n/default")
+
+	// A wall shows, and does nothing else.
+	v.press("P")
+	v.equal(mode, "kiosk")
+
+	// It loads itself again for a new build, and not before.
+	v.calm()
+	v.js(`{ every.get(10000)().then(() => { window.looked = true }) }`)
+	v.want(`window.looked`)
+	v.mu.Lock()
+	if len(v.asked) > 0 {
+		t.Errorf("a wall that is well asks for %q", v.asked)
+	}
+	v.mu.Unlock()
+	v.js(`document.querySelector("[data-reload]").hidden = false`)
+	turn(10_000, "/n/default")
+
+	// Where nobody answers it stays.
+	wire := lay(t, strings.TrimPrefix(v.server.Dashboard, "http://"))
+	v.at = "http://" + wire.Addr().String()
+	wall("&every=1m")
+	wire.sever()
+	v.want(`mayfly.state === "reconnecting"`)
+	v.js(`{ window.old = true; every.get(60000)().then(() => { window.turned = true }) }`)
+	v.want(`window.turned && window.old && location.pathname === "/n/default"`)
+	wire.mend()
+	v.want(`mayfly.state === "live"`)
+	turn(60_000, "/n/default/expirations")
+	v.forgive("404", "ERR_", "WebSocket")
+	v.leave()
 }
 
 // wallInBrowser has a wall use its screen, whatever that has, and come back by itself
@@ -424,6 +554,53 @@ func wallInBrowser(t *testing.T, v *visit) {
 	wire.mend()
 	v.want(mode + ` === "kiosk" && mayfly.state === "live" && document.querySelector("main").innerText.includes("after-the-restart")`)
 	v.leave()
+}
+
+// wallsFit has every page of the round, with much in it, be as high as a wall, and show
+// whole rows only, as many as there is room for.
+func wallsFit(t *testing.T, ctx context.Context) {
+	v := open(t, ctx, "memory:")
+	furnish(v)
+	for i := range 40 {
+		v.create("queue", fmt.Sprintf("reply-%04x", 4096+i), `{"AutoDeleteOnIdle":"PT9M"}`)
+		v.create("topic", fmt.Sprintf("topic-%04x", i), `{}`)
+	}
+	for i := range 40 {
+		v.send("orders", fmt.Sprintf(`{"Label":"order.placed","MessageId":"more-%d","TimeToLive":%d}`, i, 600+i), "x")
+		v.send("payments", `{"Label":"price.gone","TimeToLive":1}`, "x")
+	}
+	v.wantMeanwhile(`document.querySelectorAll("[data-list=gone] > li").length > 12`, func() { v.visit("/n/default/expirations") })
+	const lists = `[...document.querySelectorAll("main [data-list]")].filter((list) => (list.closest(".wall") ?? list).checkVisibility() && !list.closest(".horizon")).map((list) => {
+		const box = (list.closest(".wall") ?? list).getBoundingClientRect(), rows = [...list.children].map((row) => row.getBoundingClientRect());
+		const out = (r) => r.left >= box.right - 1 || r.top >= box.bottom - 1;
+		return {name: list.dataset.list, below: box.bottom > innerHeight, cut: rows.filter((r) => !out(r) && (r.bottom > box.bottom + 1 || r.right > box.right + 1)).length,
+			whole: rows.filter((r) => !out(r)).length, all: rows.length, room: box.bottom - Math.max(...rows.filter((r) => !out(r)).map((r) => r.bottom)) > rows[0]?.height + 20 };
+	})`
+	for p, most := range map[string]string{"": "next temporary", "/expirations": "board gone", "/queues": "rows", "/topics": "rows", "/temporary": "sitters"} {
+		for _, size := range [][2]int64{{1920, 1080}, {1366, 768}} {
+			v.do(chromedp.EmulateViewport(size[0], size[1]))
+			v.visit("/n/default" + p + "?kiosk=1")
+			v.want(`mayfly.state === "live"`)
+			for _, when := range []string{"at first", "live"} {
+				wall := fmt.Sprintf("%s at %d, %s", p, size[0], when)
+				if high, _ := v.js(`document.documentElement.scrollHeight - innerHeight`).(float64); high > 0 {
+					t.Errorf("%s is %v px too high", wall, high)
+				}
+				v.fits(wall)
+				v.equal(lists+`.filter((list) => list.cut || list.below || list.room && list.whole < list.all).map((list) => JSON.stringify(list)).join()`, "")
+				for name := range strings.FieldsSeq(most) {
+					if n, _ := v.js(lists + `.find((list) => list.name === "` + name + `")?.whole`).(float64); n < 3 {
+						t.Errorf("%s shows %v rows of %s", wall, n, name)
+					}
+				}
+				if strings.HasPrefix(most, "next") || strings.HasPrefix(most, "board") { // a row comes in at the top
+					late := strings.ReplaceAll(fmt.Sprintf("late-%d-%s", size[0], when), " ", "-")
+					v.send("empty", `{"Label":"`+late+`","TimeToLive":9}`, "x")
+					v.want(`document.querySelector("main").innerText.includes("` + late + `")`)
+				}
+			}
+		}
+	}
 }
 
 // axeOfAudience has axe look at what the walk does not come by: signing in, sharing in
