@@ -26,8 +26,9 @@ type chrome struct {
 
 var errNoChromium = errors.New("there is no Chromium in PATH")
 
-// browse starts one, with its profile in o.dir.
-func browse(ctx context.Context, o options) (*chrome, error) {
+// browse starts one, with its profile in o.dir. trace is a file for what its threads did,
+// which its own tools open; empty: nobody wants that.
+func browse(ctx context.Context, o options, trace string) (*chrome, error) {
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
 		if p, err := exec.LookPath(name); err == nil {
@@ -42,12 +43,17 @@ func browse(ctx context.Context, o options) (*chrome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
-	allocator, end := chromedp.NewExecAllocator(ctx,
+	with := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WindowSize(1440, 900),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-	)
+	}
+	if trace != "" {
+		with = append(with, chromedp.Flag("trace-startup", "devtools.timeline,toplevel,blink.user_timing"),
+			chromedp.Flag("trace-startup-format", "json"), chromedp.Flag("trace-startup-file", trace), chromedp.Flag("trace-startup-duration", "40"))
+	}
+	allocator, end := chromedp.NewExecAllocator(ctx, with...)
 	tab, cancel := chromedp.NewContext(allocator)
 	c := &chrome{tab: tab, stop: func() { cancel(); end() }}
 	if _, err := chromedp.Call(tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watching}); err != nil {

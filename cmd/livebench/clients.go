@@ -104,11 +104,11 @@ func (c clientsRun) half(ctx context.Context, l *load, good tabs) ([]time.Durati
 		return nil, size{}, err
 	}
 	good.forget()
-	began := time.Now()
+	sent := l.follow(ctx)
 	if err := pause(ctx, c.each); err != nil {
 		return nil, size{}, err
 	}
-	marks, err := l.told(ctx, began)
+	marks, err := sent()
 	if err != nil {
 		return nil, size{}, err
 	}

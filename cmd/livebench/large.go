@@ -63,7 +63,7 @@ func (l largeRun) run(ctx context.Context, o options) (*report, error) {
 		return nil, err
 	}
 	o.tell("Chromium looks at pages beside %d messages/s", traffic.rate)
-	c, err := browse(ctx, o)
+	c, err := browse(ctx, o, "")
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +33,7 @@ type load struct {
 }
 
 const (
-	marksEachSecond = 5
+	marksEachSecond = 20
 	markLives       = 4 * time.Second
 	bodySize        = 1024
 	beat            = 2 * time.Millisecond // between two looks at what is due
@@ -159,6 +161,38 @@ func (l *load) told(ctx context.Context, since time.Time) ([]mark, error) {
 		}
 	}
 	return all, nil
+}
+
+// follow collects the marks that are sent from now on, until what it returns is called:
+// the history can be asked for the latest only.
+func (l *load) follow(ctx context.Context) (all func() ([]mark, error)) {
+	ctx, stop := context.WithCancel(ctx)
+	began, byNumber := time.Now(), map[uint64]mark{}
+	look := func(ctx context.Context) error {
+		marks, err := l.told(ctx, began)
+		for _, m := range marks {
+			byNumber[m.n] = m
+		}
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		for pause(ctx, time.Second) == nil {
+			if err := look(ctx); err != nil && ctx.Err() == nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	return func() ([]mark, error) {
+		stop()
+		if err := <-ended; err != nil {
+			return nil, err
+		}
+		err := look(context.WithoutCancel(ctx))
+		return slices.Collect(maps.Values(byNumber)), err
+	}
 }
 
 // pace does something so many times a second, each time with its number. It catches

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,6 +15,8 @@ import (
 type tabsRun struct {
 	tabs, rate, expiries, backlog, pairs int
 	warm, each, settle                   time.Duration
+	pages                                []string // Chromium's, in turn
+	trace                                string
 }
 
 func tabsCommand(f *flag.FlagSet) func(context.Context, options) (*report, error) {
@@ -26,7 +29,15 @@ func tabsCommand(f *flag.FlagSet) func(context.Context, options) (*report, error
 	f.DurationVar(&t.warm, "warm", 12*time.Second, "what is left out at the beginning: until as many expire as come")
 	f.DurationVar(&t.each, "each", 20*time.Second, "how long each of a pair lasts")
 	f.DurationVar(&t.settle, "settle", 5*time.Second, "what is left out before each")
-	return func(ctx context.Context, o options) (*report, error) { return t.run(ctx, o) }
+	pages := f.String("pages", "", "which pages Chromium is on, in turn and separated by commas, such as /n/default; empty: those that change most")
+	f.StringVar(&t.trace, "trace", "", "a file for what Chromium's threads did, which its tools open")
+	return func(ctx context.Context, o options) (*report, error) {
+		t.pages = watched()[:5]
+		if *pages != "" {
+			t.pages = strings.Split(*pages, ",")
+		}
+		return t.run(ctx, o)
+	}
 }
 
 // watched are the pages that tabs are on, the ones that change most among them
@@ -51,7 +62,7 @@ func (t tabsRun) run(ctx context.Context, o options) (*report, error) {
 		return nil, err
 	}
 	defer s.stop()
-	c, err := browse(ctx, o)
+	c, err := browse(ctx, o, t.trace)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +101,7 @@ func (t tabsRun) measure(ctx context.Context, o options, l *load, c *chrome, r *
 				t.progress(o, "without pages", i, p)
 				continue
 			}
-			at := watched()[i%5]
+			at := t.pages[i%len(t.pages)]
 			w, err := t.watch(ctx, l, c, at)
 			if err != nil {
 				return err
@@ -132,7 +143,7 @@ func (t tabsRun) measure(ctx context.Context, o options, l *load, c *chrome, r *
 	}
 	r.tell("server's memory before the first page", "MB", before.Resident)
 	r.tell("the most with pages open", "MB", most.Resident)
-	for _, at := range slices.Compact(slices.Sorted(slices.Values(watched()))) {
+	for _, at := range slices.Compact(slices.Sorted(slices.Values(t.pages))) {
 		if all := byPage[at]; len(all) > 0 {
 			r.note("%s in Chromium: %.0f ms p50, %.0f ms p95 of %d", at, percentile(all, .5), percentile(all, .95), len(all))
 		}
@@ -193,16 +204,16 @@ func (t tabsRun) watch(ctx context.Context, l *load, c *chrome, at string) (w wa
 	if err := c.visit(l.s.Dashboard + at); err != nil { //nolint:contextcheck // a tab has its own
 		return w, err
 	}
-	var began time.Time
+	var sent func() ([]mark, error)
 	var failed error
 	if w.phase, err = t.phase(ctx, l, func() {
-		began = time.Now()
+		sent = l.follow(ctx)
 		all.forget()
 		_, _, failed = c.seen() // what loading cost is not what is measured
 	}); err != nil || failed != nil {
 		return w, errors.Join(err, failed)
 	}
-	marks, err := l.told(ctx, began)
+	marks, err := sent()
 	if err != nil {
 		return w, err
 	}
