@@ -313,6 +313,7 @@
       read(row);
     }
     sweep(list);
+    sweepSoon(list);
   };
   const arrive = (row) => {
     if (!row) return null;
@@ -352,23 +353,26 @@
   };
   // sweep takes away what has left, never under the pointer, the focus or a
   // selection; a reader who rests there for long keeps two hundred at most. Where
-  // so much leaves that nobody could read it, fifty are struck through at a time.
+  // so much leaves that nobody could read it, a dozen are struck through at a time.
   const sweep = (list) => {
     if (paused) return;
     const wait = touched(list.el);
     for (const [row, due] of list.leaving) {
-      if (due > ticks() && list.leaving.size <= 50 || $("input:checked", row) || wait && list.leaving.size <= 200) continue;
+      if (due > ticks() && list.leaving.size <= 12 || $("input:checked", row) || wait && list.leaving.size <= 200) continue;
       list.leaving.delete(row);
       row.remove();
     }
   };
-  // sweepSoon sweeps when the first row is due that waits for nobody, four times a second at most.
+  // sweepSoon sweeps when the first row is due that waits for nobody; in a stream of
+  // changes each of them does, and the browser lays the page out once for both.
   const sweepSoon = (list) => {
-    list.sweeping ??= setTimeout(() => {
-      list.sweeping = null;
+    clearTimeout(list.sweeping);
+    const dues = [...list.leaving.values()].filter((due) => due > ticks());
+    if (!dues.length) return;
+    list.sweeping = setTimeout(() => {
       sweep(list);
-      if ([...list.leaving.values()].some((due) => due > ticks())) sweepSoon(list);
-    }, Math.max(250, Math.min(...[...list.leaving.values()].filter((due) => due > ticks())) - ticks() + 50));
+      sweepSoon(list);
+    }, Math.max(250, Math.min(...dues) - ticks() + 50));
   };
   const newbar = (list, n) => {
     let bar = $(`[data-newbar="${CSS.escape(list.name)}"]`);
@@ -492,6 +496,7 @@
 
   // What came is shown in one go when there is time: a browser that needs longer for
   // a frame than there is between two of them falls behind no further.
+  // What comes in several frames waits for the last of them, for a moment.
   const pending = new Map(); // by topic
   let showing = 0;
   const collect = (m) => {
@@ -501,8 +506,9 @@
       lists[name] = { order: part.order, put: { ...was.put, ...part.put }, gone: { ...was.gone, ...part.gone } };
     }
     pending.set(m.topic, { ...m, full: m.full || before.full, slots: { ...before.slots, ...m.slots }, lists });
-    if (document.hidden) present(); // its timers are held back, and somebody may see it elsewhere
-    else showing ||= setTimeout(present, 0);
+    if (document.hidden) { present(); return; } // its timers are held back, and somebody may see it elsewhere
+    if (!m.more) clearTimeout(showing);
+    showing = m.more && showing || setTimeout(present, m.more ? 100 : 0);
   };
   const present = () => {
     clearTimeout(showing);

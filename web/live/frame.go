@@ -44,6 +44,7 @@ type parts struct {
 	Topic string              `json:"topic"`
 	N     uint64              `json:"n"`
 	Full  bool                `json:"full"`
+	More  bool                `json:"more,omitempty"` // the next frame goes on with the same change
 	Slots map[string]string   `json:"slots,omitempty"`
 	Lists map[string]listPart `json:"lists,omitempty"`
 }
@@ -226,7 +227,8 @@ func (c *cutter) frames() ([]*websocket.PreparedMessage, error) {
 		c.room(0) // a page without parts has a snapshot too
 	}
 	var out []*websocket.PreparedMessage
-	for _, p := range c.done {
+	for i, p := range c.done {
+		p.More = i < len(c.done)-1
 		m, err := prepare(p)
 		if err != nil {
 			return nil, err

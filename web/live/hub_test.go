@@ -302,6 +302,9 @@ func TestLargeSnapshotsComeInPieces(t *testing.T) {
 			t.Fatalf("piece %d: full %v, %d bytes, %d keys", i, f.parts.Full, f.raw, len(f.parts.Lists["rows"].Order))
 		}
 		m.apply(f.parts)
+		if f.parts.More != (len(m.rows) < 300) {
+			t.Errorf("piece %d, after %d rows: more %v", i, len(m.rows), f.parts.More)
+		}
 	}
 	for k, html := range m.rows {
 		if !strings.HasSuffix(html, ">"+k) {

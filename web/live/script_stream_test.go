@@ -43,6 +43,35 @@ func stream(_ *testing.T, s *stage) {
 	s.equal(`flashes`, 1)
 }
 
+// A change that comes in pieces is shown in one go, or what there is of it when the rest
+// does not come.
+func pieces(_ *testing.T, s *stage) {
+	s.start(full(6, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
+	s.js(`{ const later = setTimeout; window.held = []; window.setTimeout = (f, ms) => (ms === 100 ? held.push(f) * -1 : later(f, ms)); }`)
+	piece := func(n uint64, key string) parts {
+		p := delta(n, []string{"1", "2", "3"}, map[string]string{key: row(key, key, hour)}, nil)
+		p.More = true
+		return p
+	}
+	s.send(piece(7, "2"))
+	s.want(`mayfly.frames === 2 && held.length === 1`)
+	s.equal(order, "1")
+	p := piece(7, "3")
+	p.More = false
+	s.send(p)
+	s.want(order + ` === "1,2,3"`)
+	s.equal(`document.body.dataset.n`, "7")
+
+	s.send(delta(8, []string{"1"}, nil, nil))
+	s.want(order + ` === "1"`)
+	s.send(piece(9, "2"))
+	s.send(piece(9, "3"))
+	s.want(`mayfly.frames === 6 && held.length === 2`)
+	s.equal(order, "1")
+	s.js(`{ held[1](); }`)
+	s.want(order + ` === "1,2,3"`)
+}
+
 // Nobody can choose text that moves away under the pointer.
 func chosen(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
@@ -58,7 +87,7 @@ func chosen(_ *testing.T, s *stage) {
 	s.want(order + ` === "3,2,1"`)
 }
 
-// Of very many that leave at once fifty are struck through, until they go too.
+// Of very many that leave at once a dozen are struck through, until they go too.
 func storm(_ *testing.T, s *stage) {
 	rows, order, gone := map[string]string{}, []string{}, map[string]string{}
 	for i := range 200 {
@@ -72,7 +101,7 @@ func storm(_ *testing.T, s *stage) {
 	s.want(live) // though what was shown last was no snapshot
 	s.equal(`document.querySelectorAll("[data-key]").length`, 200)
 	s.send(delta(7, []string{}, nil, gone))
-	s.want(`document.querySelectorAll(".leaving").length === 50 && document.querySelectorAll("[data-key]").length === 50`)
+	s.want(`document.querySelectorAll(".leaving").length === 12 && document.querySelectorAll("[data-key]").length === 12`)
 	s.equal(`mayfly.gone`, 200)
 	s.want(`!document.querySelector("[data-key]")`)
 }
