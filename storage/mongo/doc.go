@@ -27,6 +27,7 @@
 //   - The self-fence is the end of the lease, by a clock that does not stop
 //     while the machine sleeps, counted from before the last good beat was sent.
 //     INVARIANT: past it this store commits, applies and answers nothing.
+//     An owner that shortens its lease keeps the shorter one before it says so.
 //   - Applying puts documents in place of those of a lower version, and a
 //     tombstone where something was dropped. INVARIANT: a late writer loses, and
 //     nothing rises again.
