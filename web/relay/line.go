@@ -99,7 +99,10 @@ func (l *Line) dial(ctx context.Context, speaks string) (net.Conn, error) {
 func dialOne(ctx context.Context, keys *tls.Config, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialPatience/2)
 	defer cancel()
-	d := tls.Dialer{Config: keys}
+	d := tls.Dialer{Config: keys, NetDialer: &net.Dialer{
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: deafAfter / 3, Interval: deafAfter / 3, Count: 2},
+		Control:         giveUpAfter(deafAfter),
+	}}
 	return d.DialContext(ctx, "tcp", address) //nolint:wrapcheck // whoever dials says where
 }
 

@@ -34,6 +34,7 @@ const (
 	headerPatience = 10 * time.Second // for a request's headers, and for who a connection of AMQP is of
 	idlePatience   = 2 * time.Minute  // for the next request of a connection
 	dialPatience   = 3 * time.Second  // for the owner to let this server in
+	deafAfter      = 15 * time.Second // of which nothing came back that shows that something arrived
 )
 
 // A Relay is a server's part in passing on. Its methods are safe for concurrent use.
