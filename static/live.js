@@ -494,11 +494,12 @@
   };
   const hurry = () => { if (!link.ws) connect(); };
 
-  // What came is shown in one go when there is time: a browser that needs longer for
-  // a frame than there is between two of them falls behind no further.
-  // What comes in several frames waits for the last of them, for a moment.
+  // What came is shown in one go as the browser begins its next picture: one that needs
+  // longer for a picture than there is between two frames falls behind no further. What
+  // comes in several frames waits for the last of them, for a moment. A browser that draws
+  // nothing is not waited for.
   const pending = new Map(); // by topic
-  let showing = 0;
+  let showing = 0, late = 0;
   const collect = (m) => {
     const before = pending.get(m.topic) ?? {}, lists = { ...before.lists };
     for (const [name, part] of Object.entries(m.lists ?? {})) {
@@ -507,12 +508,15 @@
     }
     pending.set(m.topic, { ...m, full: m.full || before.full, slots: { ...before.slots, ...m.slots }, lists });
     if (document.hidden) { present(); return; } // its timers are held back, and somebody may see it elsewhere
-    if (!m.more) clearTimeout(showing);
-    showing = m.more && showing || setTimeout(present, m.more ? 100 : 0);
+    if (m.more) { late ||= setTimeout(present, 100); return; }
+    clearTimeout(late);
+    late = setTimeout(present, 1000);
+    showing ||= requestAnimationFrame(present);
   };
   const present = () => {
-    clearTimeout(showing);
-    showing = 0;
+    cancelAnimationFrame(showing);
+    clearTimeout(late);
+    showing = late = 0;
     for (const [topic, m] of pending) {
       pending.delete(topic);
       if (paneOf(topic)) frame(m, paneOf(topic));

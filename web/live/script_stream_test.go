@@ -22,7 +22,7 @@ func stream(_ *testing.T, s *stage) {
 	s.equal(textOf+`("[data-key='2'] .what")`, "c4")
 	s.equal(textOf+`("[data-key='4'] .what")`, "four") // no frame after the first had it
 	s.equal(`document.querySelector("[data-key='1'].leaving").dataset.gone`, "expired")
-	s.equal(`mayfly.put`, 2) // each row once
+	s.equal(`mayfly.put <= 4`, true) // a picture may have come between, but not for each frame
 
 	// Where much changes all the time, nothing flashes until there was a rest.
 	s.js(`{ window.at = performance.now(); performance.now = () => at; window.flashes = 0; }`)
