@@ -50,6 +50,7 @@ type Reader struct {
 	log   *slog.Logger
 	turn  chan struct{} // holds one: who reads
 	tried time.Time     // when it was read last; whoever has the turn looks
+	why   error         // why it could not be read then; likewise; nil: it could, or who read had gone
 
 	mu   sync.Mutex
 	seen time.Time // when the last good reading began; zero: there was none; guarded by mu
@@ -82,7 +83,7 @@ func (r *Reader) Run(ctx context.Context, then func(context.Context)) {
 }
 
 // Fresh returns when a reading has been taken that began after it was called. Those who
-// ask at the same time share one.
+// ask at the same time share one, and that it failed.
 func (r *Reader) Fresh(ctx context.Context) error {
 	asked := time.Now()
 	select {
@@ -94,6 +95,9 @@ func (r *Reader) Fresh(ctx context.Context) error {
 	if !r.last().Before(asked) {
 		return nil
 	}
+	if r.why != nil && !r.tried.Before(asked) {
+		return r.why
+	}
 	if wait := readAgain - time.Since(r.tried); wait > 0 {
 		pause := time.NewTimer(wait)
 		defer pause.Stop()
@@ -103,13 +107,17 @@ func (r *Reader) Fresh(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, readPatience)
+	reading, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
 	began := time.Now()
-	r.tried = began
-	notes, err := r.board.Notes(ctx, r.kind)
+	r.tried, r.why = began, nil
+	notes, err := r.board.Notes(reading, r.kind)
 	if err != nil {
-		return fmt.Errorf("read the servers' board: %w", err)
+		err = fmt.Errorf("read the servers' board: %w", err)
+		if ctx.Err() == nil {
+			r.why = err
+		}
+		return err
 	}
 	r.take(notes, began)
 	r.mu.Lock()

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -90,6 +91,44 @@ func TestReaderIsShared(t *testing.T) {
 		cancel()
 		if err := r.Fresh(ctx); err == nil {
 			t.Error("who has gone is told")
+		}
+	})
+}
+
+// A stuck board answers nobody, as one does to which the network drops everything.
+type stuck struct{ fleettest.Board }
+
+func (*stuck) Notes(ctx context.Context, _ string) ([]fleet.Note, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// Of a board that cannot be read all who ask at a time are told so together; who goes
+// away meanwhile tells nobody.
+func TestReaderThatCannotReadIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fleet.NewReader(&stuck{}, "key", func([]fleet.Note, time.Time) {}, slog.New(slog.DiscardHandler))
+		began := time.Now()
+		leaves, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := r.Fresh(leaves); !errors.Is(err, context.Canceled) {
+				t.Errorf("who has gone is told %v", err)
+			}
+		})
+		synctest.Wait() // that one reads
+		for range 100 {
+			all.Go(func() {
+				if err := r.Fresh(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("it is told as %v", err)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		leave()
+		all.Wait()
+		if took := time.Since(began); took > 7*time.Second {
+			t.Errorf("the last is told after %v", took)
 		}
 	})
 }
