@@ -132,14 +132,23 @@ func (d Draft) Compile() (*Mould, error) {
 		}
 		return t
 	}
+	letters := 0 // that the texts beside the body make
+	beside := func(e FieldError, text string) Text {
+		t := parse(e, text)
+		if letters += t.most; letters > mostLetters && letters-t.most <= mostLetters { // told once
+			e.Text = fmt.Sprintf("{{letters}} would make more than %d letters beside the body.", mostLetters)
+			wrong = append(wrong, &e)
+		}
+		return t
+	}
 	for _, f := range d.fields() {
-		m.texts = append(m.texts, parse(FieldError{Field: f.name}, *f.from))
+		m.texts = append(m.texts, beside(FieldError{Field: f.name}, *f.from))
 	}
 	if d.SessionID != nil {
-		m.session = parse(FieldError{Field: FieldSession}, *d.SessionID)
+		m.session = beside(FieldError{Field: FieldSession}, *d.SessionID)
 	}
 	m.body = parse(FieldError{Field: FieldBody}, d.Body)
-	m.ttl, m.schedule, m.delay = parse(FieldError{Field: FieldTTL}, d.TimeToLive), parse(FieldError{Field: FieldSchedule}, d.ScheduledEnqueueTime), parse(FieldError{Field: FieldDelay}, d.Delay)
+	m.ttl, m.schedule, m.delay = beside(FieldError{Field: FieldTTL}, d.TimeToLive), beside(FieldError{Field: FieldSchedule}, d.ScheduledEnqueueTime), beside(FieldError{Field: FieldDelay}, d.Delay)
 	for i, p := range d.Properties {
 		at := FieldError{Field: FieldProperties, Row: i}
 		kind, err := value.ParseKind(cmp.Or(p.Kind, value.String.String()))
@@ -148,7 +157,7 @@ func (d Draft) Compile() (*Mould, error) {
 			wrong = append(wrong, &at)
 			continue
 		}
-		m.names, m.values, m.kinds = append(m.names, parse(at, p.Name)), append(m.values, parse(at, p.Value)), append(m.kinds, kind)
+		m.names, m.values, m.kinds = append(m.names, beside(at, p.Name)), append(m.values, beside(at, p.Value)), append(m.kinds, kind)
 	}
 	for _, e := range []struct {
 		is   bool
