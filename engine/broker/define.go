@@ -43,6 +43,8 @@ func (b *Broker) define(ctx context.Context, s definition.Step, actor string) (e
 		_, err = b.Update(ctx, s.Path, s.Config, actor)
 	case definition.AddRule:
 		err = b.AddRule(ctx, s.Path, s.Rule, actor)
+	case definition.ReplaceRule:
+		err = b.ReplaceRule(ctx, s.Path, s.Rule, actor)
 	case definition.RemoveRule:
 		err = b.RemoveRule(ctx, s.Path, s.Rule.Name, actor)
 	default:

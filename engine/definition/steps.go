@@ -13,14 +13,15 @@ type Action uint8
 
 // The actions. Each is a call of the broker.
 const (
-	Create     Action = iota + 1 // an entity, a subscription with its rules
-	Update                       // replaces a description
-	AddRule                      // to a subscription
-	RemoveRule                   // from a subscription
+	Create      Action = iota + 1 // an entity, a subscription with its rules
+	Update                        // replaces a description
+	AddRule                       // to a subscription
+	RemoveRule                    // from a subscription
+	ReplaceRule                   // of a subscription, by another of its name: no message passes between
 )
 
 func (a Action) String() string {
-	return [...]string{"", "create", "update", "add rule", "remove rule"}[a]
+	return [...]string{"", "create", "update", "add rule", "remove rule", "replace rule"}[a]
 }
 
 // A Step is one thing to do to make a namespace what a file says.
@@ -32,7 +33,7 @@ type Step struct {
 	Config engine.Config // of Create and Update
 	Was    engine.Config // of Update: what it is by then
 	Rules  []engine.Rule // of Create, for a subscription: all it starts with
-	Rule   engine.Rule   // of AddRule; of RemoveRule the name alone
+	Rule   engine.Rule   // of AddRule and ReplaceRule; of RemoveRule the name alone
 }
 
 // Steps are what makes a namespace that has these entities what the topology
@@ -270,7 +271,8 @@ func (p *plan) changeRules(e Entity, is *engine.EntityState) {
 		case i < 0:
 			add = append(add, step(AddRule, r))
 		case !is.Rules[i].Filter.Equal(r.Filter) || is.Rules[i].Action != r.Action:
-			replace = append(replace, step(RemoveRule, engine.Rule{Name: is.Rules[i].Name}), step(AddRule, r))
+			r.Name = is.Rules[i].Name
+			replace = append(replace, step(ReplaceRule, r))
 		}
 	}
 	for _, o := range is.Rules {

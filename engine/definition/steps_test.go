@@ -32,6 +32,8 @@ func apply(ns *engine.Namespace, s definition.Step) (err error) {
 		err = ns.AddRule(now, s.Path, s.Rule, "file")
 	case definition.RemoveRule:
 		err = ns.RemoveRule(now, s.Path, s.Rule.Name, "file")
+	case definition.ReplaceRule:
+		err = ns.ReplaceRule(now, s.Path, s.Rule, "file")
 	}
 	return err
 }
@@ -196,7 +198,7 @@ func TestStepsRules(t *testing.T) {
 	same(t, load(t, ns, sub(`,"Rules":[`+sqlRule("a", "x=1")+`,`+sqlRule("b", "x=2")+`]`)),
 		"add rule "+s+" a", "add rule "+s+" b", "remove rule "+s+" $Default")
 	same(t, load(t, ns, sub(`,"Rules":[`+sqlRule("A", "x=1")+`,`+sqlRule("b", "x=3")+`,`+sqlRule("c", "1=1")+`]`)),
-		"add rule "+s+" c", "remove rule "+s+" b", "add rule "+s+" b")
+		"add rule "+s+" c", "replace rule "+s+" b")
 	same(t, load(t, ns, sub(""))) // silent: as they are
 	same(t, load(t, ns, sub(`,"Rules":[]`)), "remove rule "+s+" a", "remove rule "+s+" b", "remove rule "+s+" c")
 }

@@ -68,6 +68,8 @@ func (s DefinitionStep) look() (tone component.Tone, icon, words string) {
 		return component.Plenty, "plus", "definitions.create"
 	case "add-rule":
 		return component.Plenty, "plus", "definitions.rule.add"
+	case "replace-rule":
+		return component.Low, "edit", "definitions.rule.replace"
 	case "remove-rule":
 		return component.Critical, "trash", "definitions.rule.remove"
 	default:

@@ -20,7 +20,7 @@ type Redefined struct {
 
 // A DefinitionStep is one change.
 type DefinitionStep struct {
-	Do   string `json:"do"`             // create, update, add rule or remove rule
+	Do   string `json:"do"`             // create, update, add rule, replace rule or remove rule
 	Path string `json:"path"`           // of the entity
 	Rule string `json:"rule,omitempty"` // of a step about a rule
 	At   string `json:"at"`             // where the file says so
