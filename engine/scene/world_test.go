@@ -50,7 +50,7 @@ type served struct{}
 func (served) Leave(context.Context) error { return nil }
 func (served) Close()                      {}
 
-func inMemory(func(engine.Owner)) func(context.Context) (engine.Store, error) {
+func inMemory(func(engine.Owner), int) func(context.Context) (engine.Store, error) {
 	return func(context.Context) (engine.Store, error) { return new(memory.Store), nil }
 }
 
