@@ -160,7 +160,7 @@ func cut(s string) string {
 }
 
 func (s *Server) onDashboard(w http.ResponseWriter, r *http.Request) {
-	sp, r := s.addressed(r)
+	sp, r := s.addressed(r) //nolint:contextcheck // requests bring their own
 	sp.behind.Load().dashboard().ServeHTTP(w, r)
 }
 

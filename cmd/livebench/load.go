@@ -113,14 +113,12 @@ func (l *load) run(ctx context.Context) error {
 // at a steady pace they would go with what the server does at a steady pace, too
 // early or too late for it each time.
 func (l *load) markAll(ctx context.Context, to *link) error {
-	for {
-		if pause(ctx, rand.N(2*time.Second/marksEachSecond)) != nil {
-			return nil // it is over
-		}
+	for pause(ctx, rand.N(2*time.Second/marksEachSecond)) == nil {
 		if err := l.mark(to); err != nil {
 			return err
 		}
 	}
+	return nil // it is over
 }
 
 // mark sends one more.

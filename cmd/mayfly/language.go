@@ -15,10 +15,10 @@ type inLanguage struct {
 }
 
 // in is an address of the API that answers in the language.
-func (c inLanguage) in(path string, env func(string) string) string {
+func (c inLanguage) in(ctx context.Context, path string, env func(string) string) string {
 	lang := c.Lang
 	if lang == "" {
-		lang = languageOf(env)
+		lang = languageOf(ctx, env)
 	}
 	at := "?"
 	if strings.Contains(path, "?") {
@@ -29,12 +29,12 @@ func (c inLanguage) in(path string, env func(string) string) string {
 
 // languageOf is the language of the dashboard's that the environment asks for, as
 // programs on a terminal find it: the first of the variables that is set says it.
-func languageOf(env func(string) string) string {
+func languageOf(ctx context.Context, env func(string) string) string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if is := env(name); is != "" {
 			is, _, _ = strings.Cut(is, "@")
 			is, _, _ = strings.Cut(is, ".")
-			return locale.Lang(locale.With(context.Background(), strings.ReplaceAll(is, "_", "-")))
+			return locale.Lang(locale.With(ctx, strings.ReplaceAll(is, "_", "-")))
 		}
 	}
 	return locale.Languages()[0].Tag

@@ -18,11 +18,11 @@ func TestLanguageOfTheEnvironment(t *testing.T) {
 		"LANG=cs_CZ LC_MESSAGES=de_DE LANGUAGE=pt": "en",
 	} {
 		env := map[string]string{}
-		for _, v := range strings.Fields(set) {
+		for v := range strings.FieldsSeq(set) {
 			name, value, _ := strings.Cut(v, "=")
 			env[name] = value
 		}
-		if got := languageOf(func(name string) string { return env[name] }); got != want {
+		if got := languageOf(t.Context(), func(name string) string { return env[name] }); got != want {
 			t.Errorf("%q is %s; want %s", set, got, want)
 		}
 	}

@@ -66,7 +66,7 @@ func (c *scenesListCommand) Run(ctx context.Context, s streams) error {
 	var answer struct {
 		Scenes []json.RawMessage `json:"scenes"`
 	}
-	if _, err := c.ask(ctx, http.MethodGet, c.in(scenesPath, os.Getenv), nil, &answer, 0); err != nil {
+	if _, err := c.ask(ctx, http.MethodGet, c.in(ctx, scenesPath, os.Getenv), nil, &answer, 0); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -91,7 +91,7 @@ func (c *scenesListCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	var under api.Plays
-	if _, err := c.ask(ctx, http.MethodGet, c.in(playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Plays) == 0 {
+	if _, err := c.ask(ctx, http.MethodGet, c.in(ctx, playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Plays) == 0 {
 		return err
 	}
 	fmt.Fprintln(w, "\nUNDER WAY\tSTEP\tCLOCK\tTITLE") //nolint:errcheck // Flush says it
@@ -111,7 +111,7 @@ type scenesShowCommand struct {
 // Run prints it as it was written; in the language is what JSON has beside that.
 func (c *scenesShowCommand) Run(ctx context.Context, s streams) error {
 	var is api.Scene
-	raw, err := c.ask(ctx, http.MethodGet, c.in(scenePath(c.Scene), os.Getenv), nil, &is, 0)
+	raw, err := c.ask(ctx, http.MethodGet, c.in(ctx, scenePath(c.Scene), os.Getenv), nil, &is, 0)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	var p api.Play
-	raw, err := c.ask(ctx, http.MethodPost, c.in(playsPath, os.Getenv), api.NewPlay{Scene: c.Scene}, &p, 0)
+	raw, err := c.ask(ctx, http.MethodPost, c.in(ctx, playsPath, os.Getenv), api.NewPlay{Scene: c.Scene}, &p, 0)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *scenesPlayCommand) step(ctx context.Context, name, at string) (p api.Pl
 	if _, err := c.ask(ctx, http.MethodGet, playPath(name), nil, &p, 0); err != nil {
 		return p, nil, err
 	}
-	to := c.in(fmt.Sprintf("%s%s?step=%d", playPath(name), at, p.Step), os.Getenv)
+	to := c.in(ctx, fmt.Sprintf("%s%s?step=%d", playPath(name), at, p.Step), os.Getenv)
 	p = api.Play{}
 	raw, err = c.ask(ctx, http.MethodPost, to, nil, &p, patience)
 	return p, raw, err

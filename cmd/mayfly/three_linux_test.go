@@ -117,11 +117,10 @@ func owning(owners map[string]string) map[string]int {
 
 // A cluster is servers on one store that pass on what is another one's.
 type cluster struct {
-	t      *testing.T
-	store  string
-	lease  time.Duration
-	client http.Client
-	turn   atomic.Uint64
+	t     *testing.T
+	store string
+	lease time.Duration
+	turn  atomic.Uint64
 
 	mu     sync.Mutex
 	at     map[*child]string // dashboards of those that run; guarded by mu
@@ -153,7 +152,7 @@ func (c *cluster) add() *child {
 			c.at[p] = r.Dashboard
 			c.mu.Unlock()
 			go func() { // ends with the child
-				for range p.news { //nolint:revive // so that it is never in its way
+				for range p.news { // so that it is never held up
 				}
 				c.forget(p)
 			}()
