@@ -135,10 +135,10 @@ func (k *Keeper) own(ctx context.Context) (*broker.Broker, error) {
 	began, pause := time.Now(), tryAgainAfter
 	for {
 		b, err := k.try(ctx)
-		switch {
-		case err == nil:
+		if err == nil {
 			return b, nil
-		case errors.Is(err, engine.ErrFenced):
+		}
+		if errors.Is(err, engine.ErrFenced) {
 			k.gone++
 		}
 		switch {
