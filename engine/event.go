@@ -1,6 +1,9 @@
 package engine
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // EventKind says what happened. The numbers are stored: a new kind gets the next
 // one.
@@ -119,6 +122,15 @@ func (k EventKind) OfServer() bool {
 	default:
 		return false
 	}
+}
+
+// ServerEvent is the kind that has a name, of those with OfServer.
+func ServerEvent(name string) (k EventKind, ok bool) {
+	i := slices.Index(eventNames[:], name)
+	if name == "" || i < 0 || !EventKind(i).OfServer() { //nolint:gosec // there are few
+		return 0, false
+	}
+	return EventKind(i), true //nolint:gosec // likewise
 }
 
 // String is the name of k; a number for a kind that a later version made.

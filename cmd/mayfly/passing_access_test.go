@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -254,6 +255,44 @@ func TestRevokedThroughAnotherServer(t *testing.T) {
 		case <-time.After(soon):
 			t.Errorf("the socket of %s goes on", name)
 		}
+	}
+}
+
+// TestActivityTellsOfEachServer: who came to a server that does not own the server's own
+// namespace, and what was done there, is in the activity of the one that does.
+func TestActivityTellsOfEachServer(t *testing.T) {
+	s := sharing(t, Config{})
+	at := s.b.Dashboard
+	jar := signedIn(t, at, "vera")
+	ana := asker{jar: signedIn(t, at, "ana")}
+	var is api.Token
+	code, text := ana.asks(t, "POST", at+"/api/v1/tokens", `{"name":"ci","role":"viewer"}`)
+	if err := json.Unmarshal([]byte(text), &is); code != http.StatusCreated || err != nil {
+		t.Fatal(code, text, err)
+	}
+	if code, text := ana.asks(t, "DELETE", at+"/api/v1/tokens/"+is.ID, ""); code != http.StatusOK {
+		t.Fatal(code, text)
+	}
+	_, page := asker{jar: jar}.asks(t, "GET", at+"/settings", "")
+	_, form, _ := strings.Cut(page, `name="csrf" value="`)
+	csrf, _, _ := strings.Cut(form, `"`)
+	if code, text := jar.post(t, at+"/logout", url.Values{"csrf": {csrf}}); code != http.StatusSeeOther {
+		t.Fatalf("signing out is %d %.500s", code, text)
+	}
+	want := []string{"namespace-created ana shop", "signed-in vera viewer · password · 127.0.0.1", "token-made ana ci (viewer)", "token-revoked ana ci (viewer)", "signed-out vera "}
+	for _, server := range []Ready{s.a, s.b} {
+		eventually(t, "it tells all", func() bool {
+			_, text := asker{jar: s.ana}.asks(t, "GET", server.Dashboard+"/api/v1/activity?count=100", "")
+			var is api.Activity
+			if err := json.Unmarshal([]byte(text), &is); err != nil {
+				t.Fatal(err, text)
+			}
+			told := map[string]int{}
+			for _, e := range is.Events {
+				told[e.Kind+" "+e.Actor+" "+e.Reason]++
+			}
+			return !slices.ContainsFunc(want, func(w string) bool { return told[w] != 1 })
+		})
 	}
 }
 

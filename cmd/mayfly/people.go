@@ -137,36 +137,17 @@ func (a *people) watch(ctx context.Context) {
 	}
 }
 
-// rememberPatience is how long what is remembered is waited for.
-const rememberPatience = 5 * time.Second
-
 // remember has the activity of the server's own namespace tell what was done that is of
-// none, if it is served here. The log tells it in any case.
+// none. The log tells it in any case.
 func (p *program) remember(ctx context.Context, kind engine.EventKind, about, actor string) {
 	p.c.Logger.InfoContext(ctx, "somebody did something", "who", actor, "what", kind, "about", about)
-	b, _, err := p.fleet.Broker(p.c.Namespace)
-	if err != nil || b == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberPatience)
-	defer cancel()
-	if err := b.Remember(ctx, kind, about, actor); err != nil {
-		p.c.Logger.WarnContext(ctx, "activity does not tell what was done", "who", actor, "what", kind, "about", about, "err", err)
-	}
+	p.fleet.Remember(ctx, kind, about, actor)
 }
 
 // rememberKeys is remember for what was done to tokens and links that servers share.
-func (p *program) rememberKeys(ctx context.Context, done broker.SettingsChange, actor string) {
-	p.c.Logger.InfoContext(ctx, "somebody did something", "who", actor, "what", done.What)
-	b, _, err := p.fleet.Broker(p.c.Namespace)
-	if err != nil || b == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberPatience)
-	defer cancel()
-	done.Set, done.Drop = nil, nil // they are not in it
-	if _, err := b.ChangeSettings(ctx, "", actor, func([]engine.Setting) (broker.SettingsChange, error) { return done, nil }); err != nil {
-		p.c.Logger.WarnContext(ctx, "activity does not tell what was done", "who", actor, "what", done.What, "err", err)
+func (p *program) rememberKeys(ctx context.Context, done []broker.Deed, actor string) {
+	for _, d := range done {
+		p.remember(ctx, d.Kind, d.About, actor)
 	}
 }
 

@@ -229,8 +229,9 @@ func (p *program) newFleet(c fleet.Catalogue) *fleet.Fleet {
 		again = catalogueEvery
 	}
 	roll, _ := c.(fleet.Roll) // of stores that are shared
+	board, _ := c.(fleet.Board)
 	return fleet.New(fleet.Options{
-		Main: main, Catalogue: c, Again: again, Roll: roll, Name: p.process, Busy: p.busy, Most: p.c.Namespaces, Logger: p.c.Logger,
+		Main: main, Catalogue: c, Board: board, Again: again, Roll: roll, Name: p.process, Busy: p.busy, Most: p.c.Namespaces, Logger: p.c.Logger,
 		Keep:  func(s fleet.Spec) *fleet.Keeper { return p.beside(s).keeper() },
 		Known: func() { p.server.Known(); p.wire.Known() },
 		Forget: func(s fleet.Spec, why string) {

@@ -36,7 +36,7 @@ func (f *Fleet) Change(ctx context.Context, name, profile, actor string) (Namesp
 	if profile != "" {
 		about += " (" + profile + ")"
 	}
-	f.remember(ctx, engine.EventNamespaceChanged, about, actor)
+	f.Remember(ctx, engine.EventNamespaceChanged, about, actor)
 	return f.settled(ctx, m), nil
 }
 

@@ -39,7 +39,7 @@ func (f *Fleet) create(ctx context.Context, s Spec, actor string) (Namespace, er
 		return Namespace{}, err
 	}
 	f.log.Info("a namespace was created", "namespace", s.Name, "by", actor)
-	f.remember(ctx, engine.EventNamespaceCreated, s.Name, actor)
+	f.Remember(ctx, engine.EventNamespaceCreated, s.Name, actor)
 	return f.settled(ctx, m), nil
 }
 

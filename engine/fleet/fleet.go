@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mayfly/engine"
@@ -72,6 +73,8 @@ type Options struct {
 	// Again is how often the catalogue is read again, where others write it too;
 	// zero: never.
 	Again time.Duration
+	// Board, if there is one, is where servers on the store leave each other notes.
+	Board Board
 	// Roll, if there is one, is where servers on the store meet, this one by Name.
 	Roll Roll
 	Name string
@@ -97,6 +100,7 @@ type Fleet struct {
 	leaving sync.WaitGroup // those that have not told their watchers yet that it is over
 	wg      sync.WaitGroup // members, and what waits for the end of a temporary one
 	turn    chan struct{}  // holds one: who changes the catalogue
+	deeds   atomic.Uint64  // that were left on the board
 
 	mu     sync.Mutex
 	byName map[string]*member // the others; guarded by mu
@@ -126,6 +130,9 @@ func (f *Fleet) Run(ctx context.Context) error {
 		f.wg.Go(f.readAgain)
 	} else if err := f.read(ctx); err != nil {
 		return err
+	}
+	if f.o.Board != nil {
+		f.wg.Go(f.takeDeeds)
 	}
 	begin := sync.OnceFunc(func() { close(f.begun) })
 	shut := f.o.Main.Shut
@@ -401,21 +408,8 @@ func (f *Fleet) remove(ctx context.Context, name string, only *member, actor str
 		return "", fmt.Errorf("remove the namespace %s: %w", name, err)
 	}
 	f.log.Info("a namespace was removed", "namespace", name, "by", actor, "aside", aside)
-	f.remember(ctx, engine.EventNamespaceRemoved, name, cmp.Or(actor, "its time was over"))
+	f.Remember(ctx, engine.EventNamespaceRemoved, name, cmp.Or(actor, "its time was over"))
 	return aside, nil
-}
-
-// remember has the server's own namespace remember what was done, if it is here.
-func (f *Fleet) remember(ctx context.Context, kind engine.EventKind, name, actor string) {
-	b := f.main.open()
-	if b == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if err := b.Remember(ctx, kind, name, actor); err != nil {
-		f.log.Warn("what was done to a namespace is not remembered", "namespace", name, "err", err)
-	}
 }
 
 // An Elsewhere is who owns a namespace that is not served here, or why nobody is

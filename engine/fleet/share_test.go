@@ -15,6 +15,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/fleet"
+	"mayfly/engine/fleet/fleettest"
 	"mayfly/storage/memory"
 )
 
@@ -33,6 +34,7 @@ type sea struct {
 	busy   map[string]bool          // namespaces with clients
 	slow   map[string]time.Duration // servers: to take one; not changed once they run
 	moves  int                      // how often one was taken
+	board  *fleettest.Board         // nil: there is none; not changed once servers run
 	fleets map[string]*fleet.Fleet
 	stops  map[string]context.CancelFunc
 	all    sync.WaitGroup
@@ -181,8 +183,12 @@ func (s *sea) start(name string) {
 			},
 		}
 	}
+	var board fleet.Board
+	if s.board != nil {
+		board = s.board
+	}
 	f := fleet.New(fleet.Options{
-		Main: keeper("default"), Catalogue: s, Logger: log, Again: 2 * time.Second, Roll: r, Name: name,
+		Main: keeper("default"), Catalogue: s, Board: board, Logger: log, Again: 2 * time.Second, Roll: r, Name: name,
 		Keep:   func(n fleet.Spec) *fleet.Keeper { return keeper(n.Name) },
 		Forget: func(fleet.Spec, string) {},
 		Busy: func(namespace string) bool {

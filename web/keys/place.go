@@ -33,7 +33,7 @@ const noteKind = "key"
 // onBoard keeps keys on a board, each a note as settings have it.
 type onBoard struct {
 	fleet.Board
-	remember func(ctx context.Context, c broker.SettingsChange, actor string)
+	remember func(ctx context.Context, done []broker.Deed, actor string)
 }
 
 // away is errAway for a reason.
@@ -103,7 +103,7 @@ func (b onBoard) ChangeSettings(ctx context.Context, _, actor string, change fun
 		}
 	}
 	if b.remember != nil {
-		b.remember(ctx, c, actor)
+		b.remember(ctx, c.Deeds, actor)
 	}
 	return c.Set, nil
 }

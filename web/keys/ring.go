@@ -42,7 +42,7 @@ type Options struct {
 	// Zero: they are kept in the server's own namespace.
 	Board fleet.Board
 	// Remember has activity tell what was done to keys on the board. Zero: nobody is told.
-	Remember func(ctx context.Context, c broker.SettingsChange, actor string)
+	Remember func(ctx context.Context, done []broker.Deed, actor string)
 	Logger   *slog.Logger // zero: slog.Default
 }
 
