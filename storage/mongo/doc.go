@@ -67,7 +67,7 @@
 //
 //	namespaces  name/NUMBER           which there are, and were, that every server has
 //	servers   NAME, ~secret           servers that are alive; what they know and nobody else
-//	board     KIND/ID                 what each of them is to know: who has signed in, tokens, by their hashes
+//	board     KIND/ID                 what each of them is to know: who has signed in, tokens, by their hashes; what was done at one and another is to remember
 //
 // # The indexes
 //
