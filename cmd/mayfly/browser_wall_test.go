@@ -159,7 +159,7 @@ func wallsFit(t *testing.T, ctx context.Context) {
 			whole: rows.filter((r) => !out(r)).length, all: rows.length, room: box.bottom - Math.max(...rows.filter((r) => !out(r)).map((r) => r.bottom)) > rows[0]?.height + 20 };
 	})`
 	for p, most := range map[string]string{"": "next temporary", "/expirations": "board gone", "/queues": "rows", "/topics": "rows", "/temporary": "sitters"} {
-		for _, size := range [][2]int64{{1920, 1080}, {1366, 768}} {
+		for _, size := range [][2]int64{{1920, 1080}, {1366, 768}, {1080, 1920}} {
 			v.do(chromedp.EmulateViewport(size[0], size[1]))
 			v.visit("/n/default" + p + "?kiosk=1")
 			v.want(`mayfly.state === "live"`)
@@ -170,6 +170,10 @@ func wallsFit(t *testing.T, ctx context.Context) {
 				}
 				v.fits(wall)
 				v.equal(lists+`.filter((list) => list.cut || list.below || list.room && list.whole < list.all).map((list) => JSON.stringify(list)).join()`, "")
+				v.equal(`[...document.querySelectorAll(".board tbody tr")].filter((row) => {
+					const cells = [...row.children].filter((cell) => cell.checkVisibility()).map((cell) => cell.getBoundingClientRect());
+					return cells.some((a, i) => cells.slice(i + 1).some((b) => a.left < b.right - 1 && b.left < a.right - 1));
+				}).length`, 0) // one beside the other
 				for name := range strings.FieldsSeq(most) {
 					if n, _ := v.js(lists + `.find((list) => list.name === "` + name + `")?.whole`).(float64); n < 3 {
 						t.Errorf("%s shows %v rows of %s", wall, n, name)
