@@ -13,7 +13,9 @@ func languageInBrowser(t *testing.T, v *visit) {
 	furnish(v)
 	choose := func(tag string) {
 		t.Helper()
+		v.want(`!window.mayfly || !document.body.dataset.live || ` + isLive) // what its state says moves the menu
 		v.do(chromedp.Click(chromedp.CSS(`.tongues summary`)))
+		v.want(`document.querySelector(".tongues button").checkVisibility()`)
 		v.click(`.tongues [value="` + tag + `"]`)
 	}
 	const spans = `[...document.querySelectorAll("[data-list=rows] .ttl time")].map((el) => el.innerText)`
