@@ -27,12 +27,13 @@ func passOn(w Standby, port relay.Port) echo.MiddlewareFunc {
 				return nil
 			case !errors.Is(err, relay.ErrUnsure), r.Method == http.MethodGet, r.Method == http.MethodHead, r.Method == http.MethodOptions:
 				return next(c)
-			case port == relay.Dashboard && !strings.HasPrefix(r.URL.Path, "/api/"):
-				w.unsure = true
-				return w.page(c)
 			}
-			w.unsure = true
-			return &standbyError{w}
+			is := w // w is of every request
+			is.unsure = true
+			if port == relay.Dashboard && !strings.HasPrefix(r.URL.Path, "/api/") {
+				return is.page(c)
+			}
+			return &standbyError{is}
 		}
 	}
 }
