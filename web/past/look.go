@@ -3,6 +3,7 @@ package past
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -22,14 +23,21 @@ type Part struct {
 	// Next is the place before which it goes on, zero if there is nothing older.
 	Next engine.PastPlace
 	// Short says that the search stopped before it found as many as were asked
-	// for, having gone through enough for once: it goes on at Next.
+	// for, having gone through enough, or long enough, for once: it goes on at Next.
 	Short bool
 }
 
 // Look finds the latest events that f picks, at most so many; most is positive.
 // It is engine.ErrNotImplemented if the store keeps no history.
 func Look(ctx context.Context, b *broker.Broker, f Filter, most int) (Part, error) {
+	return LookFor(ctx, b, f, most, 0)
+}
+
+// LookFor is Look for somebody who waits: what goes through many events to find some
+// ends after about so long. Zero is without such an end.
+func LookFor(ctx context.Context, b *broker.Broker, f Filter, most int, patience time.Duration) (Part, error) {
 	var p Part
+	began := time.Now()
 	all := merge{b: b}
 	for _, q := range f.queries() {
 		q.Limit = most + 1
@@ -46,7 +54,7 @@ func Look(ctx context.Context, b *broker.Broker, f Filter, most int) (Part, erro
 			return Part{}, fmt.Errorf("look at the history: %w", err)
 		case !ok:
 			return p, nil
-		case len(p.Events) == most, seen == scanned:
+		case len(p.Events) == most, seen == scanned, patience > 0 && seen > 0 && seen%batch == 0 && time.Since(began) >= patience:
 			p.Next, p.Short = last, len(p.Events) < most
 			return p, nil
 		}

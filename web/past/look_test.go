@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -116,23 +117,26 @@ func TestLookStopsForBreath(t *testing.T) {
 	events[0].Actor, events[many-1].Actor = "odd", "odd"
 	b := asks(t, events)
 	f := past.Filter{Scope: past.All, Actor: "odd", Until: many + 1}
-	var found []uint64
-	looks := 0
-	for again := true; again; looks++ {
-		part, err := past.Look(t.Context(), b, f, 10)
-		if err != nil {
-			t.Fatal(err)
+	for patience, times := range map[time.Duration]int{0: 3, 1: 50, time.Hour: 3} {
+		f.Before = engine.PastPlace{}
+		var found []uint64
+		looks := 0
+		for again := true; again; looks++ {
+			part, err := past.LookFor(t.Context(), b, f, 10, patience)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range part.Events {
+				found = append(found, e.N)
+			}
+			if again = part.Next != (engine.PastPlace{}); again != part.Short {
+				t.Errorf("look %d goes on: %v, short: %v", looks, again, part.Short)
+			}
+			f.Before = part.Next
 		}
-		for _, e := range part.Events {
-			found = append(found, e.N)
+		if d := gocmp.Diff([]uint64{many, 1}, found); d != "" || looks != times {
+			t.Errorf("%d looks of %v (-want +got):\n%s", looks, patience, d)
 		}
-		if again = part.Next != (engine.PastPlace{}); again != part.Short {
-			t.Errorf("look %d goes on: %v, short: %v", looks, again, part.Short)
-		}
-		f.Before = part.Next
-	}
-	if d := gocmp.Diff([]uint64{many, 1}, found); d != "" || looks != 3 {
-		t.Errorf("%d looks (-want +got):\n%s", looks, d)
 	}
 }
 

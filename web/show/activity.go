@@ -20,6 +20,7 @@ import (
 
 const (
 	deedsOnPage = 50
+	deedsFor    = 90 * time.Millisecond // that a page looks for them
 	// deedsFresh is how long what was found is good while more goes on happening,
 	// and deedsLong how long if nothing does: what is too old goes unnoticed.
 	deedsFresh = time.Second
@@ -167,7 +168,7 @@ func (p *Pages) find(ctx context.Context, f past.Filter) (sifted, sight, error) 
 			return sifted{found, true}, s, nil
 		}
 	}
-	part, err := past.Look(ctx, p.b, f, deedsOnPage)
+	part, err := past.LookFor(ctx, p.b, f, deedsOnPage, deedsFor)
 	if err != nil {
 		return sifted{}, s, err //nolint:wrapcheck // it says what it is about
 	}

@@ -26,7 +26,7 @@ const (
 	goEntities = 8                      // by their names
 	goMessages = 5                      // by their numbers or ids
 	goRooms    = 300                    // places where a number is looked for
-	goFor      = 150 * time.Millisecond // that ids are looked for
+	goFor      = 100 * time.Millisecond // that ids are looked for
 )
 
 // goTo lists where somebody may want to go, and what to do there. However much

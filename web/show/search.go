@@ -19,7 +19,7 @@ import (
 
 const (
 	searchHits    = 50                     // of one portion
-	searchFor     = 700 * time.Millisecond // that one portion may take
+	searchFor     = 120 * time.Millisecond // that one portion may take; the page's script asks for the next
 	mostSuggested = 80                     // bytes of a term that is proposed
 )
 

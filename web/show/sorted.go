@@ -97,15 +97,15 @@ func (p *Pages) sorted(ctx context.Context, at Place, m *page.Entity, o ordering
 		return nil, err //nolint:wrapcheck // it says what is wrong
 	}
 	where := engine.Path(m.Every.At)
-	var found []engine.Row
+	var found []placed
 	var last broker.Glance
 	brief, cancel := context.WithTimeout(ctx, sortFor)
 	defer cancel()
 	err = p.b.Search(brief, broker.Search{Query: q.In(string(where))}, func(g broker.Glance) error {
 		last = g
-		for _, r := range g.Hits {
-			if r.Path.Fold() == where.Fold() {
-				found = append(found, r)
+		for i := range g.Hits {
+			if r := &g.Hits[i]; r.Path == where || r.Path.Fold() == where.Fold() {
+				found = append(found, o.place(len(found), r, now))
 			}
 		}
 		if g.Scanned >= sortMost {
@@ -117,13 +117,15 @@ func (p *Pages) sorted(ctx context.Context, at Place, m *page.Entity, o ordering
 	if err != nil && (ctx.Err() != nil || !errors.Is(err, errEnough) && !errors.Is(err, context.DeadlineExceeded)) {
 		return nil, err //nolint:wrapcheck // it says what it is about
 	}
-	o.sort(found, now)
+	o.sort(found)
 	if cutOff {
 		m.Find.Cut = locale.N(ctx, "list.cut", int(last.Scanned), locale.Args{"Total": locale.Number(ctx, int(last.Total))})
 	}
 	n, _ := number(at.Query.Get("page")) // anything else is the first
 	from := min(int(min(max(n, 1)-1, sortMost))*messagesOnPage, len(found))
-	rows = found[from:min(from+messagesOnPage, len(found))]
+	if rows, err = p.rows(ctx, where, found[from:min(from+messagesOnPage, len(found))]); err != nil {
+		return nil, err
+	}
 	m.Every.Still, m.Every.Query, m.Every.Shown, m.Every.N = true, text, len(found) > len(rows) || o.text != "", len(found)
 	if cutOff {
 		m.Every.N = 0
@@ -138,33 +140,50 @@ func (p *Pages) sorted(ctx context.Context, at Place, m *page.Entity, o ordering
 	return rows, nil
 }
 
-// sort puts rows, which are by number, in order. Those that have nothing there are last,
-// up and down.
-func (o ordering) sort(rows []engine.Row, now engine.Instant) {
+// A placed is what is kept of a message until it is known whether the page shows it:
+// rows are large.
+type placed struct {
+	key engine.Key
+	n   int           // its place by number
+	v   listing.Value // what it is in order by
+}
+
+func (o ordering) place(n int, r *engine.Row, now engine.Instant) placed {
+	if o.by == (listing.Column{}) {
+		return placed{key: r.Message.Key, n: n}
+	}
+	return placed{r.Message.Key, n, o.by.Value(*r, now, nil)}
+}
+
+// sort puts messages, which are by number, in order. Those that have nothing there are
+// last, up and down.
+func (o ordering) sort(all []placed) {
 	if o.by == (listing.Column{}) {
 		if o.down {
-			slices.Reverse(rows)
+			slices.Reverse(all)
 		}
 		return
 	}
-	// Rows are large: what is put in order is their places.
-	type keyed struct {
-		at int
-		v  listing.Value
-	}
-	all := make([]keyed, len(rows))
-	for i, r := range rows {
-		all[i] = keyed{i, o.by.Value(r, now, nil)}
-	}
-	slices.SortFunc(all, func(a, b keyed) int {
+	slices.SortFunc(all, func(a, b placed) int {
 		by := a.v.Compare(b.v)
 		if o.down && a.v.Kind != listing.Nothing && b.v.Kind != listing.Nothing {
 			by = -by
 		}
-		return cmp.Or(by, cmp.Compare(a.at, b.at))
+		return cmp.Or(by, cmp.Compare(a.n, b.n))
 	})
-	were := slices.Clone(rows)
-	for i, k := range all {
-		rows[i] = were[k.at]
-	}
+}
+
+// rows are some messages as they are now. Those that are no longer in the place are
+// left out.
+func (p *Pages) rows(ctx context.Context, where engine.Path, of []placed) (rows []engine.Row, err error) {
+	err = p.b.Read(ctx, func(r broker.Reader) error {
+		rows = rows[:0]
+		for _, m := range of {
+			if row, err := r.Message(m.key); err == nil && row.Path.Fold() == where.Fold() {
+				rows = append(rows, row)
+			}
+		}
+		return nil
+	})
+	return rows, err //nolint:wrapcheck // the caller asked for just this
 }
