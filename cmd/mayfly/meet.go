@@ -14,8 +14,8 @@ import (
 const meetAgain = time.Second
 
 // meet has the server know what servers on its store know, as soon as that says it: how
-// they pass on to each other, and how forms are signed, which are good at all of them
-// then. It waits for nothing; what it returns is to be waited for once ctx has ended.
+// they pass on to each other, and how forms are signed and sign-ins are sealed, which are
+// good at all of them then. It waits for nothing; what it returns is to be waited for once ctx has ended.
 func (p *program) meet(ctx context.Context, c fleet.Catalogue) *sync.WaitGroup {
 	var all sync.WaitGroup
 	store, shared := c.(interface {
@@ -29,6 +29,9 @@ func (p *program) meet(ctx context.Context, c fleet.Catalogue) *sync.WaitGroup {
 			secret, err := store.Secret(ctx)
 			if err == nil {
 				p.forms.Share(relay.Secret(secret).For("forms"))
+				if p.people.provider != nil {
+					p.people.provider.Share(relay.Secret(secret).For("openid"))
+				}
 				err = p.relay.Know(secret)
 			}
 			if err == nil || ctx.Err() != nil {

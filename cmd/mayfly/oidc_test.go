@@ -6,14 +6,63 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"mayfly/storage/mongo/mongotest"
 	"mayfly/web/identity"
 	"mayfly/web/oidc"
 	"mayfly/web/oidc/oidctest"
 )
+
+// A surfer is somebody's browser, which goes nowhere by itself.
+type surfer struct {
+	*testing.T
+	http.Client
+}
+
+func surfing(t *testing.T) *surfer {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &surfer{T: t, Client: http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// An answered is what a server answered.
+type answered struct {
+	code   int
+	header http.Header
+	text   string
+}
+
+// goes to an address, with a form if there is one.
+func (s *surfer) goes(method, at string, form url.Values) answered {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), method, at, strings.NewReader(form.Encode()))
+	if err != nil {
+		s.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/html")
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	w, err := s.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer w.Body.Close()
+	text, err := io.ReadAll(w.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return answered{w.StatusCode, w.Header, string(text)}
+}
 
 // TestSignInWithAProvider goes from a page to the provider and back to it, as somebody
 // whom the provider knows.
@@ -24,27 +73,11 @@ func TestSignInWithAProvider(t *testing.T) {
 		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company",
 		Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
 	}})
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ana := surfing(t)
 	visit := func(at string) (code int, to, text string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Dashboard+at, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Accept", "text/html")
-		w, err := (&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Body.Close()
-		raw, err := io.ReadAll(w.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w.StatusCode, w.Header.Get("Location"), string(raw)
+		w := ana.goes(http.MethodGet, s.Dashboard+at, nil)
+		return w.code, w.header.Get("Location"), w.text
 	}
 	want := func(at string, code int, says string) string {
 		t.Helper()
@@ -75,20 +108,11 @@ func TestSignInWithAProvider(t *testing.T) {
 	_, _, page := visit("/n/default/queues")
 	out := func() string {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Dashboard+"/logout", strings.NewReader(url.Values{"csrf": {formToken.FindStringSubmatch(page)[1]}}.Encode()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		w, err := (&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Body.Close()
-		if w.StatusCode == http.StatusOK && w.Header.Get("Cache-Control") != "no-store" {
+		w := ana.goes(http.MethodPost, s.Dashboard+"/logout", url.Values{"csrf": {formToken.FindStringSubmatch(page)[1]}})
+		if w.code == http.StatusOK && w.header.Get("Cache-Control") != "no-store" {
 			t.Error("the page that has the provider's token is kept")
 		}
-		return w.Header.Get("Refresh") + w.Header.Get("Location")
+		return w.header.Get("Refresh") + w.header.Get("Location")
 	}
 	if to := out(); !strings.HasPrefix(to, "0; url="+provider.Issuer+"/end?") || !strings.Contains(to, url.QueryEscape(known+oidc.Back)) {
 		t.Errorf("signing out leads to %q", to)
@@ -114,6 +138,92 @@ func TestSignInWithAProvider(t *testing.T) {
 		if to := want(at, 303, ""); to != "/" {
 			t.Errorf("it leads to %q", to)
 		}
+	}
+}
+
+// balanced is an address at which servers take turns.
+func balanced(t *testing.T, servers ...string) string {
+	t.Helper()
+	var n atomic.Int64
+	b := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		at, err := url.Parse(servers[int(n.Add(1))%len(servers)])
+		if err != nil {
+			t.Error(err)
+		}
+		r.SetURL(at)
+		r.Out.Host = r.In.Host
+	}})
+	t.Cleanup(b.Close)
+	return b.URL
+}
+
+// TestSignsOutAtAnyServer: who has signed in at one of several servers signs out at any, and
+// is led from there to where the provider has that be done, though the server has never
+// asked it for anything. Where it cannot be asked now, they are signed out here all the
+// same, and told so. Which server sees them in between does not matter either.
+func TestSignsOutAtAnyServer(t *testing.T) {
+	provider := oidctest.Start(t, "http://127.0.0.1"+oidc.Back) // at any port
+	team := map[string]any{"roles": []string{"team"}}
+	provider.Is(oidctest.Trouble{Claims: team})
+	c := Config{Store: mongotest.URL(t), OIDC: &oidc.Config{
+		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company", Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
+	}}
+	first := stand(t, c).next(stateReady).Dashboard
+	var others []string
+	for range 3 {
+		others = append(others, stand(t, c).next(stateStandby).Dashboard)
+	}
+	for _, at := range others {
+		eventually(t, "the server at "+at+" knows what it shares with the first", func() bool {
+			return strings.Contains(surfing(t).goes(http.MethodGet, at+"/readyz", nil).text, "is passed on")
+		})
+	}
+	signsInAt := func(at string) *surfer {
+		t.Helper()
+		ana := surfing(t)
+		to := ana.goes(http.MethodGet, at+oidc.SignIn, nil).header.Get("Location")
+		if w := ana.goes(http.MethodGet, provider.SignIn(to, "ana"), nil); w.header.Get("Location") != "/" {
+			t.Fatal(w)
+		}
+		return ana
+	}
+	signsIn := func() *surfer { return signsInAt(first) }
+	signsOut := func(ana *surfer, at string) (to, said string) {
+		t.Helper()
+		page := ana.goes(http.MethodGet, at+"/n/default/queues", nil).text
+		token := formToken.FindStringSubmatch(page)
+		if token == nil {
+			t.Fatalf("she is not known at %s: %s", at, page)
+		}
+		w := ana.goes(http.MethodPost, at+"/logout", url.Values{"csrf": {token[1]}})
+		said = ana.goes(http.MethodGet, at+"/login", nil).text
+		if w := ana.goes(http.MethodGet, at+"/n/default/queues", nil); w.code != http.StatusSeeOther {
+			t.Errorf("she has signed out, and queues are answered with %d", w.code)
+		}
+		return strings.TrimPrefix(w.header.Get("Refresh"), "0; url=") + w.header.Get("Location"), said
+	}
+	for name, at := range map[string]string{"where she signed in": first, "at another": others[0]} {
+		to, _ := signsOut(signsIn(), at)
+		text := surfing(t).goes(http.MethodGet, to, nil).text
+		if !strings.Contains(text, "id-ana") || !strings.Contains(text, `href="`+at+oidc.Back+`?state=signed-out"`) {
+			t.Errorf("%s: %s says %s", name, to, text)
+		}
+	}
+	at := balanced(t, first, others[0])
+	to, _ := signsOut(signsInAt(at), at)
+	if text := surfing(t).goes(http.MethodGet, to, nil).text; !strings.Contains(text, "id-ana") || !strings.Contains(text, at+oidc.Back) {
+		t.Errorf("where servers take turns: %s says %s", to, text)
+	}
+	forgets := signsIn()
+	forgets.Jar.SetCookies(&url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/logout"}, []*http.Cookie{{Name: "mayfly_openid_hint", Path: "/logout", MaxAge: -1}})
+	to, _ = signsOut(forgets, others[1])
+	if text := surfing(t).goes(http.MethodGet, to, nil).text; !strings.Contains(text, "Who are you?") || !strings.Contains(text, others[1]+oidc.Back) {
+		t.Errorf("without a hint: %s says %s", to, text)
+	}
+	alone := signsIn()
+	provider.Is(oidctest.Trouble{Down: true})
+	if to, said := signsOut(alone, others[2]); to != "/login" || !strings.Contains(said, "You are signed out here. the company does not answer") {
+		t.Errorf("the provider is down: led to %s, told %s", to, said)
 	}
 }
 

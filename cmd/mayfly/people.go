@@ -27,9 +27,10 @@ import (
 type people struct {
 	sources   identity.Sources
 	gates     []web.Gate
-	file      *users.File // nil: nobody has a password
-	elsewhere bool        // a provider knows some
-	door      *login.Door // nil: nobody signs in
+	file      *users.File    // nil: nobody has a password
+	elsewhere bool           // a provider knows some
+	provider  *oidc.Provider // that one
+	door      *login.Door    // nil: nobody signs in
 }
 
 // openPeople reads who they are. What lets them in is on the board, where servers share
@@ -54,29 +55,46 @@ func (p *program) openPeople(board fleet.Board) (err error) {
 		sessions.Share(board, a.stamp, p.c.Logger)
 	}
 	o := login.Options{Sessions: sessions, Users: a.file, Changed: p.keys.Recheck, Forms: p.forms, Remember: p.remember, Logger: p.c.Logger}
-	var provider *oidc.Provider
+	var there *oidc.Door
 	if p.c.OIDC != nil {
-		c := *p.c.OIDC
-		c.Logger = p.c.Logger
-		if provider, err = oidc.New(c); err != nil {
-			return misused("--oidc: %w", err)
+		if there, err = p.openProvider(sessions); err != nil {
+			return err
 		}
-		o.Others = []page.OtherWay{{Label: provider.Title(), Href: oidc.SignIn}}
+		a.provider = there.Provider
+		name := a.provider.Title()
+		o.Others = []page.OtherWay{{Label: name, Href: oidc.SignIn}}
+		o.Elsewhere = func(w http.ResponseWriter, r *http.Request, who identity.Who) (page.OtherWay, error) {
+			at, err := there.End(w, r, who)
+			return page.OtherWay{Label: name, Href: at}, err
+		}
 	}
 	a.door = login.New(o)
-	if provider != nil {
-		a.gates = append(a.gates, &oidc.Door{
-			Provider: provider, At: p.c.Advertise, Within: login.Within, Failed: a.door.Failed, Refuse: a.door.Refuse, Out: login.SignIn,
-			Try: a.door.Try, Good: a.door.Good, Called: func(name string) string { return a.called(name, provider.Title()) },
-			Begin: func(w http.ResponseWriter, r *http.Request, who identity.Who, out func(*http.Request) string) {
-				sessions.Begin(w, r, login.Start{Who: who, Elsewhere: out})
-				a.door.SignedIn(r, who, provider.Title())
-			},
-		})
+	if there != nil {
+		there.Try, there.Good, there.Failed, there.Refuse = a.door.Try, a.door.Good, a.door.Failed, a.door.Refuse
+		a.gates = append(a.gates, there)
 	}
 	// A token is meant, whoever's browser it comes from.
 	a.sources, a.gates = identity.Sources{tokens, sessions, links}, append(a.gates, a.door, gate)
 	return nil
+}
+
+// openProvider is a door to the OpenID provider, which lacks what the login's door has.
+func (p *program) openProvider(sessions *login.Sessions) (*oidc.Door, error) {
+	c, a := *p.c.OIDC, &p.people
+	c.Logger = p.c.Logger
+	provider, err := oidc.New(c)
+	if err != nil {
+		return nil, misused("--oidc: %w", err)
+	}
+	return &oidc.Door{
+		Provider: provider, At: p.c.Advertise, Within: login.Within, SignOut: login.SignOut, Out: login.SignIn,
+		Called: func(name string) string { return a.called(name, provider.Title()) },
+		Begin: func(w http.ResponseWriter, r *http.Request, who identity.Who) {
+			sessions.Begin(w, r, login.Start{Who: who})
+			a.door.SignedIn(r, who, provider.Title())
+		},
+		Lasts: login.LastsFor,
+	}, nil
 }
 
 // standing is which role a user has now. Of who signs in elsewhere it is not known; who

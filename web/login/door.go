@@ -46,6 +46,10 @@ type Options struct {
 	Forms   *access.Forms
 	// Others are further ways to sign in, in the order that they are shown.
 	Others []page.OtherWay
+	// Elsewhere is where who has just signed out here may do so in the other place, too, if
+	// that is where they signed in; without an address there is none. The error says that
+	// the place, which is named, does not say where. Nil: there is no other place.
+	Elsewhere func(w http.ResponseWriter, r *http.Request, who identity.Who) (page.OtherWay, error)
 	// Remember has what was done be in activity, of who did it: see engine.EventSignedIn and
 	// those after it. Nil: it is not.
 	Remember func(ctx context.Context, kind engine.EventKind, about, actor string)
@@ -298,18 +302,22 @@ func (d *Door) signOut(c echo.Context) error {
 	if _, err := d.posted(c); err != nil {
 		return err
 	}
-	r, elsewhere := outlives(c), ""
+	r := outlives(c)
+	ctx := locale.With(r.Context(), locale.Asked(r))
+	said, elsewhere := access.Notice{Tone: string(component.Plenty), Text: locale.T(ctx, "signin.out")}, ""
 	if who, err := d.o.Sessions.Identify(r); err == nil {
-		for _, was := range d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == who.ID }) {
-			if was.Elsewhere != nil {
-				elsewhere = was.Elsewhere(r)
-			}
-		}
+		d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == who.ID })
 		d.remember(r.Context(), engine.EventSignedOut, "", who.Name)
+		if d.o.Elsewhere != nil {
+			there, err := d.o.Elsewhere(c.Response(), r, who)
+			if err != nil {
+				said = access.Notice{Tone: string(component.Low), Text: locale.T(ctx, "signin.out.down", locale.Args{"Name": there.Label})}
+			}
+			elsewhere = there.Href
+		}
 	}
 	d.o.Sessions.set(c.Response(), r, "", -1)
-	ctx := locale.With(r.Context(), locale.Asked(r))
-	d.o.Forms.Leave(c.Response(), access.Notice{Tone: string(component.Plenty), Text: locale.T(ctx, "signin.out")})
+	d.o.Forms.Leave(c.Response(), said)
 	if elsewhere != "" {
 		return d.signedOut(c, elsewhere)
 	}

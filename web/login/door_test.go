@@ -2,6 +2,7 @@ package login_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/views/page"
 	"mayfly/web/access"
 	"mayfly/web/identity"
 	"mayfly/web/login"
@@ -35,6 +37,8 @@ type world struct {
 	path     string
 	told     string // what was remembered, a line each; guarded by mu
 	mu       sync.Mutex
+	there    page.OtherWay // where who signs out does so, too
+	silent   error         // why that is not known
 }
 
 func start(t *testing.T) *world {
@@ -51,6 +55,12 @@ func start(t *testing.T) *world {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.told += strings.TrimSpace(actor+": "+kind.String()+" "+about) + "\n"
+		},
+		Elsewhere: func(_ http.ResponseWriter, r *http.Request, who identity.Who) (page.OtherWay, error) {
+			if again, err := w.sessions.Identify(r); err == nil || who.Name != "ana" {
+				t.Errorf("%+v is to sign out elsewhere, and here it is %+v", who, again)
+			}
+			return w.there, w.silent
 		},
 	})
 	w.echo = echo.New()
@@ -202,6 +212,34 @@ func TestSignInAndOut(t *testing.T) {
 	want := "dashboard 192.0.2.1: sign-in-failed ana\n" + strings.Repeat("ana: signed-in admin · password · 192.0.2.1\n", 2) + "ana: signed-out\n"
 	if got := w.remembered(); got != want {
 		t.Errorf("remembered:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestSignsOutElsewhere: who signs out is led on to the other place where they signed in,
+// and told if it is not known where they do so there.
+func TestSignsOutElsewhere(t *testing.T) {
+	w := start(t)
+	out := func() (res *http.Response, text string) {
+		t.Helper()
+		b := w.browser()
+		b.signIn("ana", "password of ana", "/")
+		res, text = b.post(login.SignOut, url.Values{})
+		if res.StatusCode == http.StatusSeeOther {
+			_, text = b.ask(http.MethodGet, res.Header.Get("Location"), nil)
+		}
+		return res, text
+	}
+	w.there = page.OtherWay{Label: "the company", Href: "https://company.example/end?x=y"}
+	if res, text := out(); res.StatusCode != http.StatusOK || res.Header.Get("Refresh") != "0; url="+w.there.Href || !strings.Contains(text, `href="`+w.there.Href+`"`) {
+		t.Errorf("%d, %v: %s", res.StatusCode, res.Header, text)
+	}
+	w.there.Href, w.silent = "", errors.New("it is down")
+	if res, text := out(); res.StatusCode != http.StatusSeeOther || !strings.Contains(text, "You are signed out here. the company does not answer") {
+		t.Errorf("%d: %s", res.StatusCode, text)
+	}
+	w.silent = nil
+	if res, text := out(); res.StatusCode != http.StatusSeeOther || !strings.Contains(text, "You are signed out.") {
+		t.Errorf("%d: %s", res.StatusCode, text)
 	}
 }
 

@@ -50,17 +50,12 @@ type Session struct {
 	Begun, Seen time.Time
 	From        string // the address that it was begun from
 	Agent       string // what the browser says that it is
-	// Elsewhere is the address that signs its user out where he signed in, too, for the
-	// browser of a request. Nil, or empty: there is none, or it is known to the server
-	// alone where he did so.
-	Elsewhere func(*http.Request) string
 }
 
 // A Start is what a session begins with.
 type Start struct {
-	Who       identity.Who
-	Stamp     [sha256.Size]byte          // what who was known by: see Hold
-	Elsewhere func(*http.Request) string // see Session
+	Who   identity.Who
+	Stamp [sha256.Size]byte // what who was known by: see Hold
 }
 
 type session struct {
@@ -93,7 +88,7 @@ func (s *Sessions) Begin(w http.ResponseWriter, r *http.Request, with Start) {
 	}
 	token, now := rand.Text(), time.Now()
 	is := &session{
-		Session: Session{ID: rand.Text()[:12], Who: with.Who, Begun: now, Seen: now, From: Address(r), Agent: cut(r.UserAgent(), 200), Elsewhere: with.Elsewhere},
+		Session: Session{ID: rand.Text()[:12], Who: with.Who, Begun: now, Seen: now, From: Address(r), Agent: cut(r.UserAgent(), 200)},
 		over:    make(chan struct{}), stamp: with.Stamp,
 	}
 	is.Who.ID, is.Who.Over, is.Who.Until = is.ID, is.over, now.Add(LastsFor)

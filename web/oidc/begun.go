@@ -35,12 +35,21 @@ func newBegun(redirect, back string) begun {
 	return begun{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Back: back, Until: time.Now().Add(beganFor)}
 }
 
-// newSeal has a new key, which lives as long as the process: who is about to sign in
-// when it ends has to begin again.
-func newSeal() cipher.AEAD {
-	var key [32]byte
+// newKey is one for the time being: who is about to sign in when the process ends has to
+// begin again, unless the key is [Provider.Share]d.
+func newKey() *[32]byte {
+	key := new([32]byte)
 	_, _ = rand.Read(key[:]) // never fails, by its contract
-	block, err := aes.NewCipher(key[:])
+	return key
+}
+
+// Share has sign-ins be sealed with another key from now on, which several servers have:
+// what has begun at one comes to its end at any. That a sign-in does so once is known to
+// each for itself; the provider has a code be good once.
+func (p *Provider) Share(key [32]byte) { p.key.Store(&key) }
+
+func (p *Provider) seal() cipher.AEAD {
+	block, err := aes.NewCipher(p.key.Load()[:])
 	if err != nil {
 		panic(err) // the key has the right size
 	}
@@ -57,7 +66,7 @@ func (p *Provider) leave(w http.ResponseWriter, r *http.Request, b begun) {
 	if err != nil {
 		panic(err) // texts and a time
 	}
-	sealed := p.seal.Seal(nil, nil, raw, nil)
+	sealed := p.seal().Seal(nil, nil, raw, nil)
 	setCookie(w, r, &http.Cookie{Value: base64.RawURLEncoding.EncodeToString(sealed), MaxAge: int(beganFor / time.Second)})
 }
 
@@ -72,7 +81,7 @@ func (p *Provider) take(w http.ResponseWriter, r *http.Request) (b begun, ok boo
 	if err != nil {
 		return b, false
 	}
-	raw, err := p.seal.Open(nil, nil, sealed, nil)
+	raw, err := p.seal().Open(nil, nil, sealed, nil)
 	if err != nil || json.Unmarshal(raw, &b) != nil {
 		return begun{}, false
 	}
@@ -106,8 +115,13 @@ func (p *Provider) ends(b begun) bool {
 // which is from another site: lax, not strict.
 func setCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
 	c.Name, c.Path, c.HttpOnly, c.SameSite = cookieName(r), "/", true, http.SameSiteLaxMode
-	c.Secure = r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+	c.Secure = safe(r)
 	http.SetCookie(w, c)
+}
+
+// safe tells whether a request came with TLS.
+func safe(r *http.Request) bool {
+	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
 func cookieName(r *http.Request) string { return identity.CookieName(r, "mayfly_openid") }

@@ -11,7 +11,8 @@ import (
 // TestBegunEnds: a sign-in that has begun is good for ten minutes, and no moment more.
 func TestBegunEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &Provider{seal: newSeal()}
+		p := &Provider{}
+		p.key.Store(newKey())
 		answer := httptest.NewRecorder()
 		p.leave(answer, httptest.NewRequest(http.MethodGet, "/", nil), newBegun("", "/n/default"))
 		good := func() bool {

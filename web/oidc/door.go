@@ -29,9 +29,10 @@ type Door struct {
 	At string
 	// Called is what somebody is called here whom the provider calls so.
 	Called func(name string) string
-	// Begin starts a session of who has signed in, and has that be known. Out is the
-	// address that signs them out at the provider, too, for the browser of a request.
-	Begin func(w http.ResponseWriter, r *http.Request, who identity.Who, out func(*http.Request) string)
+	// Begin starts a session of who has signed in, which lasts no longer than Lasts, and has
+	// that be known.
+	Begin func(w http.ResponseWriter, r *http.Request, who identity.Who)
+	Lasts time.Duration
 	// Within is an address to return to, if it is one of this server's.
 	Within func(to string) string
 	// Try counts one more try to sign in of whoever sends a request, and says how long there
@@ -45,8 +46,9 @@ type Door struct {
 	// provider cannot be trusted; name is what people know it by, said its reason, the text
 	// of a stranger, and to where they were to go.
 	Refuse func(c echo.Context, status int, why, name, said, to string) error
-	// Out is where somebody is led who comes back from signing out.
-	Out string
+	// SignOut is the address where people sign out here, and Out where somebody is led who
+	// comes back from doing so at the provider.
+	SignOut, Out string
 }
 
 // Mount adds the addresses to g.
@@ -66,7 +68,7 @@ func (d *Door) at(r *http.Request) string {
 		return d.At + Back
 	}
 	u := url.URL{Scheme: "http", Host: r.Host, Path: Back}
-	if r.TLS != nil || strings.EqualFold(r.Header.Get(echo.HeaderXForwardedProto), "https") {
+	if safe(r) {
 		u.Scheme = "https"
 	}
 	return u.String()
@@ -128,8 +130,8 @@ func (d *Door) finish(c echo.Context) error {
 	if d.Good != nil {
 		d.Good(r)
 	}
-	out := func(r *http.Request) string { return d.Provider.End(who.Hint, d.at(r)) }
-	d.Begin(c.Response(), r, identity.Who{Name: d.Called(who.Name), Subject: who.Subject, Role: who.Role, Way: identity.OIDC}, out)
+	d.Begin(c.Response(), r, identity.Who{Name: d.Called(who.Name), Subject: who.Subject, Role: who.Role, Way: identity.OIDC})
+	d.keepHint(c.Response(), r, who.Hint)
 	return c.Redirect(http.StatusSeeOther, d.Within(who.Back))
 }
 

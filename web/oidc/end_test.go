@@ -1,65 +1,217 @@
 package oidc_test
 
 import (
+	"encoding/base64"
+	"errors"
+	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/labstack/echo/v4"
+
+	"mayfly/web/identity"
+	"mayfly/web/oidc"
 	"mayfly/web/oidc/oidctest"
 )
 
+// end is where somebody signs out at the provider.
+func (w *world) end(who identity.Who, hint, redirect string) string {
+	w.Helper()
+	at, err := w.ours.End(w.Context(), who, hint, redirect)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return at
+}
+
+func (w *world) see(at string) (int, string) {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.Context(), http.MethodGet, at, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+func (w *world) signsIn(user string) (is identity.Who, hint string) {
+	w.Helper()
+	who, err := w.through(user, oidctest.Trouble{Claims: map[string]any{"roles": "team"}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return identity.Who{Name: who.Name, Subject: who.Subject, Role: who.Role, Way: identity.OIDC}, who.Hint
+}
+
+// again is a server that nobody has signed in at.
+func (w *world) again() {
+	w.Helper()
+	ours, err := oidc.New(w.c)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.ours = ours
+}
+
 // TestEnd: who signs out is led to where the provider has that be done, which knows by
-// the hint who that is, and leads back.
+// the hint who that is or asks, and leads back; at a server that has asked the provider
+// for nothing before, too.
 func TestEnd(t *testing.T) {
 	w := start(t)
-	if at := w.ours.End("hint", redirect); at != "" {
-		t.Errorf("before anybody has asked the provider it is at %s", at)
-	}
-	who, err := w.through("ana", oidctest.Trouble{Claims: map[string]any{"roles": "team"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	see := func(at string) (int, string) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
-		if err != nil {
-			t.Fatal(err)
+	ana, hint := w.signsIn("ana")
+	for _, before := range []string{"this server has asked it", "none has"} {
+		if code, text := w.see(w.end(ana, hint, redirect)); code != 200 || !strings.Contains(text, "id-ana") || !strings.Contains(text, `href="`+redirect+`?state=signed-out"`) {
+			t.Errorf("%s: %d %s", before, code, text)
 		}
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
+		if code, text := w.see(w.end(ana, "", redirect)); code != 200 || !strings.Contains(text, "Who") || !strings.Contains(text, `href="`+redirect+`?state=signed-out"`) {
+			t.Errorf("%s, and there is no hint: %d %s", before, code, text)
 		}
-		defer res.Body.Close()
-		text, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
+		if code, text := w.see(w.end(ana, hint, "http://example.com/login/openid/back")); code != 400 {
+			t.Errorf("%s, and a stranger's address: %d %s", before, code, text)
 		}
-		return res.StatusCode, string(text)
-	}
-	if code, text := see(w.ours.End(who.Hint, redirect)); code != 200 || !strings.Contains(text, "id-ana") || !strings.Contains(text, `href="`+redirect+`?state=signed-out"`) {
-		t.Errorf("%d %s", code, text)
-	}
-	for name, at := range map[string]string{
-		"another's hint": w.ours.End(strings.Replace(who.Hint, ".", ".e30", 1), redirect), "a stranger's address": w.ours.End(who.Hint, "http://example.com/login/openid/back"),
-	} {
-		if code, text := see(at); code != 400 {
-			t.Errorf("%s: %d %s", name, code, text)
-		}
-	}
-	// A large one would not be taken in an address.
-	at, err := url.Parse(w.ours.End(strings.Repeat("x", 5000), redirect))
-	if err != nil || at.Query().Has("id_token_hint") || at.Query().Get("client_id") != oidctest.Client {
-		t.Error(at, err)
+		w.again()
 	}
 }
 
-// TestNoEnd: a provider that has nowhere to sign out is not asked to.
+// TestHints: one is given to the provider that is about who signs out, and was made for
+// this client by this provider, however long ago.
+func TestHints(t *testing.T) {
+	w := start(t)
+	ana, anas := w.signsIn("ana")
+	_, eves := w.signsIn("eve")
+	token := func(issuer string) string {
+		claims := fmt.Sprintf(`{"iss":%q,"sub":"id-ana","aud":%q,"exp":1}`, issuer, oidctest.Client)
+		return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".x123"
+	}
+	for name, tc := range map[string]struct {
+		hint  string
+		given bool
+	}{
+		"hers":               {anas, true},
+		"another's":          {eves, false},
+		"an old one":         {token(w.theirs.Issuer), true},
+		"another provider's": {token("https://b.example"), false},
+		"none":               {"", false},
+		"no token":           {"hint", false},
+	} {
+		at, err := url.Parse(w.end(ana, tc.hint, redirect))
+		if err != nil || at.Query().Has("id_token_hint") != tc.given || at.Query().Get("client_id") != oidctest.Client || at.Query().Get("post_logout_redirect_uri") != redirect {
+			t.Errorf("%s: %s, %v", name, at, err)
+		}
+	}
+	w.c.ClientID = "another"
+	w.again()
+	if at := w.end(ana, anas, redirect); strings.Contains(at, "id_token_hint") {
+		t.Errorf("it was made for another client, and is given: %s", at)
+	}
+}
+
+// TestNoEnd: nobody is led to a provider that has nowhere to sign out, or where they have
+// not signed in.
 func TestNoEnd(t *testing.T) {
 	w := start(t)
-	who, err := w.through("ana", oidctest.Trouble{Claims: map[string]any{"roles": "team"}, NoEnd: true})
-	if at := w.ours.End(who.Hint, redirect); err != nil || at != "" {
+	ana, hint := w.signsIn("ana")
+	for name, who := range map[string]identity.Who{
+		"with a password": {Name: "ana", Way: identity.Password}, "with another provider": {Name: "ana", Way: identity.OIDC, Subject: w.theirs.Issuer + ".example id-ana"},
+	} {
+		if at := w.end(who, hint, redirect); at != "" {
+			t.Errorf("%s: %s", name, at)
+		}
+	}
+	w.theirs.Is(oidctest.Trouble{NoEnd: true})
+	w.again()
+	if at := w.end(ana, hint, redirect); at != "" {
+		t.Errorf("it has none, and somebody is led to %s", at)
+	}
+}
+
+// TestEndOfSilence: a provider that says nothing keeps nobody from signing out for longer
+// than three seconds, and one that is out of order not at all.
+func TestEndOfSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, tc := range map[string]struct {
+			answer func(r *http.Request) (*http.Response, error)
+			within time.Duration
+		}{
+			"silent": {func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}, 3 * time.Second},
+			"nowhere": {func(*http.Request) (*http.Response, error) {
+				return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+			}, 0},
+		} {
+			p, err := oidc.New(oidc.Config{Issuer: "https://a.example", ClientID: "x", Roles: []oidc.Rule{{Value: "*", Role: identity.Viewer}}, Transport: transport(tc.answer), Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began, who := time.Now(), identity.Who{Way: identity.OIDC, Subject: "https://a.example id-ana"}
+			if at, err := p.End(t.Context(), who, "", redirect); !errors.Is(err, oidc.ErrDown) || at != "" || time.Since(began) != tc.within {
+				t.Errorf("%s: %q, %v after %v", name, at, err, time.Since(began))
+			}
+		}
+	})
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestKeepsTheHint: the browser of who signs in keeps it for the address to sign out at,
+// until then; one that no browser would keep takes that of before away.
+func TestKeepsTheHint(t *testing.T) {
+	w := start(t)
+	var began []identity.Who
+	d := &oidc.Door{
+		Provider: w.ours, Called: func(name string) string { return name }, Within: func(to string) string { return to },
+		Begin: func(_ http.ResponseWriter, _ *http.Request, who identity.Who) { began = append(began, who) },
+		Lasts: time.Hour, SignOut: "/logout",
+	}
+	e := echo.New()
+	d.Mount(e.Group(""))
+	signsIn := func(claims map[string]any) *http.Cookie {
+		t.Helper()
+		w.theirs.Is(oidctest.Trouble{Claims: claims})
+		r, got := w.visit(w.theirs.SignIn(w.begin(), "ana"))
+		e.ServeHTTP(got, r)
+		for _, c := range got.Result().Cookies() {
+			if c.Name == "mayfly_openid_hint" {
+				return c
+			}
+		}
+		t.Fatalf("%d: there is none", got.Code)
+		return nil
+	}
+	c := signsIn(map[string]any{"roles": "team"})
+	if c.Value == "" || c.Path != "/logout" || c.MaxAge != 3600 || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure {
+		t.Errorf("%+v", c)
+	}
+	r, got := httptest.NewRequest(http.MethodPost, "https://"+host+"/logout", nil), httptest.NewRecorder()
+	r.AddCookie(c)
+	at, err := d.End(got, r, began[0])
+	if err != nil || !strings.Contains(at, url.QueryEscape(c.Value)) {
 		t.Errorf("%s, %v", at, err)
+	}
+	if gone := got.Result().Cookies(); len(gone) != 1 || gone[0].Name != c.Name || gone[0].Path != "/logout" || gone[0].MaxAge >= 0 || !gone[0].Secure {
+		t.Errorf("%+v", gone)
+	}
+	if c := signsIn(map[string]any{"roles": []string{"team", strings.Repeat("x", 4000)}}); c.Value != "" || c.MaxAge >= 0 {
+		t.Errorf("%+v", c)
 	}
 }

@@ -3,7 +3,6 @@ package oidc
 import (
 	"cmp"
 	"context"
-	"crypto/cipher"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -44,15 +44,14 @@ const (
 	restFor    = time.Second      // after the document could not be had, before it is asked for again
 	skew       = time.Minute      // by how much the provider's clock may differ
 	mostCode   = 4 << 10          // bytes of what comes back in an address
-	mostHint   = 4 << 10          // bytes of an ID token that is put into one
 )
 
 // A Provider signs people in. Make it with New. It is safe for concurrent use.
 type Provider struct {
 	c    Config
 	http *http.Client
-	seal cipher.AEAD
-	turn chan struct{} // held by who asks for the document
+	key  atomic.Pointer[[32]byte] // seals what browsers keep
+	turn chan struct{}            // held by who asks for the document
 
 	mu     sync.Mutex
 	found  *found    // nil: not yet; guarded by mu
@@ -68,6 +67,7 @@ type found struct {
 	verifier *oidc.IDTokenVerifier
 	oauth    oauth2.Config // without a redirect
 	end      string        // where people sign out; empty: nowhere
+	hints    *oidc.IDTokenVerifier
 }
 
 // New is a provider that nothing was asked of yet. The error says what is wrong with c.
@@ -75,7 +75,8 @@ func New(c Config) (*Provider, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	p := &Provider{c: c, turn: make(chan struct{}, 1), seal: newSeal(), used: map[string]time.Time{}}
+	p := &Provider{c: c, turn: make(chan struct{}, 1), used: map[string]time.Time{}}
+	p.key.Store(newKey())
 	p.http = &http.Client{Transport: bounded{c.Transport}, Timeout: patience, CheckRedirect: near}
 	return p, nil
 }
@@ -105,13 +106,17 @@ func near(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// find asks for the provider's document, unless it is known.
-func (p *Provider) find(ctx context.Context) (*found, error) {
+// find asks for the provider's document, unless it is known, for no longer than patience.
+func (p *Provider) find(ctx context.Context, patience time.Duration) (*found, error) {
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience) // what it finds outlives who asks
+	defer cancel()
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	case <-asking.Done():
+		return nil, fmt.Errorf("%w: it has been asked for its document, and says nothing", ErrDown)
 	}
 	p.mu.Lock()
 	f, failed, at := p.found, p.failed, p.at
@@ -119,7 +124,7 @@ func (p *Provider) find(ctx context.Context) (*found, error) {
 	if f != nil || failed != nil && time.Since(at) < restFor {
 		return f, failed
 	}
-	f, err := p.ask() //nolint:contextcheck // what it finds outlives who asks
+	f, err := p.ask(asking)
 	if err != nil {
 		p.c.Logger.Warn("the OpenID provider cannot be used now", "issuer", p.c.Issuer, "error", err)
 		err = fmt.Errorf("%w: %w", ErrDown, err)
@@ -130,8 +135,8 @@ func (p *Provider) find(ctx context.Context) (*found, error) {
 	return f, err
 }
 
-func (p *Provider) ask() (*found, error) {
-	o, err := oidc.NewProvider(oidc.ClientContext(context.Background(), p.http), p.c.Issuer)
+func (p *Provider) ask(ctx context.Context) (*found, error) {
+	o, err := oidc.NewProvider(oidc.ClientContext(ctx, p.http), p.c.Issuer)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what it is about
 	}
@@ -164,6 +169,7 @@ func (p *Provider) ask() (*found, error) {
 	return &found{
 		provider: o, end: more.End,
 		verifier: o.Verifier(&oidc.Config{ClientID: p.c.ClientID, Now: func() time.Time { return time.Now().Add(-skew) }}),
+		hints:    o.Verifier(&oidc.Config{ClientID: p.c.ClientID, SkipExpiryCheck: true, InsecureSkipSignatureCheck: true}),
 		oauth:    oauth2.Config{ClientID: p.c.ClientID, ClientSecret: p.c.Secret, Endpoint: at, Scopes: p.c.Scopes},
 	}, nil
 }
@@ -179,7 +185,7 @@ func (p *Provider) usable(text string) bool {
 // browser by which Finish knows it again. The provider is to send it back to redirect;
 // back is where it was to go. The error is ErrDown.
 func (p *Provider) Begin(w http.ResponseWriter, r *http.Request, redirect, back string) (string, error) {
-	f, err := p.find(r.Context())
+	f, err := p.find(r.Context(), patience)
 	if err != nil {
 		return "", err
 	}
@@ -196,36 +202,8 @@ type Person struct {
 	Subject string // what the issuer knows them by, and the issuer; nobody else is it, now or later
 	Role    identity.Role
 	Back    string // as Begin was told
-	Hint    string // by which End has the provider know whom to sign out; it has what the provider says of them
+	Hint    string // by which the provider knows whom to sign out: their ID token
 }
-
-// End is where somebody who has signed out here signs out at the provider, which sends
-// the browser to redirect then, with the state signed-out (OpenID Connect RP-Initiated
-// Logout 1.0). Empty: that cannot be done there, or nobody knows now.
-func (p *Provider) End(hint, redirect string) string {
-	p.mu.Lock()
-	f := p.found
-	p.mu.Unlock()
-	if f == nil || f.end == "" {
-		return ""
-	}
-	u, err := url.Parse(f.end)
-	if err != nil {
-		return "" // it was usable
-	}
-	q := u.Query()
-	if len(hint) <= mostHint {
-		q.Set("id_token_hint", hint)
-	}
-	q.Set("client_id", p.c.ClientID)
-	q.Set("post_logout_redirect_uri", redirect)
-	q.Set("state", signedOut)
-	u.RawQuery = q.Encode()
-	return u.String()
-}
-
-// signedOut is the state of who comes back from signing out.
-const signedOut = "signed-out"
 
 // Finish says who has come back, once for each Begin. The error is ErrState, ErrDown,
 // ErrDenied, ErrToken or ErrNoRole; Back of the person is known where the state was.
@@ -243,7 +221,7 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (Person, error
 	if said := q.Get("error"); said != "" || code == "" || len(code) > mostCode {
 		return who, &Denial{Code: said, Text: q.Get("error_description")}
 	}
-	f, err := p.find(ctx)
+	f, err := p.find(ctx, patience)
 	if err != nil {
 		return who, err
 	}
@@ -256,7 +234,7 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (Person, error
 	if sub == "" {
 		return who, fmt.Errorf("%w: it does not say who they are", ErrToken)
 	}
-	who.Subject = p.c.Issuer + " " + sub
+	who.Subject = p.subject(sub)
 	who.Role = c.role(p.c.RoleClaim, p.c.Roles)
 	if who.Name, ok = c.name(p.c.NameClaim); !ok {
 		return who, fmt.Errorf("%w: it does not say what they are called", ErrToken)

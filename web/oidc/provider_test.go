@@ -30,6 +30,7 @@ const (
 type world struct {
 	*testing.T
 	theirs *oidctest.Provider
+	c      oidc.Config
 	ours   *oidc.Provider
 	jar    []*http.Cookie
 }
@@ -44,11 +45,8 @@ func start(t *testing.T, change ...func(*oidc.Config)) *world {
 	for _, f := range change {
 		f(&c)
 	}
-	ours, err := oidc.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.ours = ours
+	w.c = c
+	w.again()
 	return w
 }
 
@@ -95,6 +93,22 @@ func (w *world) through(user string, t oidctest.Trouble) (oidc.Person, error) {
 	w.Helper()
 	w.theirs.Is(t)
 	return w.finish(w.theirs.SignIn(w.begin(), user))
+}
+
+// TestBegunAtAnother: what has begun at one server comes to its end at another that has the
+// key, and at no other.
+func TestBegunAtAnother(t *testing.T) {
+	w := start(t)
+	w.theirs.Is(oidctest.Trouble{Claims: map[string]any{"roles": "team"}})
+	for key, want := range map[byte]error{7: nil, 8: oidc.ErrState} {
+		w.ours.Share([32]byte{7})
+		back := w.theirs.SignIn(w.begin(), "ana")
+		w.again()
+		w.ours.Share([32]byte{key})
+		if who, err := w.finish(back); !errors.Is(err, want) || who.Name == "ana" != (want == nil) {
+			t.Errorf("at one with the key %d: %+v, %v", key, who, err)
+		}
+	}
 }
 
 func TestSignIn(t *testing.T) {

@@ -325,8 +325,8 @@ func (p *provider) userinfo(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, out)
 }
 
-// end is where somebody who has signed out elsewhere is sent to do so here. It wants to
-// know whom this is about, and leads back to a redirect URI of the client alone, on
+// end is where somebody who has signed out elsewhere is sent to do so here. It asks who
+// that is where no hint says so, and leads back to a redirect URI of the client alone, on
 // loopback at any port (RFC 8252 §7.3).
 func (p *provider) end(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
@@ -335,7 +335,10 @@ func (p *provider) end(w http.ResponseWriter, r *http.Request) {
 		u, err := url.Parse(uri)
 		return err == nil && to != nil && u.Hostname() == to.Hostname() && u.Path == to.Path
 	})
-	subject := p.subject(q.Get("id_token_hint"))
+	subject := "Who are you?"
+	if q.Has("id_token_hint") {
+		subject = p.subject(q.Get("id_token_hint"))
+	}
 	if err != nil || q.Get("client_id") != "mayfly" || !known || subject == "" {
 		http.Error(w, "who has signed out of what?", http.StatusBadRequest)
 		return
