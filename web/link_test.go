@@ -31,7 +31,7 @@ func guarded(t *testing.T, log *slog.Logger) (*world, *keys.Ring, *access.Forms)
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "hello "+identity.Of(c.Request().Context()).Name) })
 		g.GET("/namespaces", func(c echo.Context) error { return c.String(200, "all of them") })
 	}
-	w := serve(t, web.Options{Logger: log, Who: identity.Sources{ring.Tokens(), ring.Links()}, Gates: []web.Gate{&keys.Gate{Ring: ring, Check: forms.Check, Within: login.Within}}, Stage: func(name string) bool { return name == "deadline-1" }},
+	w := serve(t, web.Options{Logger: log, Who: identity.Sources{ring.Tokens(), ring.Links()}, Gates: []web.Gate{&keys.Gate{Ring: ring, Check: forms.Check, Within: login.Within}}, Stage: func(who identity.Who, name string) bool { return who.Talk == "monday" && name == "deadline-1" }},
 		web.Doors{UI: ui, Keys: ring, UINeeds: func(string, string) (identity.Role, bool) { return identity.Viewer, true }})
 	leave, err := ring.Serve(t.Context(), w.broker)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestLinkIsOpened(t *testing.T) {
 	var log bytes.Buffer
 	w, ring, _ := guarded(t, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	name := w.broker.Name()
-	k, path, err := ring.MakeLink(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "demo", Namespace: name})
+	k, path, err := ring.MakeLink(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "demo", Namespace: name, Page: "/n/" + name + "?follow=monday"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +83,11 @@ func TestLinkIsOpened(t *testing.T) {
 		t.Error("before:", got.StatusCode)
 	}
 	got, _ := get(path)
-	if at := got.Header.Get("Location"); got.StatusCode != 303 || at != "/n/"+name || got.Header.Get("Referrer-Policy") != "no-referrer" || got.Header.Get("Cache-Control") != "no-store" {
+	if at := got.Header.Get("Location"); got.StatusCode != 303 || at != "/n/"+name+"?follow=monday" || got.Header.Get("Referrer-Policy") != "no-referrer" || got.Header.Get("Cache-Control") != "no-store" {
 		t.Error(got.StatusCode, got.Header)
 	}
 	for path, want := range map[string]string{
-		"/n/" + name: "200 hello link demo of ana", "/": "302", "/n/other": "403 The link shows the namespace " + name + " and the scenes", "/n/deadline-1": "200", "/n/deadline-12": "403", "/live": "404", "/n/" + name + "s": "403",
+		"/n/" + name: "200 hello link demo of ana", "/": "302", "/n/other": "403 The link shows the namespace " + name + " and scenes", "/n/deadline-1": "200", "/n/deadline-12": "403", "/live": "404", "/n/" + name + "s": "403",
 		"/namespaces": "403", "/metrics": "403", "/grafana.json": "403",
 		"/api/v1/entities": "200", "/api/v1/n/" + name + "/entities": "200", "/api/v1/tokens": "200 {\"tokens\":[]}",
 		"/api/v1/namespaces": "403", "/api/v1/n/" + name + "/namespaces": "403", "/api/v1/n/other/entities": "403", "/api/v1/n/deadline-1/entities": "403", "/healthz": "200",

@@ -172,8 +172,8 @@ func cutBelow(at, below, name string) (rest string, ok bool) {
 }
 
 // shown tells whether whoever follows a presenter by a link may have an address that is
-// not of their namespace: pages of stages, and the socket that tells where the
-// presenter is, of which the hub gives them nothing else.
+// not of their namespace: pages of the stages that they were led to, and the socket that
+// tells where the presenter is, of which the hub gives them nothing else.
 func (s *Server) shown(who identity.Who, at string) bool {
 	if who.Way != identity.Link {
 		return false
@@ -183,7 +183,7 @@ func (s *Server) shown(who identity.Who, at string) bool {
 	}
 	rest, ok := strings.CutPrefix(at, belowPages)
 	name, _, _ := strings.Cut(rest, "/")
-	return ok && s.o.Stage != nil && s.o.Stage(name)
+	return ok && s.o.Stage != nil && s.o.Stage(who, name)
 }
 
 // ofServer is what the API has, below the address of any namespace, that is not of it

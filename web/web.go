@@ -71,9 +71,9 @@ type Options struct {
 	Who identity.Sources
 	// Gates have addresses of their own there.
 	Gates []Gate
-	// Stage tells whether a namespace is that of a scene that is played, where nothing is
-	// real: whoever has a link looks at it too. Zero: none is.
-	Stage func(name string) bool
+	// Stage tells whether a namespace is that of a scene to which somebody who has a link was
+	// led by its presenter. Zero: none is.
+	Stage func(who identity.Who, name string) bool
 	// AMQPAt is where AMQP is spoken, which a client is told that speaks it to a port
 	// of HTTP: "127.0.0.1:5672". Empty: nowhere.
 	AMQPAt string

@@ -9,9 +9,11 @@ import (
 	"mayfly/web/ui"
 )
 
-// staged tells whether a scene is played in a namespace: whoever follows a presenter by
-// a link may look at it, as nothing there is real.
-func (p *program) staged(name string) bool { return p.scenes.Peek(name) != nil }
+// staged tells whether a scene is played in a namespace to which the presenter whom
+// somebody follows by a link has led them: other people's are not theirs to look at.
+func (p *program) staged(who identity.Who, name string) bool {
+	return p.scenes.Peek(name) != nil && p.hall.Led(who.Talk, name)
+}
 
 // An audience is given links of the server's, which the dashboard makes for those who
 // present.

@@ -2,59 +2,176 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/PuerkitoBio/goquery"
 
 	"mayfly/web/api"
+	"mayfly/web/talk"
 )
 
-// TestGuestIsShownOneNamespace: whoever has opened a read-only link is led by its pages
-// to no page that is of another namespace or of none, and not told what others there
-// are.
-func TestGuestIsShownOneNamespace(t *testing.T) {
+// A guesthouse is a server where two scenes are played, by an admin, who gives links.
+type guesthouse struct {
+	*testing.T
+	*server
+	admin string
+	plays [2]string
+}
+
+func newGuesthouse(t *testing.T) *guesthouse {
+	t.Helper()
 	s := serving(t, Config{Store: "memory:", Auth: usersFile(t)})
-	admin := s.token(t, s.signedIn(t, "ana"), "admin")
-	for _, made := range [][2]string{{"/api/v1/namespaces", `{"name":"shop"}`}, {"/api/v1/namespaces", `{"name":"hidden"}`}, {"/api/v1/n/shop/send/orders?create=queue", `{"body":"hello"}`}} {
-		if code, text := s.bearing(t, admin, http.MethodPost, made[0], made[1]); code >= http.StatusMultipleChoices {
-			t.Fatal(made, code, text)
-		}
+	h := &guesthouse{T: t, server: s, admin: s.token(t, s.signedIn(t, "ana"), "admin")}
+	for i := range h.plays {
+		var p api.Play
+		h.makes("plays", `{"scene":"deadline"}`, &p)
+		h.plays[i] = p.Name
 	}
+	return h
+}
+
+func (h *guesthouse) makes(at, body string, what any) {
+	h.Helper()
+	if code, text := h.bearing(h.T, h.admin, http.MethodPost, "/api/v1/"+at, body); code != http.StatusCreated || json.Unmarshal([]byte(text), what) != nil {
+		h.Fatal(at, code, text)
+	}
+}
+
+// guest is somebody who has opened a link to a page.
+func (h *guesthouse) guest(namespace, page string) asker {
+	h.Helper()
 	var link api.Token
-	if code, text := s.bearing(t, admin, http.MethodPost, "/api/v1/n/shop/links", `{"name":"demo"}`); code != http.StatusCreated || json.Unmarshal([]byte(text), &link) != nil {
-		t.Fatal(code, text)
+	h.makes("n/"+namespace+"/links", `{"name":"demo","page":"/n/`+namespace+page+`"}`, &link)
+	jar := &cookies{}
+	if code, text := jar.get(h.T, link.URL); code != http.StatusSeeOther {
+		h.Fatal(code, text)
 	}
-	guest := &cookies{}
-	guest.get(t, link.URL)
-	seen, queue := map[string]bool{}, []string{"/n/shop", "/n/shop/go?drawer=1", "/n/shop/go?q=hidden"}
-	for n := 0; n < len(queue) && n < 300; n++ {
+	return asker{jar: jar}
+}
+
+// sees is how a namespace's page, its socket and its API are answered.
+func (h *guesthouse) sees(who asker, namespace string) string {
+	h.Helper()
+	page, _ := who.asks(h.T, http.MethodGet, h.Dashboard+"/n/"+namespace+"/queues", "")
+	_, socket := who.live(h.T, h.Dashboard, "/n/"+namespace+"/live")
+	entities, _ := who.asks(h.T, http.MethodGet, h.Dashboard+"/api/v1/n/"+namespace+"/entities", "")
+	return fmt.Sprint(page, socket, entities)
+}
+
+// TestGuestSeesNoScene, but that of which the link is, and those that its presenter leads
+// to, of which there is nothing but pages.
+func TestGuestSeesNoScene(t *testing.T) {
+	h := newGuesthouse(t)
+	want := func(when string, who asker, of map[string]string) {
+		t.Helper()
+		for namespace, want := range of {
+			if got := h.sees(who, namespace); got != want {
+				t.Errorf("%s: %s is answered with %s, want %s", when, namespace, got, want)
+			}
+		}
+	}
+	const all, pages, nothing = "200 101 200", "200 101 403", "403 403 403"
+	want("a link for a namespace", h.guest("default", ""), map[string]string{"default": all, h.plays[0]: nothing, h.plays[1]: nothing})
+	want("a link for a scene", h.guest(h.plays[0], ""), map[string]string{"default": nothing, h.plays[0]: all, h.plays[1]: nothing})
+
+	key := talk.NewKey()
+	id, err := talk.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	follows, other := h.guest("default", "?follow="+id), h.guest("default", "")
+	want("before the presenter goes there", follows, map[string]string{h.plays[0]: nothing, h.plays[1]: nothing})
+	leads := func(to string) {
+		t.Helper()
+		page := "/n/" + to
+		ana, code := asker{bearer: h.admin}.live(t, h.Dashboard, page+"/live")
+		if code != http.StatusSwitchingProtocols {
+			t.Fatal(code)
+		}
+		if err := ana.WriteJSON(map[string]string{"op": "present", "topic": key, "page": page + "/queues"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leads(h.plays[0])
+	eventually(t, "the audience is led into the scene", func() bool { return h.sees(follows, h.plays[0]) == pages })
+	want("led to another", follows, map[string]string{"default": all, h.plays[1]: nothing})
+	want("led by nobody", other, map[string]string{"default": all, h.plays[0]: nothing, h.plays[1]: nothing})
+	leads("default")
+	leads(h.plays[1])
+	eventually(t, "the audience is led into the next", func() bool { return h.sees(follows, h.plays[1]) == pages })
+	want("after that", follows, map[string]string{"default": all, h.plays[0]: pages})
+}
+
+// TestGuestIsShownOneNamespace: whoever has opened a read-only link is led by its pages
+// to no page that is of another namespace or of none, and not told, there or by the API,
+// what others there are, nor which scenes others play.
+func TestGuestIsShownOneNamespace(t *testing.T) {
+	h := newGuesthouse(t)
+	for _, name := range []string{"arcade", "backroom"} {
+		h.makes("namespaces", `{"name":"`+name+`"}`, new(api.Namespace))
+	}
+	for _, namespace := range []string{"default", "arcade"} {
+		if code, text := h.bearing(t, h.admin, http.MethodPost, "/api/v1/n/"+namespace+"/send/orders?create=queue", `{"body":"hello"}`); code != http.StatusCreated {
+			t.Fatal(code, text)
+		}
+	}
+	for namespace, others := range map[string][]string{
+		"default": {"arcade", "backroom", h.plays[0], h.plays[1]}, "arcade": {"backroom", h.plays[0], h.plays[1]}, h.plays[0]: {"arcade", "backroom", h.plays[1]},
+	} {
+		seen := h.crawl(h.guest(namespace, ""), namespace, func(at, text string) {
+			for _, name := range others {
+				if strings.Contains(text, name) {
+					t.Errorf("%s tells of %s", at, name)
+				}
+			}
+		})
+		if seen < 40 {
+			t.Errorf("of %s only so much is seen: %d", namespace, seen)
+		}
+	}
+}
+
+// crawl looks at all that a guest is led to by pages, and at all that the API tells of a
+// namespace, calls f with each, and says how many there are.
+func (h *guesthouse) crawl(guest asker, namespace string, f func(at, text string)) int {
+	h.Helper()
+	home, seen := "/n/"+namespace, map[string]bool{}
+	below := []string{home + "/", "/api/v1" + home + "/"}
+	if namespace == "default" {
+		below = append(below, "/api/v1/openapi.json")
+	}
+	queue := []string{home, home + "/go?drawer=1", home + "/go?q=back", home + "/go?q=dead"}
+	for _, o := range api.Document().Ordered {
+		if o.Method == http.MethodGet && !strings.Contains(o.Path, "{") {
+			queue = append(queue, "/api/v1"+home+o.Path)
+		}
+	}
+	for n := 0; n < len(queue) && n < 400; n++ {
 		at := queue[n]
-		code, text := guest.get(t, s.Dashboard+at)
-		if code != http.StatusOK && code != http.StatusSeeOther && code != http.StatusFound && strings.Contains(text, "alone.") {
-			t.Errorf("%s: %d", at, code)
+		code, text := guest.asks(h.T, http.MethodGet, h.Dashboard+at, "")
+		if strings.HasPrefix(at, home) && code == http.StatusForbidden && strings.Contains(text, "alone.") {
+			h.Errorf("%s: %d", at, code)
 		}
-		if strings.Contains(strings.ReplaceAll(text, "q=hidden", ""), "/n/hidden") {
-			t.Errorf("%s tells of another namespace", at)
-		}
+		f(at, text)
 		page, err := goquery.NewDocumentFromReader(strings.NewReader(text))
 		if err != nil {
-			t.Fatal(err)
+			h.Fatal(err)
 		}
 		page.Find("a[href]").Each(func(_ int, a *goquery.Selection) {
 			to, err := url.Parse(a.AttrOr("href", ""))
 			if err != nil || to.Host != "" || !strings.HasPrefix(to.Path, "/") || seen[to.Path] {
 				return
 			}
-			if seen[to.Path] = true; to.Path != "/n/shop" && !strings.HasPrefix(to.Path, "/n/shop/") && !strings.HasPrefix(to.Path, "/api/v1/n/shop/") {
-				t.Errorf("%s leads to %s", at, to)
+			if seen[to.Path] = true; to.Path != home && !slices.ContainsFunc(below, func(p string) bool { return strings.HasPrefix(to.Path, p) }) {
+				h.Errorf("%s leads to %s", at, to)
 			}
 			queue = append(queue, to.RequestURI())
 		})
 	}
-	if len(queue) < 20 {
-		t.Errorf("there are %d pages: %q", len(queue), queue)
-	}
+	return len(queue)
 }

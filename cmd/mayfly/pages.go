@@ -63,7 +63,6 @@ func openDashboard(sp *space, o beside, r Ready) *dashboard {
 		Safety: door.Safety,
 		Hall:   &sp.p.hall,
 		Shown:  d.pages.Shown,
-		Within: func(r *http.Request) string { return identity.Of(r.Context()).Within },
 		Home:   "/n/" + url.PathEscape(b.Name()),
 		Stage:  sp.p.staged,
 		Mute:   func(r *http.Request) bool { return !identity.Of(r.Context()).Role.May(identity.Operator) },

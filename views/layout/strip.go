@@ -17,7 +17,7 @@ type Strip struct {
 	Title string
 	Lang  string // of Title, Say and what is so, where it is not the page's
 	To    string // what follows the verbs below, such as /next, is posted behind it
-	All   string // address of the scenes
+	All   string // address of the scenes; empty: they are not for who looks
 	Step  int    // that was played last; zero: none was
 	Of    int
 	Say   string // its caption, names between backticks; of none: what the scene teaches

@@ -80,6 +80,8 @@ type Who struct {
 	Over <-chan struct{} `json:"-"`
 	// Within is the one namespace that it is good for. Empty: all, and what is of none.
 	Within string
+	// Talk is the id of the one that a link is to follow. Empty: there is none.
+	Talk string
 	// Until is when it ends by itself. Zero: nobody knows.
 	Until time.Time
 }

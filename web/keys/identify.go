@@ -121,7 +121,7 @@ func (e *entry) who(role identity.Role) identity.Who {
 	w := identity.Who{Role: role, Way: identity.Token, ID: e.ID, Over: e.over, Until: e.Until, Within: e.Namespace}
 	w.Name = "token " + e.Name
 	if e.Kind == Link {
-		w.Way, w.Name = identity.Link, "link "+e.Name
+		w.Way, w.Name, w.Talk = identity.Link, "link "+e.Name, e.talk()
 	}
 	if e.By != "" {
 		w.Name += " of " + e.By

@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
 	"mayfly/engine"
 	"mayfly/web/identity"
+	"mayfly/web/talk"
 )
 
 // A Kind is what a key is for.
@@ -48,6 +50,15 @@ type Key struct {
 	Made   time.Time // in UTC, as all of them
 	Until  time.Time // from then on it is not good; zero: never
 	Used   time.Time // when it was good the last time, to the minute; zero: never, or nobody knows
+}
+
+// talk is the id of the one whose audience was given the link; empty: none.
+func (k Key) talk() string {
+	at, err := url.Parse(k.Page)
+	if err != nil {
+		return ""
+	}
+	return at.Query().Get(talk.Following)
 }
 
 // madeBy tells whether somebody has made the key, or one that it was made with.

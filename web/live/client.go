@@ -38,9 +38,8 @@ type client struct {
 	address string
 	lang    string
 	safety  view.Safety
-	role    identity.Role // of who has opened it
+	who     identity.Who  // that has opened it
 	mute    bool          // it may not present
-	within  string        // the only namespace that it may see; empty: all
 	apart   bool          // it may not see the hub's own, and is here for a talk
 	speaks  string        // the id of the talk that it presents; the reader's own
 	wake    chan struct{} // holds one token while there is something to write
@@ -93,9 +92,9 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	who := identity.Asking(r)
 	c := &client{
-		conn: conn, address: address, role: who.Role,
+		conn: conn, address: address, who: who,
 		lang:   locale.Lang(locale.With(r.Context(), tongue(r))),
-		safety: h.opts.Safety(r), mute: h.opts.Mute(r), within: h.opts.Within(r), wake: make(chan struct{}, 1), gone: make(chan struct{}),
+		safety: h.opts.Safety(r), mute: h.opts.Mute(r), wake: make(chan struct{}, 1), gone: make(chan struct{}),
 		subs: map[string]*subscription{},
 	}
 	c.apart = h.opts.Home != "" && !h.shows(c, h.opts.Home)
@@ -284,8 +283,8 @@ func (h *Hub) do(c *client, cmd command) bool {
 	switch {
 	case !ok:
 		return false
-	case !c.role.May(needs):
-		h.refuse(c, cmd.Topic, (&identity.RoleError{Has: c.role, Needs: needs}).Error())
+	case !c.who.Role.May(needs):
+		h.refuse(c, cmd.Topic, (&identity.RoleError{Has: c.who.Role, Needs: needs}).Error())
 		return true
 	}
 	switch cmd.Op {
@@ -300,7 +299,7 @@ func (h *Hub) do(c *client, cmd command) bool {
 			h.refuse(c, cmd.Topic, err.Error())
 			return true
 		}
-		if !h.opts.May(c.role)(http.MethodGet, h.opts.Base+topic) {
+		if !h.opts.May(c.who.Role)(http.MethodGet, h.opts.Base+topic) {
 			h.refuse(c, cmd.Topic, "This page is for another role than yours.")
 			return true
 		}

@@ -91,15 +91,12 @@ type Options struct {
 	// Shown is the one address of a page that a presenter can lead others to, or an
 	// error for what is none, as a form. It must not wait. Nil: every address is its own.
 	Shown func(url string) (string, error)
-	// Within is the only namespace that a browser may see; empty: all. Nil: all may
-	// see all.
-	Within func(*http.Request) string
 	// Home is the first page of the namespace that is told of; who may not see that hears
 	// of talks alone. Empty: nobody is kept from it.
 	Home string
-	// Stage tells whether a namespace is one that everybody may see: that of a scene.
-	// Nil: none is.
-	Stage func(name string) bool
+	// Stage tells whether a namespace is that of a scene which somebody may see who may see
+	// another alone. Nil: none is.
+	Stage func(who identity.Who, name string) bool
 	// Mute tells whether a browser may not present. Nil: all may.
 	Mute func(*http.Request) bool
 
@@ -133,11 +130,8 @@ func (o Options) withDefaults() Options {
 	if o.Shown == nil {
 		o.Shown = func(url string) (string, error) { return url, nil }
 	}
-	if o.Within == nil {
-		o.Within = func(*http.Request) string { return "" }
-	}
 	if o.Stage == nil {
-		o.Stage = func(string) bool { return false }
+		o.Stage = func(identity.Who, string) bool { return false }
 	}
 	if o.Mute == nil {
 		o.Mute = func(*http.Request) bool { return false }

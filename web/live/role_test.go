@@ -80,14 +80,13 @@ func TestPagesOfOneNamespace(t *testing.T) {
 	w := newWorld()
 	w.set("/n/one", func(*sheet) {})
 	_, server := serveHub(t, w, func(o *Options) {
-		o.Within = func(r *http.Request) string { return r.Header.Get("Test-Within") }
 		o.Open = func(ctx context.Context, url string) (view.Page, uint64, error) {
 			_, n, err := w.open(ctx, url)
 			return &sheet{sum: "for " + identity.Of(ctx).Within}, n, err
 		}
 	})
 	for _, within := range []string{"", "one", ""} {
-		b := dial(t, server, http.Header{"Test-Within": {within}})
+		b := dial(t, server, http.Header{withinHeader: {within}})
 		b.send("sub", "/n/one", 0)
 		if f := b.next(); f.parts.Slots["sum"] != "for "+within {
 			t.Errorf("who sees %q is sent %+v", within, f)

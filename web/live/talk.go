@@ -2,7 +2,6 @@ package live
 
 import (
 	"errors"
-	"net/url"
 	"strings"
 
 	"mayfly/web/talk"
@@ -95,7 +94,7 @@ func (h *Hub) talked(c *client) {
 }
 
 // sees is the talk as the client may see it: where it is led to is of the namespace
-// that it may see, or of a scene.
+// that it may see, or of a scene that it was led to.
 func (h *Hub) sees(c *client, is talk.State) talk.State {
 	if is.Page != "" && !h.shows(c, is.Page) || is.Beside != "" && !h.shows(c, is.Beside) {
 		is.Place, is.Elsewhere = talk.Place{}, true
@@ -105,13 +104,6 @@ func (h *Hub) sees(c *client, is talk.State) talk.State {
 
 // shows tells whether a client may see a page, by its address without the base path.
 func (h *Hub) shows(c *client, page string) bool {
-	if c.within == "" {
-		return true
-	}
-	rest, ok := strings.CutPrefix(page, "/n/")
-	if end := strings.IndexAny(rest, "/?"); end >= 0 {
-		rest = rest[:end]
-	}
-	name, err := url.PathUnescape(rest)
-	return ok && err == nil && (strings.EqualFold(name, c.within) || h.opts.Stage(name))
+	name := talk.Namespace(page)
+	return c.who.Within == "" || strings.EqualFold(name, c.who.Within) || h.opts.Stage(c.who, name)
 }

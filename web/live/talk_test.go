@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mayfly/web/identity"
 	"mayfly/web/talk"
 )
 
@@ -166,8 +167,8 @@ func TestAStuckFollowerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// Who looks by a link is led within its namespace, and to scenes, and by a socket of
-// another namespace is told of the talk alone.
+// Who looks by a link is led within its namespace, and to the scenes that are for them,
+// and by a socket of another namespace is told of the talk alone.
 func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
 	t.Parallel()
 	var hall talk.Hall
@@ -176,15 +177,14 @@ func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
 	w.set("/n/shop", func(*sheet) {})
 	h, server := serveHub(t, w, func(o *Options) {
 		o.Hall, o.Home = &hall, "/n/default"
-		o.Within = func(r *http.Request) string { return r.Header.Get("X-Within") }
-		o.Stage = func(name string) bool { return name == "deadline-1" }
+		o.Stage = func(who identity.Who, name string) bool { return who.Within == "shop" && name == "deadline-1" }
 	})
 	key := talk.NewKey()
 	id, err := talk.ID(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ana, bob := dial(t, server, nil), dial(t, server, http.Header{"X-Within": {"shop"}})
+	ana, bob := dial(t, server, nil), dial(t, server, http.Header{withinHeader: {"shop"}})
 	bob.send("follow", id, 0)
 	bob.talks(talk.State{ID: id, Followers: 1})
 	for page, shown := range map[string]bool{

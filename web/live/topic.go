@@ -75,7 +75,7 @@ func (h *Hub) subscribe(c *client, url string, n uint64) {
 			c.tell(control{T: "error", Topic: url, Text: fmt.Sprintf("A socket watches %d pages at most.", h.opts.MaxSubscriptions)})
 			return
 		}
-		id := topicID{url, c.lang, c.safety, c.role, c.within}
+		id := topicID{url, c.lang, c.safety, c.who.Role, c.who.Within}
 		t := h.topics[id]
 		if t == nil && len(h.topics) >= h.opts.MaxTopics {
 			c.tell(control{T: "error", Topic: url, Text: fmt.Sprintf("%d pages are kept up to date already.", len(h.topics))})

@@ -166,6 +166,9 @@ func event(kind engine.EventKind, path engine.Path, key engine.Key) engine.Event
 // roleHeader has a request be of somebody with a role; without it, it is of an admin.
 const roleHeader = "Test-Role"
 
+// withinHeader is the one namespace that the sender may see; without it, all.
+const withinHeader = "Test-Within"
+
 // ended is closed for those whose roleHeader says so too.
 type ended chan struct{}
 
@@ -175,6 +178,7 @@ func known(next http.Handler) http.Handler { return knownUntil(next, nil) }
 func knownUntil(next http.Handler, over ended) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := identity.Anybody()
+		who.Within = r.Header.Get(withinHeader)
 		if role, err := identity.ParseRole(r.Header.Get(roleHeader)); err == nil {
 			who.Role, who.Over = role, over
 		}

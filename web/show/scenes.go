@@ -138,6 +138,9 @@ func (p *Pages) stage(ctx context.Context, sh *layout.Shell) {
 	if step := is.Step(); step != nil {
 		s.Say, s.Marks = step.Say, p.marks(ctx, is, step)
 	}
+	if within(ctx) {
+		s.All = ""
+	}
 	sh.Strip = s
 }
 

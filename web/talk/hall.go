@@ -13,6 +13,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +31,11 @@ var (
 const (
 	mostTalks = 64
 	longest   = 60 // characters of a presenter's name
+	mostLed   = 32 // namespaces that a talk has been in, the latest
 )
+
+// Following is in the address of a page for those who follow a talk, with its id.
+const Following = "follow"
 
 // How long a talk outlives its presenter's last page.
 const (
@@ -49,6 +55,7 @@ type talk struct {
 	name  string
 	link  Link
 	place Place
+	led   []string           // the namespaces of its places so far, in lower case, the latest last
 	desks map[*Seat]struct{} // of the presenter
 	gone  time.Time          // when the last of them went; zero: one is there
 	here  bool               // the presenter is, as far as anybody is told
@@ -66,6 +73,20 @@ type Link struct {
 type Place struct {
 	Page   string `json:"page,omitempty"`
 	Beside string `json:"beside,omitempty"` // what is open beside it; empty: nothing is
+}
+
+// Namespace is that which a page is of, by its address without the base path, in lower
+// case; empty: it is of none.
+func Namespace(page string) string {
+	rest, ok := strings.CutPrefix(page, "/n/")
+	if end := strings.IndexAny(rest, "/?"); end >= 0 {
+		rest = rest[:end]
+	}
+	name, err := url.PathUnescape(rest)
+	if !ok || err != nil {
+		return ""
+	}
+	return strings.ToLower(name)
 }
 
 // A State is how a talk is now.
@@ -224,9 +245,29 @@ func (s *Seat) At(p Place) {
 		return
 	}
 	t.place = p
+	t.lead(Namespace(p.Page), Namespace(p.Beside))
 	all := h.all(s.id)
 	h.mu.Unlock()
 	tell(all)
+}
+
+// lead remembers where the talk is. The caller holds the hall's mu.
+func (t *talk) lead(namespaces ...string) {
+	for _, name := range namespaces {
+		if name != "" {
+			t.led = append(slices.DeleteFunc(t.led, func(was string) bool { return was == name }), name)
+		}
+	}
+	t.led = t.led[max(0, len(t.led)-mostLed):]
+}
+
+// Led tells whether the presenter of a talk, by its id, has led its audience to a
+// namespace.
+func (h *Hall) Led(id, namespace string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.talks[id]
+	return t != nil && slices.Contains(t.led, strings.ToLower(namespace))
 }
 
 // State is how the talk is now.

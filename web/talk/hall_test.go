@@ -259,3 +259,34 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	h.Stop(key)
 }
+
+// TestLed: who follows may be shown where their presenter has been, and nowhere else, as
+// long as the talk lasts.
+func TestLed(t *testing.T) {
+	t.Parallel()
+	var h Hall
+	key := NewKey()
+	id := idOf(t, key)
+	ana := present(t, &h, key, "Ana")
+	present(t, &h, NewKey(), "Ben").seat.At(Place{Page: "/n/bens/queues"})
+	ana.seat.At(Place{Page: "/n/Deadline-1/q/orders?tab=x"})
+	ana.seat.At(Place{Page: "/n/default", Beside: "/n/beside%2D1/m/7"})
+	ana.seat.At(Place{Page: "/scenes"})
+	led := func(id string, want map[string]bool) {
+		t.Helper()
+		for namespace, want := range want {
+			if got := h.Led(id, namespace); got != want {
+				t.Errorf("led to %q: %t", namespace, got)
+			}
+		}
+	}
+	led(id, map[string]bool{"deadline-1": true, "DEADLINE-1": true, "default": true, "beside-1": true, "deadline-12": false, "bens": false, "scenes": false, "": false})
+	led("", map[string]bool{"deadline-1": false, "": false})
+	for i := range mostLed - 1 {
+		ana.seat.At(Place{Page: fmt.Sprintf("/n/poison-%d", i)})
+		ana.seat.At(Place{Page: "/n/default"})
+	}
+	led(id, map[string]bool{"deadline-1": false, "beside-1": false, "default": true, "poison-0": true})
+	h.Stop(key)
+	led(id, map[string]bool{"default": false})
+}

@@ -75,7 +75,7 @@ func asFollower(page, id string) string {
 	if strings.Contains(page, "?") {
 		sep = "&"
 	}
-	return page + sep + url.Values{"follow": {id}}.Encode()
+	return page + sep + url.Values{talk.Following: {id}}.Encode()
 }
 
 // talkOf is the key of the talk that the browser has begun; empty: none that there is.
