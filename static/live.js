@@ -160,11 +160,15 @@
   // ── Merging ───────────────────────────────────────────────────────────────
   // What the server sent last for a slot or a row, without what the clocks
   // above write. Comparing with this, not with the page, tells a change in the
-  // broker from the passing of time.
+  // broker from the passing of time. A row that came as HTML has just that until it
+  // is compared with something: most are gone before.
   const sent = new WeakMap();
-  const bare = (node) => {
-    const copy = node.cloneNode(true);
-    for (const el of all("time[data-of], time[data-ago]", copy)) {
+  const lastOf = (el) => {
+    const was = sent.get(el);
+    return typeof was === "string" ? strip(parse(was).firstElementChild) : was ?? bare(el);
+  };
+  const strip = (node) => {
+    for (const el of all("time[data-of], time[data-ago]", node)) {
       const box = el.closest("[data-clock]") ?? el, flap = all(".flap", el);
       el.removeAttribute("aria-label");
       (flap.length ? flap : [el]).forEach((f) => { f.textContent = ""; });
@@ -173,9 +177,10 @@
       all(".ring :is(.track, .arc), .glass:not([data-state]) .sand", box).forEach((p) => p.removeAttribute("d"));
       all(".arc", box).forEach(undash);
     }
-    all("[data-until]", copy).forEach(undash);
-    return copy;
+    all("[data-until]", node).forEach(undash);
+    return node;
   };
+  const bare = (node) => strip(node.cloneNode(true));
   const undash = (el) => { el.removeAttribute("stroke-dasharray"); el.removeAttribute("stroke-dashoffset"); };
   const parse = (html) => {
     const t = document.createElement("template");
@@ -222,9 +227,9 @@
   const foldOf = (el) => el.closest("details[data-fold]");
   const alike = ({ childNodes: a }, { childNodes: b }) => a.length === b.length && [...a].every((n, i) => n.isEqualNode(b[i]));
   const mergeSlot = (el, fresh) => {
-    const last = sent.get(el) ?? bare(el), next = bare(fresh), same = alike(last, next);
+    const last = lastOf(el), next = typeof fresh === "string" ? strip(parse(fresh)) : bare(fresh), same = alike(last, next);
     sent.set(el, next);
-    const over = $("[data-over]", fresh);
+    const over = $("[data-over]", next);
     if (over && over.dataset.over !== $("[data-over]", el)?.dataset.over) news.note = over.textContent.trim();
     if ("news" in el.dataset && !same) $(".newer", el.closest("section"))?.removeAttribute("hidden");
     keepingFocus(el, () => children(el, last, next));
@@ -244,7 +249,7 @@
     count.changed?.(el);
   };
   const mergeRow = (row, fresh) => {
-    const last = sent.get(row) ?? bare(row), next = bare(fresh);
+    const last = lastOf(row), next = typeof fresh === "string" ? strip(parse(fresh).firstElementChild) : bare(fresh);
     sent.set(row, next);
     if (last.isEqualNode(next)) return;
     count.put++;
@@ -286,9 +291,8 @@
       else if (list.leaving.has(row)) stay(list, row);
     }
     for (const [key, fresh] of Object.entries(put)) {
-      const row = typeof fresh === "string" ? parse(fresh).firstElementChild : fresh;
-      if (rows.has(key)) mergeRow(rows.get(key), row);
-      else list.held.set(key, row);
+      if (rows.has(key)) mergeRow(rows.get(key), fresh);
+      else list.held.set(key, fresh);
     }
     for (const key of list.held.keys()) if (!wanted.has(key)) list.held.delete(key);
     list.order = order;
@@ -315,9 +319,10 @@
     sweep(list);
     sweepSoon(list);
   };
-  const arrive = (row) => {
-    if (!row) return null;
-    sent.set(row, bare(row));
+  const arrive = (fresh) => {
+    if (!fresh) return null;
+    const html = typeof fresh === "string", row = html ? parse(fresh).firstElementChild : fresh;
+    sent.set(row, html ? fresh : bare(row));
     count.put++;
     news.came++;
     return row;
@@ -348,7 +353,7 @@
     list.leaving.delete(row);
     row.classList.remove("leaving");
     row.removeAttribute("data-gone");
-    row.replaceChildren(...sent.get(row).cloneNode(true).childNodes);
+    row.replaceChildren(...lastOf(row).cloneNode(true).childNodes);
     read(row);
   };
   // sweep takes away what has left, never under the pointer, the focus or a
@@ -586,7 +591,7 @@
     }
     for (const el of slotsOf(pane)) {
       const fresh = slots[el.dataset.slot];
-      if (fresh !== undefined) mergeSlot(el, typeof fresh === "string" ? parse(fresh) : fresh);
+      if (fresh !== undefined) mergeSlot(el, fresh);
     }
     for (const [name, part] of Object.entries(parts)) mergeList(name, part);
   };
@@ -933,7 +938,7 @@
     on.hidden = !(stop.hidden = false);
     let more = true;
     try {
-      while (more && list.children.length < 500) {
+      while (more && list.children.length < 200) {
         const answer = await fetch(on.href, { signal: given.signal });
         const found = $("[data-search]", new DOMParser().parseFromString(await answer.text(), "text/html"));
         if (!found) break;

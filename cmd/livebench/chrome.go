@@ -57,11 +57,11 @@ func browse(ctx context.Context, o options, trace string) (*chrome, error) {
 	}
 	if trace != "" {
 		with = append(with, chromedp.Flag("trace-startup", "devtools.timeline,toplevel,blink.user_timing"),
-			chromedp.Flag("trace-startup-format", "json"), chromedp.Flag("trace-startup-file", trace), chromedp.Flag("trace-startup-duration", "40"))
+			chromedp.Flag("trace-startup-format", "json"), chromedp.Flag("trace-startup-file", trace), chromedp.Flag("trace-startup-duration", "0"))
 	}
 	allocator, end := chromedp.NewExecAllocator(ctx, with...)
 	tab, cancel := chromedp.NewContext(allocator)
-	c := &chrome{tab: tab, stop: func() { cancel(); end() }}
+	c := &chrome{tab: tab, stop: func() { _ = chromedp.Cancel(tab); cancel(); end() }}
 	if _, err := chromedp.Call(tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watching}); err != nil {
 		c.stop()
 		return nil, fmt.Errorf("start %s: %w", path, err)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,15 +17,26 @@ import (
 // largeRun is what `livebench large` is asked for.
 type largeRun struct {
 	entities, messages, tries, looked int
+	pages                             []string // that Chromium looks at
+	trace                             string
 }
 
 func largeCommand(f *flag.FlagSet) func(context.Context, options) (*report, error) {
 	var l largeRun
 	f.IntVar(&l.entities, "entities", 10_000, "queues, topics and subscriptions")
 	f.IntVar(&l.messages, "messages", 1_000_000, "messages in them")
-	f.IntVar(&l.tries, "tries", 5, "times that each page is asked for")
+	f.IntVar(&l.tries, "tries", 5, "times that each page is asked for; 0: none is")
 	f.IntVar(&l.looked, "looked", 100, "pages that Chromium looks at, at most; 0: none")
-	return func(ctx context.Context, o options) (*report, error) { return l.run(ctx, o) }
+	pages := f.String("pages", "", "which pages Chromium looks at, separated by commas, such as /n/default; empty: one of most kinds")
+	f.StringVar(&l.trace, "trace", "", "a file for what Chromium's threads did, which its tools open")
+	return func(ctx context.Context, o options) (*report, error) {
+		l.pages = lookedAt()
+		if *pages != "" {
+			l.pages = strings.Split(*pages, ",")
+		}
+		l.pages = l.pages[:min(len(l.pages), l.looked)]
+		return l.run(ctx, o)
+	}
 }
 
 func (l largeRun) run(ctx context.Context, o options) (*report, error) {
@@ -54,19 +66,21 @@ func (l largeRun) run(ctx context.Context, o options) (*report, error) {
 	if err := traffic.prepare(ctx); err != nil {
 		return nil, err
 	}
-	pages, err := crawl(ctx, s, l.seeds())
-	if err != nil {
-		return nil, err
+	if l.tries > 0 {
+		pages, err := crawl(ctx, s, l.seeds())
+		if err != nil {
+			return nil, err
+		}
+		o.tell("%d pages are asked for %d times each", len(pages), l.tries)
+		if err := timePages(ctx, s, pages, l.tries, r); err != nil {
+			return nil, err
+		}
 	}
-	o.tell("%d pages are asked for %d times each", len(pages), l.tries)
-	if err := timePages(ctx, s, pages, l.tries, r); err != nil {
-		return nil, err
-	}
-	if l.looked == 0 {
+	if len(l.pages) == 0 {
 		return r, nil
 	}
 	o.tell("Chromium looks at pages beside %d messages/s", traffic.rate)
-	c, err := browse(ctx, o, "")
+	c, err := browse(ctx, o, l.trace)
 	if err != nil {
 		return nil, err
 	}

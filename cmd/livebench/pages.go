@@ -155,7 +155,6 @@ func steps() []step {
 			field.blur();
 		})()`},
 		{"palette", `(async () => {
-			dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
 			document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
 			await new Promise((done) => setTimeout(done, 400));
 			const field = document.querySelector("dialog[open] input");
@@ -172,16 +171,20 @@ func steps() []step {
 	}
 }
 
-// look looks at pages in Chromium: nothing may keep its main thread busy for long.
-func (l largeRun) look(ctx context.Context, s *server, c *chrome, r *report) error {
+// lookedAt are pages of most kinds, with much on them.
+func lookedAt() []string {
 	const big = home + "/q/queue-00000"
-	most, palettes := 0.0, 0
-	all := []string{
+	return []string{
 		home, home + "/expirations", home + "/queues", home + "/topics", home + "/temporary", home + "/deferred", home + "/metrics", home + "/activity?scope=all",
 		home + "/search?q=subject%3Aorder.paid", home + "/lab", home + "/dead-letters", home + "/connections", home + "/t/topic-0001",
 		big, big + "?sort=ttl", big + "?tab=metrics", queue("orders"), queue("lapsing"), home + "/q/queue-00001?tab=dead-letter",
 	}
-	for _, path := range all[:min(len(all), l.looked)] {
+}
+
+// look looks at pages in Chromium: nothing may keep its main thread busy for long.
+func (l largeRun) look(ctx context.Context, s *server, c *chrome, r *report) error {
+	most, palettes := 0.0, 0
+	for _, path := range l.pages {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}

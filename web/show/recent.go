@@ -19,7 +19,7 @@ const (
 	lifeEntries  = 50_000 // of all messages together
 	tickerLines  = 50
 	linesASecond = 20
-	expiredLines = 100 // messages whose time ran out
+	expiredLines = 25 // messages whose time ran out
 	goneMessages = 2_000
 	goneBytes    = 8 << 20
 
