@@ -77,7 +77,11 @@ func commands() map[string]command {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	act := run
+	if len(os.Args) == 2 && os.Args[1] == elsewhere {
+		act = func(ctx context.Context, _ []string, out, _ io.Writer) error { return beTabs(ctx, os.Stdin, out) }
+	}
+	if err := act(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "livebench:", err)
 		stop()
 		os.Exit(1)

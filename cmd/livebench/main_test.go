@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -26,6 +27,13 @@ var mayfly = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == elsewhere { // the tabs of a test
+		if err := beTabs(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	code := m.Run()
 	if at, err := mayfly(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(at))

@@ -28,6 +28,11 @@ type server struct {
 // home is where the pages of the namespace begin.
 const home = "/n/default"
 
+// at is one that somebody has started, whose dashboard is at a URL.
+func at(dashboard string) *server {
+	return &server{Dashboard: dashboard, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: 2 * time.Minute}}
+}
+
 // start starts one on a file in a new folder in o.dir.
 func start(ctx context.Context, o options, args ...string) (*server, error) {
 	data, err := os.MkdirTemp(o.dir, "data")
@@ -36,9 +41,8 @@ func start(ctx context.Context, o options, args ...string) (*server, error) {
 	}
 	args = append([]string{"serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--amqp", "127.0.0.1:0",
 		"--store", "sqlite:" + filepath.Join(data, "mayfly.db"), "--ready-json", "--log-level", "warn"}, args...)
-	s := &server{cmd: exec.CommandContext(ctx, o.mayfly, args...), client: &http.Client{
-		Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: 2 * time.Minute,
-	}}
+	s := at("")
+	s.cmd = exec.CommandContext(ctx, o.mayfly, args...)
 	// What is measured is not to depend on what somebody has set for a server of his own.
 	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAYFLY_") })
 	s.cmd.Stderr = o.log

@@ -196,7 +196,7 @@ type watchedPhase struct {
 
 // watch opens the pages, Chromium's at one of them, and measures what comes there.
 func (t tabsRun) watch(ctx context.Context, l *load, c *chrome, at string) (w watchedPhase, err error) {
-	all, err := openAll(ctx, l.s, t.tabs, watched())
+	all, err := openElsewhere(ctx, l.s, t.tabs, watched())
 	if err != nil {
 		return w, err
 	}
@@ -205,13 +205,13 @@ func (t tabsRun) watch(ctx context.Context, l *load, c *chrome, at string) (w wa
 		return w, err
 	}
 	var sent func() ([]mark, error)
-	var failed error
+	var failed, forgetting error
 	if w.phase, err = t.phase(ctx, l, func() {
 		sent = l.follow(ctx)
-		all.forget()
+		forgetting = all.forget()
 		_, _, failed = c.seen() // what loading cost is not what is measured
-	}); err != nil || failed != nil {
-		return w, errors.Join(err, failed)
+	}); err != nil || failed != nil || forgetting != nil {
+		return w, errors.Join(err, failed, forgetting)
 	}
 	marks, err := sent()
 	if err != nil {

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type topic struct {
 	dirty    bool
 	running  bool        // being rendered
 	started  uint64      // renderings begun
+	rested   time.Time   // before which no other begins
 	clock    *time.Timer // of a Refresher; nil for others
 	closed   bool        // nobody watches any longer, or the page cannot be opened
 	snapshot *snapshot   // the latest; nil before the first rendering
@@ -164,30 +166,31 @@ func (h *Hub) resume(c *client) {
 	}
 }
 
-// render renders dirty topics, a few at a time, until ctx ends. The first
-// event after a quiet time is seen at once; a stream of them five times a
+// render renders dirty topics, a few at a time, until ctx ends. The first event after a
+// quiet time is seen at once; of a stream of them each topic is rendered five times a
 // second.
 func (h *Hub) render(ctx context.Context) {
 	const gather = 20 * time.Millisecond // one step of the broker often has several events
 	const together = 4
 	places := make(chan struct{}, together)
-	pace := time.NewTimer(0)
-	defer pace.Stop()
-	var last time.Time
+	next := time.Now().Add(gather) // when something is due; zero: nobody knows of anything
+	wait := time.NewTimer(gather)
+	defer wait.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-h.stir:
+			if soon := time.Now().Add(gather); next.IsZero() || soon.Before(next) {
+				next = soon
+				wait.Reset(gather)
+			}
+			continue
+		case <-wait.C:
 		}
-		pace.Reset(max(gather, time.Until(last.Add(h.opts.Interval))))
-		select {
-		case <-ctx.Done():
-			return
-		case <-pace.C:
-		}
-		last = time.Now()
-		for _, t := range h.begin() {
+		var due []*topic
+		due, next = h.begin(time.Now())
+		for _, t := range due {
 			select {
 			case <-ctx.Done():
 				return
@@ -199,22 +202,35 @@ func (h *Hub) render(ctx context.Context) {
 				<-places
 			})
 		}
+		if !next.IsZero() {
+			wait.Reset(time.Until(next))
+		}
 	}
 }
 
-// begin takes the dirty topics that somebody looks at. Those whose watchers
-// all pause stay dirty, and so do those that are being rendered still.
-func (h *Hub) begin() (due []*topic) {
+// begin takes the dirty topics that somebody looks at and that have rested since the
+// last time. Those whose watchers all pause stay dirty, and so do those that are being
+// rendered still. It returns too when the first of the others will have rested; zero:
+// there are none. Topics rest for unlike times, so that hundreds of pages do not all
+// come at the same instant, in the way of whoever sends.
+func (h *Hub) begin(now time.Time) (due []*topic, rested time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range h.topics {
-		if t.dirty && !t.running && t.looked() {
+		switch {
+		case !t.dirty || t.running || !t.looked():
+		case now.Before(t.rested):
+			if rested.IsZero() || t.rested.Before(rested) {
+				rested = t.rested
+			}
+		default:
 			t.dirty, t.running = false, true
 			t.started++
+			t.rested = now.Add(h.opts.Interval + rand.N(h.opts.Interval/8)) //nolint:gosec // nobody is to be kept from guessing it
 			due = append(due, t)
 		}
 	}
-	return due
+	return due, rested
 }
 
 func (h *Hub) finish(t *topic) {
