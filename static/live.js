@@ -419,7 +419,7 @@
     if (changed && name === "live") region("alert").textContent = "";
   };
 
-  const news = { came: 0, went: {}, note: "", at: -5000 };
+  const news = { came: 0, went: {}, note: "", said: "", at: -5000 }; // said is in English: the server's own words
   const region = (role) => {
     let el = $(role === "status" ? "[data-status]" : "[data-alert]");
     if (el) return el;
@@ -439,12 +439,14 @@
       else others += n;
     }
     const told = [...text, others && word("went", others)].filter(Boolean).join(", ");
-    if (told) answer(told);
+    if (told || news.said) answer(told, news.said);
   };
   // answer says at once what somebody has just asked for.
-  const answer = (text) => {
-    region("status").textContent = text;
-    if (text) Object.assign(news, { came: 0, went: {}, note: "", at: ticks() });
+  const answer = (text, said = "") => {
+    const el = region("status");
+    el.textContent = text;
+    if (said) el.append(text && " ", Object.assign(document.createElement("span"), { lang: "en", textContent: said }));
+    if (text || said) Object.assign(news, { came: 0, went: {}, note: "", said: "", at: ticks() });
   };
   count.say = answer;
 
@@ -558,7 +560,7 @@
         if (m.topic && m.topic !== topic()) break;
         Object.assign(link, { live: false });
         staleSince ||= lastGood || now();
-        news.note = m.text;
+        news.said = m.text;
         setTimeout(subscribe, retry);
         retry = Math.min(60000, retry * 2);
     }

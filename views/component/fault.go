@@ -1,6 +1,7 @@
 package component
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode/utf8"
@@ -14,24 +15,25 @@ type Fault struct {
 	Text  string // all of it
 	At    int    // runes before the place
 	Found string // what stands there, perhaps shortened; empty: the text ends there
-	Want  string // what was expected, as part of a sentence
-	Says  string // a sentence instead, when it is not about what comes next
+	Want  string // what was expected, as part of a sentence, in the server's own words
+	Says  string // a sentence of the server's instead, when it is not about what comes next
 }
 
 // Shown says whether there is anything to show.
 func (f Fault) Shown() bool { return f.Want != "" || f.Says != "" }
 
 // says is what is wrong, in a sentence. Positions count from one.
-func (f Fault) says(ctx context.Context) string {
-	args := locale.Args{"At": locale.Number(ctx, f.At+1), "Found": Visible(f.Found), "Want": f.Want, "Says": f.Says}
+func (f Fault) says(ctx context.Context) []Text {
+	const hole = "\x00" // where the server's words go
+	id, args := "fault.found", locale.Args{"At": locale.Number(ctx, f.At+1), "Found": Visible(f.Found), "Want": hole, "Says": hole}
 	switch {
 	case f.Says != "":
-		return locale.T(ctx, "fault.at", args)
+		id = "fault.at"
 	case f.Found == "":
-		return locale.T(ctx, "fault.end", args)
-	default:
-		return locale.T(ctx, "fault.found", args)
+		id = "fault.end"
 	}
+	before, after, _ := strings.Cut(locale.T(ctx, id, args), hole)
+	return []Text{{S: before}, Said(cmp.Or(f.Says, f.Want)), {S: after}}
 }
 
 // cut is the line of the text that the place is in: what stands before, what

@@ -9,7 +9,7 @@ type Field struct {
 	Label string
 	Value string
 	Tip   []Text // the limits and what it does; empty: none
-	Error string // why the value was refused; empty: it was not
+	Error Text   // why the value was refused; empty: it was not
 	Was   string // the value before this edit, as shown; empty: unchanged
 
 	Kind        Kind
@@ -56,7 +56,7 @@ func (f Field) describedBy() string {
 	if len(f.Tip) > 0 {
 		ids = append(ids, f.id()+"-t")
 	}
-	if f.Error != "" {
+	if f.Error.S != "" {
 		ids = append(ids, f.id()+"-e")
 	}
 	return strings.Join(ids, " ")

@@ -65,7 +65,7 @@ type Clause struct {
 	From, To int    // where it stands in the filter's text, in runes; both zero: the filter is no text
 	Text     string // how it is written there
 	Result   Truth
-	Error    string // why it failed
+	Error    string // why it failed, in the server's own words
 	Reads    []Reading
 }
 

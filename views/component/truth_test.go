@@ -72,7 +72,11 @@ func TestFaultIsCutOut(t *testing.T) {
 			if d := cmp.Diff(tc.want, [3]string{before, here, after}); d != "" {
 				t.Error(d)
 			}
-			if got := tc.fault.says(t.Context()); got != tc.says {
+			got := ""
+			for _, part := range tc.fault.says(t.Context()) {
+				got += part.S
+			}
+			if got != tc.says {
 				t.Errorf("says %q, want %q", got, tc.says)
 			}
 		})

@@ -4,7 +4,7 @@
 //
 // What programs read stays English: the JSON API (but for the texts of scenes, where
 // another language is asked for), the commands and their logs, and
-// the sentences of the engine's errors, which a page shows as they are.
+// the sentences of the engine's errors, which a page shows as they are and says to be English.
 package locale
 
 import (

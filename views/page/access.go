@@ -71,8 +71,8 @@ type AccessForm struct {
 	To          string
 	Name        string
 	Rights      map[string]bool // that are chosen
-	NameError   string
-	RightsError string
+	NameError   component.Text
+	RightsError component.Text
 	Refused     component.Notice
 }
 

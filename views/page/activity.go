@@ -41,7 +41,7 @@ type Sieve struct {
 	From, Until  string             // "2026-07-14T10:30", in UTC
 	Groups       []component.Option // what Group can be
 	Paths        []string           // of entities there are, to choose from
-	Wrong        map[string]string  // by the name of the field: why it was left out
+	Wrong        map[string]string  // by the name of the field: why it was left out, in the server's own words
 	CSV, JSON    string             // addresses of all of it as files
 	All          string             // address of the page without the sieve
 	MostExported int                // events in a file

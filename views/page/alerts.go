@@ -217,7 +217,7 @@ type AlertForm struct {
 	Thens    []string
 	Entities []string // that there are
 	Values   map[string]string
-	Errors   map[string]string
+	Errors   map[string]component.Text
 	Refused  component.Notice
 	Secret   bool // there is one, which is kept if no other is given
 	Foreseen AlertForesight
@@ -240,7 +240,7 @@ func (m AlertForm) title(ctx context.Context) string {
 }
 
 func (m AlertForm) field(ctx context.Context, name, label, tip string) component.Field {
-	f := component.Field{Name: name, Label: locale.T(ctx, label), Value: m.Values[name], Error: m.Errors[name], Focus: m.Errors[name] != ""}
+	f := component.Field{Name: name, Label: locale.T(ctx, label), Value: m.Values[name], Error: m.Errors[name], Focus: m.Errors[name].S != ""}
 	if tip != "" {
 		f.Tip = []component.Text{{S: locale.T(ctx, tip)}}
 	}

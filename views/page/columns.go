@@ -18,8 +18,17 @@ type MessageColumns struct {
 	Views   []component.Choice // all to choose from, the standard one first
 	Choose  string             // address of the form where columns are chosen; empty: they cannot be
 	All     string             // address of all views
-	Missing string             // why what was asked for is not shown; empty: it is
+	Missing component.Text     // why what was asked for is not shown; empty: it is
 	Sort    ListSort
+}
+
+// missing says why what was asked for is not shown, and what is.
+func (c MessageColumns) missing(ctx context.Context) component.Notice {
+	n := component.Notice{Tone: component.Low, Title: c.Missing.S, Detail: locale.T(ctx, "views.missing.shown")}
+	if c.Missing.English {
+		n.Title, n.Said = "", c.Missing.S
+	}
+	return n
 }
 
 // A ListSort is the order of a table of messages. Its zero value cannot be changed.
@@ -32,7 +41,7 @@ type ListSort struct {
 // A ListFind narrows a table of messages by a query.
 type ListFind struct {
 	Query string        // as it was typed; empty: it shows all
-	Wrong string        // why it is not a query; empty: it is one
+	Wrong string        // why it is not a query, in the server's own words; empty: it is one
 	Kept  []HiddenField // what else the table is asked for
 	Still bool          // it is not in the order of numbers, or not of all: it does not change by itself
 	Cut   string        // what is said where not all was looked at; empty: all was

@@ -40,10 +40,10 @@ type Confirm struct {
 	Hidden   []HiddenField // sent along: the keys of several messages, a lock token
 
 	Type      string // what must be typed to confirm; empty: nothing
-	TypeError string
+	TypeError component.Text
 
 	Values  map[string]string // what was typed into the inputs below
-	Errors  map[string]string
+	Errors  map[string]component.Text
 	Refused component.Notice // why it was not done; zero: it is the first time
 }
 
@@ -101,7 +101,7 @@ type PurgeFilter struct {
 	Text  string
 	Most  int // characters
 	Fault component.Fault
-	Error string // what else is wrong with it
+	Error component.Text // what else is wrong with it
 
 	Counted  bool // the numbers below are of Text and of the states that are picked
 	Matching int

@@ -57,7 +57,7 @@ type Entities struct {
 	Lab string // of topics, the filter lab; empty: there is none
 
 	Query string             // what is asked for, as it was typed; empty: all
-	Wrong string             // why it is not a filter, with what stands before that as one; empty: it is
+	Wrong string             // why it is not a filter, in the server's own words, with what stands before that as one; empty: it is
 	Chips []SearchChip       // its terms
 	More  []component.Choice // terms to add, each an address with it
 	Sort  Column             // the column it is sorted by; empty: by name

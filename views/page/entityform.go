@@ -23,7 +23,7 @@ type EntityForm struct {
 	TopicHref string
 	To        string // the address it posts to
 	NameRule  string // the rule of names, as shown; empty: the usual one
-	NameError string
+	NameError component.Text
 	Refused   component.Notice // what was wrong, above the form; zero: nothing
 	Fields    []Setter         // in any order; the page groups them
 	Changes   int              // how many fields differ from what is stored; zero: not counted
@@ -60,7 +60,7 @@ type Setter struct {
 	Options     []string // of a Choice: the names; of an EntityPath: the entities there are
 
 	Fixed bool // it cannot be changed any more
-	Error string
+	Error component.Text
 }
 
 // A SetterType is how a property is filled in.

@@ -19,8 +19,8 @@ type Failure struct {
 	Shell   layout.Shell
 	Status  int            // of the answer: 403, 404, 409, 422, 501, 503; others are told like 500
 	Title   string         // in a few words; empty: what the status says
-	Said    string         // the same in the server's own words, which are English; empty: Refused
-	Refused string         // what was refused, in a sentence; empty: what the status says
+	Said    string         // what the server says of it in its own words, which are English; empty: Refused
+	Refused string         // what was refused, in a sentence; empty: Said, or what the status says
 	Rule    string         // by which rule; empty: none is named
 	Do      string         // what to do; empty: what the status says, if Refused does not
 	Go      component.Link // where to go from here; zero: the overview

@@ -25,17 +25,17 @@ const (
 // is left empty.
 type Import struct {
 	Shell   layout.Shell
-	In      Place             // the queue or topic; one without a name: it is chosen
-	To      string            // the address a file is sent to
-	Look    string            // the address where it is looked at again, with other words
-	Start   string            // the address that has it imported
-	Cancel  string            // where Cancel leads
-	Targets []string          // what there is to import into, where it is chosen
-	Values  map[string]string // the words, and what the file is imported into
-	Errors  map[string]string // what was wrong, by the names of fields
-	Refused component.Notice  // what was wrong with all of it
-	Most    string            // the largest file, as shown
-	Taken   ImportSurvey      // of the file that was sent; one without a word: none was
+	In      Place                     // the queue or topic; one without a name: it is chosen
+	To      string                    // the address a file is sent to
+	Look    string                    // the address where it is looked at again, with other words
+	Start   string                    // the address that has it imported
+	Cancel  string                    // where Cancel leads
+	Targets []string                  // what there is to import into, where it is chosen
+	Values  map[string]string         // the words, and what the file is imported into
+	Errors  map[string]component.Text // what was wrong, by the names of fields
+	Refused component.Notice          // what was wrong with all of it
+	Most    string                    // the largest file, as shown
+	Taken   ImportSurvey              // of the file that was sent; one without a word: none was
 }
 
 // ImportSurvey is what would become of the messages of a file.

@@ -170,7 +170,7 @@ type NewJob struct {
 	Cancel  string
 	Kinds   []string
 	Values  map[string]string
-	Errors  map[string]string
+	Errors  map[string]component.Text
 	Refused component.Notice
 	Count   JobCount
 }

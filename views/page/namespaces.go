@@ -18,7 +18,7 @@ type Namespaces struct {
 	Shell   layout.Shell
 	Rows    []NamespaceRow
 	Most    int    // that there may be beside the server's own
-	Trouble string // why it is not known whether these are all; empty: they are
+	Trouble string // why it is not known whether these are all, in the server's own words; empty: they are
 	New     NamespaceForm
 }
 
@@ -28,7 +28,7 @@ type NamespaceRow struct {
 	Href  string // of its overview
 	Own   bool   // it is the server's own
 	State string // serving, opening, standby or failing
-	Why   string // what keeps it from being served
+	Why   string // what keeps it from being served, in the server's own words
 	Owner string // URL of the server that owns it
 	Tier  string
 	// Connection is what SDKs are given; empty: nobody knows.
@@ -57,10 +57,10 @@ type NamespaceForm struct {
 	Profile   string
 	Profiles  []string
 	Stay      string // AskStay's value
-	NameError string
+	NameError component.Text
 	// Config is a Config.json, and ConfigError what is wrong with it.
 	Config      string
-	ConfigError string
+	ConfigError component.Text
 	Refused     component.Notice
 }
 
@@ -161,7 +161,7 @@ type NamespaceRemoval struct {
 	All       string // address of the namespaces
 	Aside     string // the folder that it would be moved to; empty: all is gone for good
 	Typed     string
-	TypeError string
+	TypeError component.Text
 	Refused   component.Notice
 }
 

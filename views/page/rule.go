@@ -31,7 +31,8 @@ type Rule struct {
 	Created    time.Time   // zero: not shown
 	Now        time.Time
 	Always     bool   // the true filter
-	Wrong      string // why it cannot be read, and selects nothing; empty: it can
+	Wrong      string // why it is refused now, in the server's own words; empty: it is not
+	Inert      bool   // it selects nothing, because it is
 	Edit       string // the form that changes it; empty: it cannot be changed
 	Remove     string // the address that removes it; empty: it cannot be removed
 }
@@ -42,7 +43,7 @@ type Condition struct {
 	Name  string
 	Kind  string // of an application property: "int"; empty: string
 	Value string
-	Error string // in a form: what is wrong with the row
+	Error component.Text // in a form: what is wrong with the row
 }
 
 // Correlated are the system properties that correlation filters know, as forms
@@ -119,7 +120,7 @@ type Judgement struct {
 	Text    string          // of an SQL filter, what its clauses lie in
 	Result  component.Truth // of the whole filter; empty: it was not tried
 	Clauses []component.Clause
-	Error   string // why the filter, or its action, could not be carried out
+	Error   string // why the filter, or its action, could not be carried out, in the server's own words
 
 	Action  string
 	Changes []Change // what the action made of the copy; of a filter that is not true, nothing

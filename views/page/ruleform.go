@@ -46,8 +46,8 @@ type RuleFields struct {
 	Kinds      []string // the types to choose from
 	Most       int      // characters of a filter and of an action
 
-	SQLFault, ActionFault component.Fault   // where the texts cannot be read
-	Errors                map[string]string // what else is wrong, by the names of fields
+	SQLFault, ActionFault component.Fault           // where the texts cannot be read
+	Errors                map[string]component.Text // what else is wrong, by the names of fields
 }
 
 // The names of the fields of a rule. Conditions are rows: their number, and
@@ -73,7 +73,7 @@ const (
 // (FILT-11). The names of the fields are those of Send.
 type MessageFields struct {
 	Values     map[string]string // by the names of fields
-	Errors     map[string]string
+	Errors     map[string]component.Text
 	Properties []SendProperty // the page adds empty ones
 	Kinds      []string
 }

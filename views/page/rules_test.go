@@ -171,7 +171,7 @@ func TestAStateIsFilledIn(t *testing.T) {
 		"none":                   {Session{}, StateForm{As: StateText}},
 		"more than is shown":     {Session{State: Body{Content: []byte("a"), Size: 2}}, StateForm{As: StateText}},
 		"too large for a form":   {Session{State: body(strings.Repeat("a", stateInForm+1))}, StateForm{As: StateText}},
-		"what was typed":         {Session{State: body("a"), Typed: StateForm{Text: "0", As: StateHex, Error: "no"}}, StateForm{Text: "0", As: StateHex, Error: "no"}},
+		"what was typed":         {Session{State: body("a"), Typed: StateForm{Text: "0", As: StateHex, Error: component.Said("no")}}, StateForm{Text: "0", As: StateHex, Error: component.Said("no")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(tc.want, tc.m.form()); d != "" {

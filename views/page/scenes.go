@@ -64,10 +64,10 @@ const (
 // SceneForm is the page that adds a scene.
 type SceneForm struct {
 	Shell          layout.Shell
-	All, To        string // the page of all, and where the form is posted
-	Most           string // the size of a scene
-	ID, Text       string // what was sent
-	Error, IDError string // what is wrong with the text as a whole, and with its name
+	All, To        string         // the page of all, and where the form is posted
+	Most           string         // the size of a scene
+	ID, Text       string         // what was sent
+	Error, IDError component.Text // what is wrong with the text as a whole, and with its name
 	Faults         []SceneFault
 	Notice         component.Notice
 }

@@ -13,7 +13,7 @@ import (
 type Search struct {
 	Shell layout.Shell
 	Query string             // as it was typed; empty: nothing was asked for yet
-	Wrong string             // why it is not a query; empty: it is one
+	Wrong string             // why it is not a query, in the server's own words; empty: it is one
 	Chips []SearchChip       // its terms
 	More  []component.Choice // terms to add, each an address with it
 	Hits  []MessageRow       // of this portion

@@ -15,15 +15,15 @@ import (
 type Send struct {
 	Shell    layout.Shell
 	In       Place
-	To       string            // the address it posts to
-	Once     string            // see the field of that name
-	Values   map[string]string // what was typed, by the names of fields below
-	Errors   map[string]string // what was wrong with it, by the same names
-	Refused  component.Notice  // what was wrong with all of it; zero: nothing
-	Ceiling  string            // the longest time to live, as shown: "5m"; empty: none
-	Most     int               // the most messages of one send
-	AtOnce   int               // above so many, they are sent in the background
-	Sessions bool              // it takes only messages with a session
+	To       string                    // the address it posts to
+	Once     string                    // see the field of that name
+	Values   map[string]string         // what was typed, by the names of fields below
+	Errors   map[string]component.Text // what was wrong with it, by the same names
+	Refused  component.Notice          // what was wrong with all of it; zero: nothing
+	Ceiling  string                    // the longest time to live, as shown: "5m"; empty: none
+	Most     int                       // the most messages of one send
+	AtOnce   int                       // above so many, they are sent in the background
+	Sessions bool                      // it takes only messages with a session
 
 	// Properties are the rows of application properties; the page adds empty
 	// ones. Kinds are the types to choose from. The fields are name, type and
@@ -65,7 +65,7 @@ type SendFact struct{ Label, Value string }
 // A SendProperty is a row of application properties.
 type SendProperty struct {
 	Name, Kind, Value string
-	Error             string
+	Error             component.Text
 }
 
 // The names of the fields of Send.

@@ -50,8 +50,8 @@ type Session struct {
 // A StateForm is a new state as it was typed.
 type StateForm struct {
 	Text  string
-	As    string // StateText or StateHex
-	Error string // why it was refused; empty: it was not
+	As    string         // StateText or StateHex
+	Error component.Text // why it was refused; empty: it was not
 }
 
 // The names of the fields of a session.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/view"
 )
@@ -18,7 +19,7 @@ type Templates struct {
 
 	Asked string // the one that could not be renamed; empty: none
 	Typed string // the name that was to be its
-	Error string
+	Error component.Text
 }
 
 // TemplateRow is one template.
@@ -29,7 +30,7 @@ type TemplateRow struct {
 	Size    int64 // bytes of its body as it is written
 	Changed time.Time
 	Now     time.Time
-	Broken  string // why it cannot be read; empty: it can
+	Broken  string // why it cannot be read, in the server's own words; empty: it can
 }
 
 // Full is the page.

@@ -96,13 +96,13 @@ type TokenForm struct {
 	Shell     layout.Shell
 	Link      bool
 	To, All   string
-	Once      string            // see the field of that name
-	Typed     map[string]string // by the name of the field
-	Errors    map[string]string // likewise
-	Roles     []string          // that can be given, the least first
-	Spaces    []string          // namespaces
-	Addresses []string          // of a link: as Share has them
-	Local     bool              // only this machine reaches the address
+	Once      string                    // see the field of that name
+	Typed     map[string]string         // by the name of the field
+	Errors    map[string]component.Text // likewise
+	Roles     []string                  // that can be given, the least first
+	Spaces    []string                  // namespaces
+	Addresses []string                  // of a link: as Share has them
+	Local     bool                      // only this machine reaches the address
 	Spans     []TokenSpan
 	Refused   component.Notice
 }
@@ -145,7 +145,7 @@ func (m TokenForm) Parts() []view.Part { return m.Shell.Parts() }
 // field is one of the form as it was typed.
 func (m TokenForm) field(ctx context.Context, name, words, tip string) component.Field {
 	return component.Field{
-		Name: name, Label: locale.T(ctx, words), Value: m.Typed[name], Error: m.Errors[name], Focus: m.Errors[name] != "", Text: true,
+		Name: name, Label: locale.T(ctx, words), Value: m.Typed[name], Error: m.Errors[name], Focus: m.Errors[name].S != "", Text: true,
 		Tip: []component.Text{{S: locale.T(ctx, tip)}},
 	}
 }

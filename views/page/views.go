@@ -95,7 +95,7 @@ type ViewForm struct {
 	Columns []Tick // in order
 	More    []TickGroup
 	Other   string
-	Errors  map[string]string
+	Errors  map[string]component.Text
 	Refused component.Notice
 }
 

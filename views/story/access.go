@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"time"
 
+	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/page"
 )
@@ -46,8 +47,8 @@ func accessOfEntity() page.Access {
 func accessRefused() page.Access {
 	m := accessRules()
 	m.Shell.Live = layout.Live{}
-	m.New.Name, m.New.NameError = "CI", "There is an access rule called 'ci' already."
-	m.New.Rights, m.New.RightsError = map[string]bool{}, "A rule gives at least one right."
+	m.New.Name, m.New.NameError = "CI", component.Said("There is an access rule called 'ci' already.")
+	m.New.Rights, m.New.RightsError = map[string]bool{}, component.Said("A rule gives at least one right.")
 	return m
 }
 

@@ -96,7 +96,7 @@ func alertNew() page.AlertForm {
 func alertRefused() page.AlertForm {
 	m := alertNew()
 	m.New, m.Secret, m.Foreseen = false, true, page.AlertForesight{}
-	m.Errors = map[string]string{page.AlertWithin: "'within' is from 1s to 7d.", page.AlertURL: "'127.0.0.1' is on this machine."}
+	m.Errors = map[string]component.Text{page.AlertWithin: component.Said("'within' is from 1s to 7d."), page.AlertURL: component.Said("'127.0.0.1' is on this machine.")}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "There are 50 rules for rescue and alerts, which is the most there may be."}
 	return m
 }

@@ -534,7 +534,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "idle", Label: "Delete when idle for", Value: "3m", Short: true, Error: "3m is too short. A queue may delete itself after 5m or more (AutoDeleteOnIdle ≥ PT5M).", Tip: []component.Text{s("At least "), strong("5m"), s(", or "), strong("never"), s(".")}}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "idle", Label: "Delete when idle for", Value: "3m", Short: true, Error: component.Said("3m is too short. A queue may delete itself after 5m or more (AutoDeleteOnIdle ≥ PT5M)."), Tip: []component.Text{s("At least "), strong("5m"), s(", or "), strong("never"), s(".")}}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -59,14 +59,14 @@ func editQueue() page.EntityForm {
 	}
 	m.Fields[0].Value, m.Fields[0].Was = "2m", "5m"
 	m.Fields[4].Value, m.Fields[4].Was = "3m", "7d"
-	m.Fields[4].Error = "3m is too short. A queue may delete itself after 5m or more (AutoDeleteOnIdle ≥ PT5M)."
+	m.Fields[4].Error = component.Said("3m is too short. A queue may delete itself after 5m or more (AutoDeleteOnIdle ≥ PT5M).")
 	m.Fields[6].Fixed, m.Fields[7].Fixed, m.Fields[7].Value = true, true, "true"
 	return m
 }
 
 func createTaken() page.EntityForm {
 	m := createQueue()
-	m.Name, m.NameError = "Orders", "There is already a queue called orders; capitals do not count."
+	m.Name, m.NameError = "Orders", component.Said("There is already a queue called orders; capitals do not count.")
 	return m
 }
 
@@ -120,7 +120,7 @@ func editDead() page.Send {
 	m.Edit = page.SendEdit{Name: "#17", Href: home + "/m/17", Cancel: home + "/m/17", Odd: 1}
 	m.Values = map[string]string{page.SendBody: "{\"order\": 17}", page.SendSubject: "order.placed", page.SendMessageID: "m-17", page.SendTarget: "prices/Subscriptions/eu", page.AskHow: "move"}
 	m.Properties = []page.SendProperty{{Name: "region", Kind: "string", Value: "eu"}}
-	m.Errors = map[string]string{page.AskDuplicate: "'orders' has seen the MessageId 'm-17' within the last 10m and would drop the message as a duplicate."}
+	m.Errors = map[string]component.Text{page.AskDuplicate: component.Said("'orders' has seen the MessageId 'm-17' within the last 10m and would drop the message as a duplicate.")}
 	return m
 }
 
@@ -134,7 +134,7 @@ func editBinary() page.Send {
 func templates() page.Templates {
 	return page.Templates{
 		Shell: still("Templates", "", "/templates"), Rename: home + "/templates/rename", Remove: home + "/templates/remove", Queues: home + "/queues",
-		Asked: "late orders", Typed: "a/b", Error: "The name of a template has no slash.",
+		Asked: "late orders", Typed: "a/b", Error: component.Said("The name of a template has no slash."),
 		Rows: []page.TemplateRow{
 			{Name: "late orders", Subject: "order {{n}}", Repeat: 5000, Size: 1204, Changed: now.Add(-time.Hour), Now: now},
 			{Name: hostileID, Repeat: 1, Changed: now.Add(-48 * time.Hour), Now: now, Broken: "The template cannot be read."},
@@ -144,7 +144,7 @@ func templates() page.Templates {
 
 func noTemplates() page.Templates {
 	m := templates()
-	m.Rows, m.Error = nil, ""
+	m.Rows, m.Error = nil, component.Text{}
 	return m
 }
 
@@ -158,14 +158,14 @@ func sendRefused() page.Send {
 		page.SendBody: "{\"order\": {{n}},\n \"note\": \"</textarea>\"}", page.SendSubject: "订单已创建", page.SendTTL: "soon",
 		page.SendSchedule: "at", page.SendAt: "yesterday", page.SendRepeat: "5000", page.SendSessionID: "customer-77",
 	}
-	m.Errors = map[string]string{
-		page.SendTTL:    "“soon” is not a duration: write it as 90s, 1h30m or 7d.",
-		page.SendAt:     "“yesterday” is not an instant: write it as 2026-07-14T10:30.",
-		page.SendRepeat: "5,000 is too many: 1 to 1,000.",
+	m.Errors = map[string]component.Text{
+		page.SendTTL:    component.Said("“soon” is not a duration: write it as 90s, 1h30m or 7d."),
+		page.SendAt:     component.Said("“yesterday” is not an instant: write it as 2026-07-14T10:30."),
+		page.SendRepeat: component.Said("5,000 is too many: 1 to 1,000."),
 	}
 	m.Properties = []page.SendProperty{
 		{Name: "region", Kind: "string", Value: "eu"},
-		{Name: "attempt", Kind: "int", Value: "two", Error: "“two” is not an int."},
+		{Name: "attempt", Kind: "int", Value: "two", Error: component.Said("“two” is not an int.")},
 	}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "Nothing was sent", Detail: "Four fields cannot be read."}
 	return m
@@ -176,7 +176,7 @@ func confirmShell() layout.Shell { return still("Confirm", layout.Queues, "/q/or
 func deleteQueue() page.Confirm {
 	return page.Confirm{
 		Shell: confirmShell(), Verb: page.DeleteEntity, To: home + "/q/orders/delete", Cancel: home + "/q/orders", In: ordersPlace(),
-		N: 1387, Type: "orders", TypeError: "“order” is not its name.", Values: map[string]string{page.AskConfirm: "order"},
+		N: 1387, Type: "orders", TypeError: component.Said("“order” is not its name."), Values: map[string]string{page.AskConfirm: "order"},
 		States: []page.StateLine{{State: page.Active, N: 1284}, {State: page.Locked, N: 16}, {State: page.Scheduled, N: 42}, {State: page.Parking, N: 7}, {State: page.DeadLetter, N: 38}},
 		Goes:   []string{"2 queues forward to it"},
 	}
@@ -232,7 +232,7 @@ func deadLetterOne() page.Confirm {
 	return page.Confirm{
 		Shell: confirmShell(), Verb: page.MoveToDead, To: home + "/m/3048201/dead-letter", Cancel: home + "/m/3048201", In: ordersPlace(),
 		N: 1, Subject: "order.placed o-88412", Hidden: []page.HiddenField{{Name: page.AskToken, Value: "00002af0"}},
-		Errors: map[string]string{page.AskReason: "5,000 characters are too many: at most 4,096."},
+		Errors: map[string]component.Text{page.AskReason: component.Said("5,000 characters are too many: at most 4,096.")},
 	}
 }
 
@@ -248,7 +248,7 @@ func confirmations() []Story {
 	moving := page.Confirm{
 		Shell: confirmShell(), Verb: page.MoveTo, To: home + "/bulk/move", Cancel: home, In: page.Place{Name: "default", All: true}, N: 3,
 		Sample: []string{"o-88377 #3", "o-88376 #4"}, Entities: []string{"billing", "orders"}, Values: map[string]string{page.AskTo: "biling"},
-		Errors: map[string]string{page.AskTo: "There is no queue or topic called 'biling'."},
+		Errors: map[string]component.Text{page.AskTo: component.Said("There is no queue or topic called 'biling'.")},
 	}
 	large := deleteMessages()
 	large.N, large.Type, large.Export = 64, "orders", "/api/v1/export?keys=3048201%2C3048204"

@@ -16,7 +16,7 @@ func importForm() page.Import {
 func importRefused() page.Import {
 	m := importForm()
 	m.In, m.Targets = page.Place{}, []string{"orders", hostileID}
-	m.Errors = map[string]string{page.ImportFile: "The file has more than 256 MiB. The command mayfly import takes one of any size."}
+	m.Errors = map[string]component.Text{page.ImportFile: component.Said("The file has more than 256 MiB. The command mayfly import takes one of any size.")}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "The file is not kept any more. Send it again."}
 	return m
 }

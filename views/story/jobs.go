@@ -82,7 +82,7 @@ func jobAsked() page.NewJob {
 func jobRefused() page.NewJob {
 	m := jobAsked()
 	m.Count = page.JobCount{}
-	m.Errors = map[string]string{page.AskQuery: "A duration is missing. See character 5.", page.AskAt: "There can be no such path."}
+	m.Errors = map[string]component.Text{page.AskQuery: component.Said("A duration is missing. See character 5."), page.AskAt: component.Said("There can be no such path.")}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "There were 5 messages when you agreed; now there are 50. Nothing was changed."}
 	return m
 }

@@ -73,8 +73,8 @@ func labNobody() page.Lab {
 		m.Outcome.Subscriptions = append(m.Outcome.Subscriptions, page.Taking{Name: name, Href: home + "/t/prices/s/" + name, Rules: []page.Judgement{j}})
 	}
 	m.From, m.Stray, m.StrayAll = page.Sample{}, nil, 0
-	m.Message.Errors = map[string]string{page.SendMessageID: "129 characters are too many: at most 128."}
-	m.Message.Properties = append(m.Message.Properties, page.SendProperty{Name: "tier", Kind: "int", Value: "three", Error: "“three” is not an int."})
+	m.Message.Errors = map[string]component.Text{page.SendMessageID: component.Said("129 characters are too many: at most 128.")}
+	m.Message.Properties = append(m.Message.Properties, page.SendProperty{Name: "tier", Kind: "int", Value: "three", Error: component.Said("“three” is not an int.")})
 	m.Refused = component.Notice{Tone: component.Critical, Title: "The message cannot be read", Detail: "Two fields say what is wrong."}
 	return m
 }

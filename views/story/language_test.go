@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/PuerkitoBio/goquery"
+
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/view"
@@ -33,6 +35,30 @@ func TestStoriesSpeakEveryLanguage(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with things is told in stories as the server tells it: in English, which
+// a page in another language says of it.
+func TestStoriesSayWhatIsEnglish(t *testing.T) {
+	ctx, told := locale.With(t.Context(), "cs"), 0
+	for _, s := range All() {
+		page, err := goquery.NewDocumentFromReader(strings.NewReader(render(ctx, t, s.whole())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page.Find(".err, .because, .faults li, .clauses .tone").Each(func(_ int, wrong *goquery.Selection) {
+			said := wrong.Find("[lang=en]").AddSelection(wrong.Filter("[lang=en]"))
+			told += said.Length()
+			if text := wrong.Text(); said.Length() == 0 && englishWords.MatchString(text) {
+				t.Errorf("%s says in a page in Czech: %s", s.Name, text)
+			}
+		})
+	}
+	if told < 40 {
+		t.Errorf("only %d things are told by the server", told)
+	}
+}
+
+var englishWords = regexp.MustCompile(`(?i)\b(is|are|was|not|no|at|the|has|it|by)\b`)
 
 // What stands still is in the language of the context too, and what the script says.
 func TestScriptsAreToldTheWordsOfThePage(t *testing.T) {

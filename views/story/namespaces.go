@@ -37,14 +37,14 @@ func namespaces() page.Namespaces {
 func namespacesRefused() page.Namespaces {
 	m := namespaces()
 	m.Trouble = "MongoDB at db.example does not answer."
-	m.New.Name, m.New.NameError, m.New.Stay = "a.b", "The name of a namespace has letters, digits and hyphens, and a letter or digit at either end, not 'a.b'.", "1h"
+	m.New.Name, m.New.NameError, m.New.Stay = "a.b", component.Said("The name of a namespace has letters, digits and hyphens, and a letter or digit at either end, not 'a.b'."), "1h"
 	return m
 }
 
 func namespaceRemoval() page.NamespaceRemoval {
 	return page.NamespaceRemoval{
 		Shell: namespaceShell("Remove the namespace shop?"), Row: namespaceRows()[3], To: "/namespaces/shop/remove", All: "/namespaces",
-		Aside: "/data/mayfly.db.removed", Typed: "till", TypeError: "That is not its name.",
+		Aside: "/data/mayfly.db.removed", Typed: "till", TypeError: component.Said("That is not its name."),
 	}
 }
 

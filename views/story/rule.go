@@ -113,7 +113,7 @@ func selected() page.Judgement {
 func ruleNot() page.RuleForm {
 	m := ruleForm()
 	m.New, m.To, m.Rule.Name, m.Rule.SQL = false, m.In.Href+"/rules/edit?rule=large", "large", largeText
-	m.Rule.Parameters = []page.SendProperty{{Name: "@limit", Kind: "long", Value: "many", Error: "“many” is not a long."}}
+	m.Rule.Parameters = []page.SendProperty{{Name: "@limit", Kind: "long", Value: "many", Error: component.Said("“many” is not a long.")}}
 	m.Message, m.Tried = tried(), notSelected()
 	return m
 }
@@ -131,7 +131,7 @@ func ruleFault() page.RuleForm {
 	m.Rule.Name, m.Rule.SQL, m.Rule.Action = "large", "region = 'eu'\n  AND 订单 >> 1000", "SET sys.SequenceNumber = 1"
 	m.Rule.SQLFault = component.Fault{Text: m.Rule.SQL, At: 24, Found: ">", Want: "a value"}
 	m.Rule.ActionFault = component.Fault{Text: m.Rule.Action, At: 4, Found: "sys.SequenceNumber", Says: "The broker sets SequenceNumber; an action cannot."}
-	m.Rule.Errors = map[string]string{page.RuleName: "There is already a rule called large."}
+	m.Rule.Errors = map[string]component.Text{page.RuleName: component.Said("There is already a rule called large.")}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "The rule was not added", Detail: "Three fields say what is wrong."}
 	return m
 }
@@ -140,7 +140,7 @@ func ruleCorrelation() page.RuleForm {
 	m := ruleForm()
 	m.Rule.Kind, m.Rule.Name = page.Correlation, "vip"
 	m.Rule.Conditions = []page.Condition{
-		{Of: "Label", Value: "price.changed"}, {Name: "tier", Kind: "int", Value: "one", Error: "“one” is not an int."}, {Name: "区域", Kind: "string", Value: ""},
+		{Of: "Label", Value: "price.changed"}, {Name: "tier", Kind: "int", Value: "one", Error: component.Said("“one” is not an int.")}, {Name: "区域", Kind: "string", Value: ""},
 	}
 	m.Message = tried()
 	m.Tried = page.Judgement{

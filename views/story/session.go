@@ -102,7 +102,7 @@ func sessionRefused() page.Session {
 	m := oneSession()
 	m.Rows, m.Active, m.Locked, m.Oldest, m.View = nil, 0, 0, time.Time{}, page.RawView
 	m.Holder, m.Pages = "", component.Pages{}
-	m.Typed = page.StateForm{Text: "0a 1z", As: page.StateHex, Error: "1z is not a pair of hexadecimal digits."}
+	m.Typed = page.StateForm{Text: "0a 1z", As: page.StateHex, Error: component.Said("1z is not a pair of hexadecimal digits.")}
 	return m
 }
 

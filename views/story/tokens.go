@@ -59,7 +59,7 @@ func tokenAsked() page.TokenForm {
 func tokenRefused() page.TokenForm {
 	m := tokenAsked()
 	m.Typed = map[string]string{page.TokenRole: "operator", page.TokenSpace: "shop", page.ShareFor: "0s"}
-	m.Errors = map[string]string{page.TokenName: "It needs a name."}
+	m.Errors = map[string]component.Text{page.TokenName: component.Said("It needs a name.")}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "There are 1000 tokens and links, which is the most there may be: revoke some."}
 	return m
 }

@@ -12,7 +12,7 @@ func viewStories() []Story {
 	drop := page.DropView{Shell: stillShell("Views", "/views/delete"), To: home + "/views/delete?view=late+orders", Cancel: home + "/views", Row: viewRows()[0]}
 	refused := viewForm()
 	refused.Refused = component.Notice{Tone: component.Critical, Title: "There is a view called 'late orders' already."}
-	refused.Errors = map[string]string{page.AskOther: "There is no column 'colour'.", page.AskColumn: "Tick at least one column.", page.AskName: "A view needs a name to be saved."}
+	refused.Errors = map[string]component.Text{page.AskOther: component.Said("There is no column 'colour'."), page.AskColumn: component.Said("Tick at least one column."), page.AskName: component.Said("A view needs a name to be saved.")}
 	refused.Other = "colour"
 	fresh := viewForm()
 	fresh.Was, fresh.Name, fresh.Back = "", "", ""
@@ -128,7 +128,7 @@ func viewMissing() page.Entity {
 	m := queueMessages()
 	m.Columns = viewMenu()
 	m.Columns.Views[1].Current, m.Columns.Views[0].Current = false, true
-	m.Columns.Missing = "There is no view called early orders here"
+	m.Columns.Missing = component.Text{S: "There is no view called early orders here"}
 	return m
 }
 

@@ -342,7 +342,7 @@ func errorFrame(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
 	s.send(control{T: "error", Topic: "/page", Text: "The queue is gone."})
 	s.want(`/^Stale since 10:04:\d\d$/.test(` + textOf + `("[data-pill] b"))`)
-	s.want(`document.querySelector("[role=status]")?.textContent === "The queue is gone."`)
+	s.want(`document.querySelector("[role=status]")?.innerHTML === '<span lang="en">The queue is gone.</span>'`)
 	s.asked("sub", 6) // it tries again by itself
 	s.send(control{T: "reset"})
 	s.asked("sub", 6)

@@ -9,6 +9,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/views/component"
 	"mayfly/views/page"
 	"mayfly/views/view"
 )
@@ -243,7 +244,7 @@ func ReadAccessRule(t *Typed) engine.AccessRule {
 	r := engine.AccessRule{Name: strings.TrimSpace(t.Values.Get(page.AskRule))}
 	rights, err := engine.ParseRights(t.Values[page.AskRights])
 	if err != nil {
-		t.Errors[page.AskRights] = err.Error()
+		t.Errors[page.AskRights] = component.Said(err.Error())
 	}
 	if r.Rights = rights; rights.Has(engine.ManageRight) {
 		r.Rights |= engine.ListenRight | engine.SendRight

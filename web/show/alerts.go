@@ -231,7 +231,7 @@ func (p *Pages) alertDeed(at Place, do string) string {
 // ReadAlert reads the form of a rule. What is wrong with it goes into t.
 func ReadAlert(ctx context.Context, t *Typed) rescue.Rule {
 	if t.Errors == nil {
-		t.Errors = map[string]string{}
+		t.Errors = map[string]component.Text{}
 	}
 	v := t.Values
 	length := func(name string) time.Duration {
@@ -241,7 +241,7 @@ func ReadAlert(ctx context.Context, t *Typed) rescue.Rule {
 		}
 		d, never, err := engine.ParseDuration(Spaceless(text))
 		if err != nil || never {
-			t.Errors[name] = locale.T(ctx, "ui.duration")
+			t.Errors[name] = component.Text{S: locale.T(ctx, "ui.duration")}
 		}
 		return d
 	}
@@ -252,7 +252,7 @@ func ReadAlert(ctx context.Context, t *Typed) rescue.Rule {
 		}
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
-			t.Errors[name] = locale.T(ctx, "alerts.number")
+			t.Errors[name] = component.Text{S: locale.T(ctx, "alerts.number")}
 		}
 		return n
 	}
@@ -285,8 +285,8 @@ func AlertWrong(t *Typed, err error) bool {
 	if q, ok := errors.AsType[*search.Error](err); ok {
 		text = q.Error()
 	}
-	if t.Errors[e.Field] == "" {
-		t.Errors[e.Field] = asSentence(text)
+	if t.Errors[e.Field].S == "" {
+		t.Errors[e.Field] = component.Said(asSentence(text))
 	}
 	return true
 }

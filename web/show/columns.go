@@ -23,7 +23,7 @@ type showing struct {
 	list    listing.List
 	columns []listing.Column // empty: those of the list itself
 	name    string           // of the view that has them; empty: none
-	wrong   string           // what was asked for and is not there
+	wrong   component.Text   // what was asked for and is not there
 	views   []listing.View   // for this list
 }
 
@@ -41,7 +41,7 @@ func choose(ctx context.Context, r broker.Reader, at Place, list listing.List) s
 	case len(asked) > 0:
 		all, err := listing.ParseAll(asked)
 		if err != nil {
-			c.wrong = asSentence(err.Error())
+			c.wrong = component.Said(asSentence(err.Error()))
 			return c
 		}
 		c.columns = all
@@ -49,7 +49,7 @@ func choose(ctx context.Context, r broker.Reader, at Place, list listing.List) s
 	case name != "":
 		v, err := listing.Named(c.views, name)
 		if err != nil {
-			c.wrong = locale.T(ctx, "views.missing", locale.Args{"Name": component.Visible(cut(name, 80))})
+			c.wrong = component.Text{S: locale.T(ctx, "views.missing", locale.Args{"Name": component.Visible(cut(name, 80))})}
 			return c
 		}
 		c.columns, c.name = v.Columns, v.Name

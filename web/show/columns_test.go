@@ -11,6 +11,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/listing"
 	"mayfly/engine/value"
+	"mayfly/views/component"
 	"mayfly/views/page"
 	"mayfly/web/show"
 )
@@ -76,7 +77,7 @@ func TestOwnColumns(t *testing.T) {
 			"\n[=1][e⟨U+202E⟩u][=1152921504606846976][=1.50][<b>]\n[=2][][][=-2][]\n[=3][][][][]"; got != want {
 			t.Errorf("%s, not %s", got, want)
 		}
-		if m.Columns.Name != "" || m.Columns.Missing != "" || len(m.Columns.Views) != 1 {
+		if m.Columns.Name != "" || m.Columns.Missing.S != "" || len(m.Columns.Views) != 1 {
 			t.Errorf("columns without a name: %+v", m.Columns)
 		}
 		if _, again := w.table(own); again != got { // what was seen in bodies is remembered
@@ -113,8 +114,8 @@ func TestOwnColumns(t *testing.T) {
 				first = m.Columns.Own[0].Name
 			}
 			missing := strings.Contains(at, "nobody") || strings.Contains(at, "nothing") || strings.Contains(at, "letter&view=ids") || strings.Contains(at, "seq&column=seq") || strings.Contains(at, "SUBJECTS")
-			if first != want || (m.Columns.Missing != "") != missing {
-				t.Errorf("%s shows %q, not %q; missing %q", at, first, want, m.Columns.Missing)
+			if first != want || (m.Columns.Missing.S != "") != missing {
+				t.Errorf("%s shows %q, not %q; missing %q", at, first, want, m.Columns.Missing.S)
 			}
 		}
 		m, _ = w.table("/n/default/q/orders?from=2")
@@ -190,7 +191,7 @@ func TestColumnsOffered(t *testing.T) {
 // What was typed into the form of a view.
 func TestArranging(t *testing.T) {
 	within(t, func(w *world) {
-		read := func(typed string) (string, map[string]string) {
+		read := func(typed string) (string, map[string]component.Text) {
 			v, err := url.ParseQuery(typed)
 			w.must(err)
 			typedIn := show.Typed{Values: v}
@@ -223,10 +224,10 @@ func TestArranging(t *testing.T) {
 		for i := range listing.MostColumns + 1 {
 			many.Add("column", fmt.Sprint("prop.p", i))
 		}
-		if _, wrong := read(many.Encode()); wrong[page.AskColumn] == "" {
+		if _, wrong := read(many.Encode()); wrong[page.AskColumn].S == "" {
 			t.Error("a column too many is taken")
 		}
-		if _, wrong := read("other=nothing"); wrong[page.AskOther] == "" {
+		if _, wrong := read("other=nothing"); wrong[page.AskOther].S == "" {
 			t.Error("what is no column is taken")
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/draft"
+	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 )
@@ -41,7 +42,7 @@ func ReadDraft(ctx context.Context, t Typed, now engine.Instant) (draft.Draft, *
 	if text := strings.TrimSpace(get(page.SendRepeat)); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 || n > draft.MostMessages {
-			t.Errors[page.SendRepeat] = locale.T(ctx, "ui.repeat", locale.Args{"Most": locale.Number(ctx, draft.MostMessages)})
+			t.Errors[page.SendRepeat] = component.Text{S: locale.T(ctx, "ui.repeat", locale.Args{"Most": locale.Number(ctx, draft.MostMessages)})}
 		} else if n > 1 {
 			d.Repeat = n
 		}
@@ -49,7 +50,7 @@ func ReadDraft(ctx context.Context, t Typed, now engine.Instant) (draft.Draft, *
 	if text := strings.TrimSpace(get(page.SendEvery)); text != "" {
 		every, never, err := engine.ParseDuration(Spaceless(text))
 		if err != nil || never {
-			t.Errors[page.SendEvery] = locale.T(ctx, "ui.duration")
+			t.Errors[page.SendEvery] = component.Text{S: locale.T(ctx, "ui.duration")}
 		}
 		d.Every = every
 	}
@@ -59,13 +60,13 @@ func ReadDraft(ctx context.Context, t Typed, now engine.Instant) (draft.Draft, *
 			continue
 		}
 		if row.Name == "" {
-			t.Errors[page.SendPropertyPrefix+strconv.Itoa(i)] = locale.T(ctx, "ui.property.name")
+			t.Errors[page.SendPropertyPrefix+strconv.Itoa(i)] = component.Text{S: locale.T(ctx, "ui.property.name")}
 		}
 		d.Properties, rows = append(d.Properties, draft.Property{Name: row.Name, Kind: row.Kind, Value: row.Value}), append(rows, i)
 	}
 	m, err := d.Compile()
 	for _, e := range draft.Wrong(err) {
-		note(t, e, rows, e.Text)
+		note(t, e, rows, component.Said(e.Text))
 	}
 	return d, m
 }
@@ -85,9 +86,9 @@ func CheckDraft(ctx context.Context, t Typed, m *draft.Mould, now engine.Instant
 		}
 	}
 	for _, e := range all {
-		text := e.Text
+		text := component.Said(e.Text)
 		if e.Field == draft.FieldTTL || e.Field == draft.FieldDelay {
-			text = locale.T(ctx, "ui.duration")
+			text = component.Text{S: locale.T(ctx, "ui.duration")}
 		}
 		note(t, e, rows, text)
 	}
@@ -95,7 +96,7 @@ func CheckDraft(ctx context.Context, t Typed, m *draft.Mould, now engine.Instant
 }
 
 // note puts an error beside its field.
-func note(t Typed, e *draft.FieldError, rows []int, text string) {
+func note(t Typed, e *draft.FieldError, rows []int, text component.Text) {
 	if e.Field == draft.FieldProperties {
 		t.Errors[page.SendPropertyPrefix+strconv.Itoa(rows[e.Row])] = text
 		return
@@ -119,16 +120,16 @@ func readSchedule(ctx context.Context, t Typed, d *draft.Draft, now engine.Insta
 		d.Delay = written(t.Values.Get(page.SendIn))
 		delay, never, err := engine.ParseDuration(d.Delay)
 		if !strings.Contains(d.Delay, "{{") && (err != nil || never || delay <= 0) {
-			t.Errors[page.SendIn] = locale.T(ctx, "ui.duration")
+			t.Errors[page.SendIn] = component.Text{S: locale.T(ctx, "ui.duration")}
 		}
 	case "at":
 		at, wrong := ReadMoment(t.Values.Get(page.SendAt), now)
 		if wrong != "" {
-			t.Errors[page.SendAt] = locale.T(ctx, wrong)
+			t.Errors[page.SendAt] = component.Text{S: locale.T(ctx, wrong)}
 		}
 		d.ScheduledEnqueueTime = at.Time().UTC().Format(time.RFC3339Nano)
 	default:
-		t.Errors[page.SendSchedule] = locale.T(ctx, "ui.when")
+		t.Errors[page.SendSchedule] = component.Text{S: locale.T(ctx, "ui.when")}
 	}
 }
 

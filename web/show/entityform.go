@@ -93,7 +93,7 @@ func (p *Pages) editForm(ctx context.Context, at Place, t Typed) (view.Page, err
 	always := false
 	for i, r := range e.Rules {
 		if i < rulesOnPage {
-			m.Rules = append(m.Rules, p.judged(ctx, e.Path, r, s.now))
+			m.Rules = append(m.Rules, p.judged(e.Path, r, s.now))
 		}
 		always = always || r.Filter.Kind == engine.TrueFilter
 	}
@@ -106,7 +106,7 @@ func (p *Pages) editForm(ctx context.Context, at Place, t Typed) (view.Page, err
 		if m.WhatIf, err = p.WhatIf(ctx, e.Path, t.Values); err != nil {
 			return nil, err
 		}
-		if t.Errors["AutoDeleteOnIdle"] == "" {
+		if t.Errors["AutoDeleteOnIdle"].S == "" {
 			m.IdleIf = p.idleIf(ctx, e.EntityState, s.now, t.Values)
 		}
 	}
@@ -127,7 +127,7 @@ func forwardTargets(r broker.Reader) (names []string) {
 func (p *Pages) setters(kind engine.EntityKind, stored engine.Config, t Typed, targets []string) (out []page.Setter) {
 	limits := p.b.Limits()
 	for _, prop := range engine.Properties(kind) {
-		if !limits.Offers(prop) && prop.Text(stored) == prop.Default && t.Errors[prop.Name] == "" {
+		if !limits.Offers(prop) && prop.Text(stored) == prop.Default && t.Errors[prop.Name].S == "" {
 			continue // there is nothing to choose
 		}
 		is := FieldText(prop, stored)
@@ -203,8 +203,8 @@ func sameProperty(prop engine.Property, kind engine.EntityKind, l engine.Limits,
 // ReadConfig reads a form into the description that an entity has; what is
 // fixed stays as it is unless the entity is new, and so does what was not
 // changed, whatever is allowed now. The errors are by field.
-func ReadConfig(kind engine.EntityKind, is engine.Config, create Creation, l engine.Limits, typed url.Values) (engine.Config, map[string]string) {
-	c, wrong := is, map[string]string{}
+func ReadConfig(kind engine.EntityKind, is engine.Config, create Creation, l engine.Limits, typed url.Values) (engine.Config, map[string]component.Text) {
+	c, wrong := is, map[string]component.Text{}
 	for _, prop := range engine.Properties(kind) {
 		if prop.CreateOnly && !bool(create) {
 			continue
@@ -214,7 +214,7 @@ func ReadConfig(kind engine.EntityKind, is engine.Config, create Creation, l eng
 			continue
 		}
 		if err := prop.Set(&c, l, kind, spaceless(prop, text)); err != nil {
-			wrong[prop.Name] = err.Error()
+			wrong[prop.Name] = component.Said(err.Error())
 		}
 	}
 	return c, wrong

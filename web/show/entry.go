@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"mayfly/engine/value"
+	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 )
@@ -40,7 +41,7 @@ func ReadEntries(ctx context.Context, t Typed, prefix string) (out value.Propert
 			continue
 		}
 		v, err := readEntry(ctx, row.Name, row.Kind, row.Value)
-		if err != "" {
+		if err.S != "" {
 			t.Errors[prefix+strconv.Itoa(i)] = err
 			continue
 		}
@@ -50,9 +51,9 @@ func ReadEntries(ctx context.Context, t Typed, prefix string) (out value.Propert
 }
 
 // readEntry is the value of a row, or what is wrong with it.
-func readEntry(ctx context.Context, name, kind, text string) (v value.Value, wrong string) {
+func readEntry(ctx context.Context, name, kind, text string) (v value.Value, wrong component.Text) {
 	if name == "" {
-		return v, locale.T(ctx, "ui.property.name")
+		return v, component.Text{S: locale.T(ctx, "ui.property.name")}
 	}
 	k, err := value.String, error(nil)
 	if kind != "" {
@@ -62,9 +63,9 @@ func readEntry(ctx context.Context, name, kind, text string) (v value.Value, wro
 		v, err = value.Parse(k, text)
 	}
 	if err != nil {
-		return v, err.Error()
+		return v, component.Said(err.Error())
 	}
-	return v, ""
+	return v, component.Text{}
 }
 
 // entries are typed values, as rows.
@@ -77,11 +78,11 @@ func entries(all value.Properties) (rows []page.SendProperty) {
 
 // cannotKeep is what is to be said of a value that a line of a form cannot hold
 // as it is; empty: it can.
-func cannotKeep(ctx context.Context, text string) string {
+func cannotKeep(ctx context.Context, text string) component.Text {
 	if oneLine(text) {
-		return ""
+		return component.Text{}
 	}
-	return locale.T(ctx, "ui.oneline")
+	return component.Text{S: locale.T(ctx, "ui.oneline")}
 }
 
 // oneLine tells whether a line of a form gives back text as it was put in.

@@ -16,7 +16,7 @@ import (
 // zero value is a form that nobody has touched.
 type Typed struct {
 	Values  url.Values                 // nil: nothing was sent
-	Errors  map[string]string          // by the names of fields
+	Errors  map[string]component.Text  // by the names of fields
 	Faults  map[string]component.Fault // where a filter or an action cannot be read, by the names of fields
 	Refused component.Notice           // what was wrong with all of it
 	Cancel  string                     // where Cancel leads; empty: to the thing itself

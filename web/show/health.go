@@ -14,14 +14,16 @@ func (p *Pages) banner(ctx context.Context) component.Notice {
 	case h.ReadOnly != "":
 		return component.Notice{
 			Tone:   component.Critical,
-			Title:  locale.T(ctx, "health.readonly", locale.Args{"Why": h.ReadOnly}),
+			Title:  locale.T(ctx, "health.readonly"),
 			Detail: locale.T(ctx, "health.readonly.detail"),
+			Said:   asSentence(h.ReadOnly),
 		}
 	case h.Reopening != "":
 		return component.Notice{
 			Tone:   component.Critical,
-			Title:  locale.T(ctx, "health.reopening", locale.Args{"Why": h.Reopening}),
+			Title:  locale.T(ctx, "health.reopening"),
 			Detail: locale.T(ctx, "health.reopening.detail"),
+			Said:   asSentence(h.Reopening),
 		}
 	case h.Slow != 0:
 		return component.Notice{

@@ -69,7 +69,7 @@ func (p *Pages) Import(ctx context.Context, at Place, t Typed) (view.Page, error
 		return m, nil
 	}
 	if m.Errors == nil {
-		m.Errors = map[string]string{}
+		m.Errors = map[string]component.Text{}
 	}
 	return m, p.survey(ctx, at, word, v, &m)
 }
@@ -82,7 +82,7 @@ func (p *Pages) survey(ctx context.Context, at Place, word string, v url.Values,
 		if !ok {
 			return err
 		}
-		m.Refused = component.Notice{Tone: component.Critical, Title: e.Text}
+		m.Refused = component.Notice{Tone: component.Critical, Said: e.Text}
 		return nil
 	}
 	how := ImportWords(v)

@@ -133,7 +133,7 @@ func jobKinds() (all []string) {
 // ReadPlan reads the form of a job at an instant. What is wrong with it goes into t.
 func ReadPlan(ctx context.Context, t *Typed, now engine.Instant, l engine.Limits) job.Plan {
 	if t.Errors == nil {
-		t.Errors = map[string]string{}
+		t.Errors = map[string]component.Text{}
 	}
 	v := t.Values
 	p := job.Plan{Kind: job.Kind(v.Get(page.AskKind)), Query: strings.TrimSpace(v.Get(page.AskQuery))}
@@ -143,7 +143,7 @@ func ReadPlan(ctx context.Context, t *Typed, now engine.Instant, l engine.Limits
 		}
 		path, err := engine.ParsePath(text, l)
 		if err != nil {
-			t.Errors[page.AskAt] = asSentence(err.Error())
+			t.Errors[page.AskAt] = component.Said(asSentence(err.Error()))
 			continue
 		}
 		p.Paths = append(p.Paths, path)
@@ -151,7 +151,7 @@ func ReadPlan(ctx context.Context, t *Typed, now engine.Instant, l engine.Limits
 	if text := strings.TrimSpace(v.Get(page.AskTo)); text != "" && (p.Kind == job.Move || p.Kind == job.Copy) {
 		to, err := engine.ParsePath(text, l)
 		if err != nil {
-			t.Errors[page.AskTo] = asSentence(err.Error())
+			t.Errors[page.AskTo] = component.Said(asSentence(err.Error()))
 		}
 		p.To = to
 	}
@@ -160,7 +160,7 @@ func ReadPlan(ctx context.Context, t *Typed, now engine.Instant, l engine.Limits
 		by, minus := strings.CutPrefix(strings.Replace(strings.TrimPrefix(Spaceless(text), "+"), "−", "-", 1), "-")
 		d, never, err := engine.ParseDuration(by)
 		if err != nil || never || d == 0 {
-			t.Errors[page.AskBy] = locale.T(ctx, "ui.duration")
+			t.Errors[page.AskBy] = component.Text{S: locale.T(ctx, "ui.duration")}
 		}
 		if p.By = d; minus {
 			p.By = -d
@@ -168,12 +168,12 @@ func ReadPlan(ctx context.Context, t *Typed, now engine.Instant, l engine.Limits
 	case p.Kind == job.Reschedule:
 		at, wrong := ReadMoment(v.Get(page.AskUntil), now)
 		if wrong != "" {
-			t.Errors[page.AskUntil] = locale.T(ctx, wrong)
+			t.Errors[page.AskUntil] = component.Text{S: locale.T(ctx, wrong)}
 		}
 		p.Until = at
 	}
 	if _, err := search.Parse(p.Query); err != nil {
-		t.Errors[page.AskQuery] = asSentence(err.Error())
+		t.Errors[page.AskQuery] = component.Said(asSentence(err.Error()))
 	}
 	if !slices.Contains(jobKinds(), string(p.Kind)) {
 		p.Kind = job.Resubmit
@@ -213,13 +213,13 @@ func (p *Pages) askJob(ctx context.Context, at Place, t Typed) (view.Page, error
 		Values: t.first(), Errors: t.Errors, Refused: t.Refused,
 	}
 	m.Values[page.AskKind] = string(plan.Kind)
-	if len(plan.Paths) == 0 && plan.Query == "" || len(t.Errors) > 0 && t.Errors[page.AskConfirm] == "" {
+	if len(plan.Paths) == 0 && plan.Query == "" || len(t.Errors) > 0 && t.Errors[page.AskConfirm].S == "" {
 		return m, nil
 	}
 	f, err := p.o.Jobs.Foresee(ctx, plan, countedMost)
 	if refused, ok := errors.AsType[*engine.Refusal](err); ok {
 		if !m.Refused.Shown() {
-			m.Refused = component.Notice{Tone: component.Critical, Title: refused.Text}
+			m.Refused = component.Notice{Tone: component.Critical, Said: refused.Text}
 		}
 		return m, nil
 	}

@@ -22,7 +22,7 @@ const mostAlike = straysMost
 func (p *Pages) Catch(ctx context.Context, at Place) (Place, error) {
 	alike := p.alike(at)
 	refuse := func(id string) (Place, error) {
-		return Place{}, &engine.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, id)}
+		return Place{}, &Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, id)}
 	}
 	switch {
 	case len(at.Query[page.LabKey]) == 0:

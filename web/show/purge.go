@@ -111,7 +111,7 @@ func ReadSieve(t *Typed, l engine.Limits) *engine.Sieve {
 	if s, ok := errors.AsType[*filter.SyntaxError](err); ok {
 		t.Faults = map[string]component.Fault{page.AskFilter: faultOf(text, s)}
 	} else if e, ok := errors.AsType[*engine.SieveError](err); ok {
-		t.Errors = map[string]string{page.AskFilter: asSentence(e.Err.Error())}
+		t.Errors = map[string]component.Text{page.AskFilter: component.Said(asSentence(e.Err.Error()))}
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, err
 			return nil, err
 		}
 	}
-	if m.N > TypeNameOver || t.Errors[page.AskConfirm] != "" {
+	if m.N > TypeNameOver || t.Errors[page.AskConfirm].S != "" {
 		m.Type = e.Path.Name()
 	}
 	return m, nil

@@ -24,7 +24,7 @@ func (p *Pages) ruleFields(ctx context.Context, t Typed, is engine.Rule) page.Ru
 		}
 		return p.complete(f)
 	}
-	t.Errors, t.Faults = map[string]string{}, map[string]component.Fault{}
+	t.Errors, t.Faults = map[string]component.Text{}, map[string]component.Fault{}
 	f := page.RuleFields{Name: is.Name, Kind: ruleKind(is.Filter.Kind), Action: is.Action, Parameters: entries(is.Filter.Parameters)}
 	switch is.Filter.Kind {
 	case engine.SQLFilter:

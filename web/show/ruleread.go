@@ -20,7 +20,7 @@ import (
 func ReadRuleName(t Typed, l engine.Limits) string {
 	name := strings.TrimSpace(t.Values.Get(page.RuleName))
 	if err := engine.CheckRuleName(name, l); err != nil {
-		t.Errors[page.RuleName] = err.Error()
+		t.Errors[page.RuleName] = component.Said(err.Error())
 	}
 	return name
 }
@@ -35,7 +35,7 @@ func ReadRule(ctx context.Context, t *Typed, l engine.Limits) engine.Rule {
 	}
 	kind, ok := filterKinds[page.RuleKind(t.Values.Get(page.RuleHow))]
 	if !ok {
-		t.Errors[page.RuleHow] = locale.T(ctx, "ui.rule.kind")
+		t.Errors[page.RuleHow] = component.Text{S: locale.T(ctx, "ui.rule.kind")}
 	}
 	r.Filter.Kind = kind
 	switch kind {
@@ -94,7 +94,7 @@ func (t *Typed) refuse(r engine.Rule, l engine.Limits) {
 func (t *Typed) blame(r engine.Rule, err error) {
 	e, ok := errors.AsType[*engine.RuleError](err)
 	if !ok {
-		t.set(page.RuleHow, err.Error())
+		t.set(page.RuleHow, component.Said(err.Error()))
 		return
 	}
 	field, text := page.RuleSQL, r.Filter.Text
@@ -115,7 +115,7 @@ func (t *Typed) blame(r engine.Rule, err error) {
 			return
 		}
 	}
-	t.set(field, asSentence(e.Err.Error()))
+	t.set(field, component.Said(asSentence(e.Err.Error())))
 }
 
 func faultOf(text string, s *filter.SyntaxError) component.Fault {
@@ -125,12 +125,12 @@ func faultOf(text string, s *filter.SyntaxError) component.Fault {
 // bound refuses a table with more rows than are read.
 func (t *Typed) bound(ctx context.Context, prefix, field string) {
 	if beyond := prefix + strconv.Itoa(rowsRead); t.Values.Has(beyond+page.SendPropertyName) || t.Values.Has(beyond+page.SendPropertyValue) {
-		t.set(field, locale.T(ctx, "ui.rows", locale.Args{"Most": locale.Number(ctx, rowsRead)}))
+		t.set(field, component.Text{S: locale.T(ctx, "ui.rows", locale.Args{"Most": locale.Number(ctx, rowsRead)})})
 	}
 }
 
-func (t *Typed) set(field, says string) {
-	if t.Errors[field] == "" {
+func (t *Typed) set(field string, says component.Text) {
+	if t.Errors[field].S == "" {
 		t.Errors[field] = says
 	}
 }
@@ -155,7 +155,7 @@ func readParameters(ctx context.Context, t *Typed) value.Properties {
 			all[i].Name = "@" + all[i].Name
 		}
 		if _, twice := all[:i].LookupFold(all[i].Name); twice {
-			t.set(page.RuleSQL, locale.T(ctx, "ui.rule.twice", locale.Args{"Name": cut(all[i].Name, 64)}))
+			t.set(page.RuleSQL, component.Text{S: locale.T(ctx, "ui.rule.twice", locale.Args{"Name": cut(all[i].Name, 64)})})
 		}
 	}
 	return all
@@ -185,12 +185,12 @@ func readConditions(ctx context.Context, t *Typed) string {
 	for i, row := range sentConditions(*t) {
 		field := page.RuleConditionPrefix + strconv.Itoa(i)
 		twice := func(name string) {
-			t.Errors[field] = locale.T(ctx, "ui.rule.twice", locale.Args{"Name": cut(name, 64)})
+			t.Errors[field] = component.Text{S: locale.T(ctx, "ui.rule.twice", locale.Args{"Name": cut(name, 64)})}
 		}
 		if row.Of != "" {
 			switch at := conditionOn(&c, row.Of); {
 			case at == nil:
-				t.Errors[field] = locale.T(ctx, "ui.rule.condition")
+				t.Errors[field] = component.Text{S: locale.T(ctx, "ui.rule.condition")}
 			case *at != "" && row.Value != "":
 				twice(row.Of)
 			case row.Value != "":
@@ -203,7 +203,7 @@ func readConditions(ctx context.Context, t *Typed) string {
 		}
 		v, wrong := readEntry(ctx, row.Name, row.Kind, row.Value)
 		switch _, again := c.Properties.Lookup(row.Name); {
-		case wrong != "":
+		case wrong.S != "":
 			t.Errors[field] = wrong
 		case again:
 			twice(row.Name)

@@ -47,16 +47,15 @@ func (p *Pages) rule(sub engine.Path, r engine.Rule, now engine.Instant) page.Ru
 }
 
 // judged is rule with what is wrong with it, if the engine would refuse it now.
-func (p *Pages) judged(ctx context.Context, sub engine.Path, r engine.Rule, now engine.Instant) page.Rule {
+func (p *Pages) judged(sub engine.Path, r engine.Rule, now engine.Instant) page.Rule {
 	out, limits := p.rule(sub, r, now), p.b.Limits()
 	err := engine.CheckRule(r, limits)
 	if err == nil {
 		return out
 	}
 	out.Wrong = asSentence(err.Error())
-	if _, err := engine.TryRule(r, filter.Message{}, limits); err != nil {
-		out.Wrong += " " + locale.T(ctx, "rules.invalid.none")
-	}
+	_, err = engine.TryRule(r, filter.Message{}, limits)
+	out.Inert = err != nil
 	return out
 }
 
@@ -71,7 +70,7 @@ func (p *Pages) rulesTab(ctx context.Context, at Place, m *page.Entity, e entity
 	from := (pageNumber(at, len(e.Rules), rulesOnPage) - 1) * rulesOnPage
 	shown := e.Rules[from:min(len(e.Rules), from+rulesOnPage)]
 	for _, r := range shown {
-		m.Rules = append(m.Rules, p.judged(ctx, e.Path, r, now))
+		m.Rules = append(m.Rules, p.judged(e.Path, r, now))
 	}
 	if len(shown) < len(e.Rules) {
 		m.Pages = p.pager(ctx, at, from, len(shown), len(e.Rules), rulesOnPage)
@@ -122,7 +121,7 @@ func ruleOf(ctx context.Context, e engine.EntityState, name string) (engine.Rule
 	i := slices.IndexFunc(e.Rules, func(r engine.Rule) bool { return strings.EqualFold(r.Name, name) })
 	if i < 0 {
 		text := locale.T(ctx, "ui.rule.none", locale.Args{"Rule": cut(name, 64), "Name": Shown(e.Path)})
-		return engine.Rule{}, &engine.Refusal{Kind: engine.ErrNotFound, Text: text}
+		return engine.Rule{}, &Refusal{Kind: engine.ErrNotFound, Text: text}
 	}
 	return e.Rules[i], nil
 }

@@ -39,10 +39,12 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 		e := w.stateOf("prices/Subscriptions/eu")
 		spoil = e.ID
 		w.restart()
-		got := map[string]string{}
+		got, inert := map[string]string{}, ""
 		m := as[page.Entity](w, "/n/default/t/prices/s/eu?tab=rules")
 		for _, r := range m.Rules {
-			got[r.Name] = r.Wrong
+			if got[r.Name] = r.Wrong; r.Inert {
+				inert += " " + r.Name
+			}
 			if (r.Name == "$Default") == (r.Wrong != "") && r.Name != "lines" {
 				w.Errorf("%s is wrong: %q", r.Name, r.Wrong)
 			}
@@ -50,7 +52,8 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 		if len(m.Rules) != 6 || m.NewRule == "" || m.Lab == "" {
 			t.Errorf("the tab is %+v", m.Rules)
 		}
-		w.said("broken", got["broken"], "The filter of rule 'broken' is not valid: At character 9 stands >, where a value was expected. It selects nothing.")
+		w.said("broken", got["broken"], "The filter of rule 'broken' is not valid: At character 9 stands >, where a value was expected.")
+		w.said("those that select nothing", inert, " broken empty odd")
 		w.said("long", got["long"], "The filter of rule 'long' is not valid: it has 1029 characters; 1024 are allowed.")
 		for _, name := range []string{"broken", "empty", "long", "odd", "lines"} {
 			w.sound("/n/default/t/prices/s/eu/rules/edit?rule=" + name)
@@ -60,7 +63,7 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 		if want := (component.Fault{Text: "amount >> 1", At: 8, Found: ">", Want: "a value"}); form.Rule.SQLFault != want {
 			t.Errorf("the fault is %+v", form.Rule.SQLFault)
 		}
-		if c := as[page.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=lines").Rule.Conditions; len(c) != 1 || !strings.Contains(c[0].Error, "line breaks") {
+		if c := as[page.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=lines").Rule.Conditions; len(c) != 1 || !strings.Contains(c[0].Error.S, "line breaks") {
 			t.Errorf("its conditions are %+v", c)
 		}
 		w.send("prices", engine.Content{Subject: "price"})

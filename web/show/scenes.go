@@ -80,7 +80,7 @@ func (p *Pages) Scenes(ctx context.Context, refused component.Notice) (page.Scen
 // SceneTyped is what somebody sent who adds a scene, and what is wrong with it.
 type SceneTyped struct {
 	ID, Text       string
-	Error, IDError string
+	Error, IDError component.Text
 	Faults         []scene.Fault
 	Notice         component.Notice
 }

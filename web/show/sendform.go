@@ -55,7 +55,7 @@ func (p *Pages) sendForm(ctx context.Context, at Place, t Typed) (view.Page, err
 		if t.Values == nil && name != "" && one.Key == draft.Key(name) {
 			k, err := draft.Read(one)
 			if err != nil {
-				t.Refused = component.Notice{Tone: component.Critical, Title: asSentence(err.Error())}
+				t.Refused = component.Notice{Tone: component.Critical, Said: asSentence(err.Error())}
 				continue
 			}
 			m.Template, t.Values = name, WriteDraft(k.Draft)

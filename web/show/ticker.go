@@ -166,22 +166,35 @@ func (p *Pages) tickerLine(ctx context.Context, l line) component.Event {
 }
 
 // sentence is the words for an event, with the name of its one message leading
-// to an address, if there is one.
+// to an address, if there is one, and what the server says in its own words apart.
 func sentence(ctx context.Context, how eventLook, n int, t trace, href string) []component.Text {
-	args := traceArgs(ctx, t)
 	if how.says == "" { // of a kind that a later version made
 		return []component.Text{say(t.kind.String())}
 	}
-	if n != 1 || t.key == 0 || href == "" {
-		return []component.Text{say(locale.N(ctx, how.says, n, args))}
-	}
+	args := traceArgs(ctx, t)
 	const place = "\x00"
-	args["Name"] = place
+	var apart component.Text
+	switch {
+	case n == 1 && t.key != 0 && href != "":
+		apart, args["Name"] = component.Text{S: t.called(ctx), Href: href}, place
+	case t.english():
+		apart, args["Reason"] = component.Said(cut(t.reason, 120)), place
+	}
 	before, after, ok := strings.Cut(locale.N(ctx, how.says, n, args), place)
 	if !ok {
 		return []component.Text{say(before)}
 	}
-	return []component.Text{say(before), {S: t.called(ctx), Href: href}, say(after)}
+	return []component.Text{say(before), apart, say(after)}
+}
+
+// english tells whether the reason is the server's own words, and not a name.
+func (t trace) english() bool {
+	switch t.kind {
+	case engine.EventReadOnly, engine.EventReopened, engine.EventSettingsChanged, engine.EventAccessChanged:
+		return t.reason != ""
+	default:
+		return false
+	}
 }
 
 // traceArgs are what the words of events can use.

@@ -10,6 +10,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/listing"
+	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
@@ -55,7 +56,7 @@ type Arrangement struct {
 // up what was ticked and typed, and moves one. What is wrong goes into t.
 func (p *Pages) ReadView(ctx context.Context, t *Typed) (a Arrangement) {
 	if t.Errors == nil {
-		t.Errors = map[string]string{}
+		t.Errors = map[string]component.Text{}
 	}
 	v := t.Values
 	a.Was.Name = v.Get(page.AskWas)
@@ -72,10 +73,10 @@ func (p *Pages) ReadView(ctx context.Context, t *Typed) (a Arrangement) {
 		c, err := listing.Parse(text)
 		switch {
 		case err != nil:
-			t.Errors[field] = asSentence(err.Error())
+			t.Errors[field] = component.Said(asSentence(err.Error()))
 		case slices.Contains(a.Columns, c):
 		case len(a.Columns) >= listing.MostColumns:
-			t.Errors[page.AskColumn] = locale.N(ctx, "views.many", listing.MostColumns)
+			t.Errors[page.AskColumn] = component.Text{S: locale.N(ctx, "views.many", listing.MostColumns)}
 		default:
 			a.Columns = append(a.Columns, c)
 			if field == page.AskColumn && !slices.Contains(shown, text) {
@@ -168,7 +169,7 @@ func (p *Pages) viewForm(ctx context.Context, at Place, t Typed) (view.Page, err
 		Shell: p.still(ctx, at, locale.T(ctx, "views.columns")), To: p.URL(Place{Namespace: at.Namespace, Kind: Views, Do: "edit"}), Cancel: p.URL(all),
 		Name: a.View.Name, Was: a.Was.Name, Seen: strconv.FormatInt(int64(a.Was.ChangedAt), 10), Default: a.View.Default, Errors: t.Errors, Refused: t.Refused,
 	}
-	if t.Errors[page.AskOther] != "" {
+	if t.Errors[page.AskOther].S != "" {
 		m.Other = t.Values.Get(page.AskOther)
 	}
 	list := listing.Messages

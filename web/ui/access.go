@@ -21,24 +21,24 @@ func (d *Door) addAccess(c echo.Context, at show.Place, typed url.Values) error 
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
 	rule := show.ReadAccessRule(&t)
 	if rule.Name == "" {
-		t.Errors[page.AskRule] = locale.T(ctx, "access.name.none")
+		t.Errors[page.AskRule] = component.Text{S: locale.T(ctx, "access.name.none")}
 	}
-	if rule.Rights == 0 && t.Errors[page.AskRights] == "" {
-		t.Errors[page.AskRights] = locale.T(ctx, "access.rights.none")
+	if rule.Rights == 0 && t.Errors[page.AskRights].S == "" {
+		t.Errors[page.AskRights] = component.Text{S: locale.T(ctx, "access.rights.none")}
 	}
 	if len(t.Errors) > 0 {
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
 	made, err := d.b.AddAccessRule(ctx, of, rule, actor(c))
 	if errors.Is(err, engine.ErrExists) {
-		t.Errors[page.AskRule] = told(err)
+		t.Errors[page.AskRule] = why(err)
 		return d.form(c, http.StatusConflict, at, t)
 	}
 	if wrong, ok := errors.AsType[*engine.PropertyError](err); ok {
-		t.Errors[page.AskRule] = wrong.Text
+		t.Errors[page.AskRule] = component.Said(wrong.Text)
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
 	if err != nil {

@@ -70,7 +70,7 @@ func (t tally) says(ctx context.Context, id string) component.Notice {
 		}
 	}
 	if t.err != nil {
-		n.Said = told(t.err)
+		n = because(n, t.err)
 	}
 	return n
 }
@@ -169,7 +169,7 @@ func (d *Door) bulk(c echo.Context, at show.Place, typed url.Values) error {
 	t := show.Typed{Values: typed}
 	agreed, asked := agreedTo(typed)
 	if asked && int64(len(keys)) > agreed {
-		return &engine.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", len(keys), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})}
+		return &show.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", len(keys), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})}
 	}
 	deed, ready, err := d.bulkDeed(c, at, do, keys, &t, asked)
 	if err != nil {
@@ -205,7 +205,7 @@ func (d *Door) bulkDeed(c echo.Context, at show.Place, do bulk, keys []engine.Ke
 	if do.asks && !asked {
 		return deed, false, nil
 	}
-	wrong := func(field string, err error) { t.Errors = map[string]string{field: told(err)} }
+	wrong := func(field string, err error) { t.Errors = map[string]component.Text{field: why(err)} }
 	switch at.Do {
 	case "bulk/delete", "bulk/cancel":
 		name, err := d.pages.BulkName(ctx, at)
@@ -262,7 +262,7 @@ func (d *Door) bulkAll(c echo.Context, at show.Place, do bulk, typed url.Values)
 		return c.Redirect(http.StatusSeeOther, d.pages.ExportURL(of))
 	}
 	if do.job == "" {
-		return &engine.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(c.Request().Context(), "ui.bulk.chosen")}
+		return &show.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(c.Request().Context(), "ui.bulk.chosen")}
 	}
 	return c.Redirect(http.StatusSeeOther, d.pages.NewJobURL(do.job, of, typed.Get(page.AskBy)))
 }
@@ -294,11 +294,11 @@ func chosen(ctx context.Context, typed url.Values) (keys []engine.Key, err error
 }
 
 // reasonsTooLong says what is wrong with a reason before it is used many times.
-func (d *Door) reasonsTooLong(ctx context.Context, typed url.Values) map[string]string {
-	wrong := map[string]string{}
+func (d *Door) reasonsTooLong(ctx context.Context, typed url.Values) map[string]component.Text {
+	wrong := map[string]component.Text{}
 	for _, field := range []string{page.AskReason, page.AskDescription} {
 		if most := d.b.Limits().ReasonLength; runes(typed.Get(field)) > most {
-			wrong[field] = locale.N(ctx, "ui.long", int(most))
+			wrong[field] = component.Text{S: locale.N(ctx, "ui.long", int(most))}
 		}
 	}
 	return wrong
@@ -319,7 +319,7 @@ func (d *Door) resubmitAll(c echo.Context, at show.Place, typed url.Values) erro
 		return err
 	}
 	if broker.Agreed(agreed).Check(all) != nil {
-		return d.again(c, at, t, &engine.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(all), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
+		return d.again(c, at, t, &show.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(all), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
 	}
 	deed := engine.Deed{Kind: engine.DeedMove, DropDuplicate: typed.Get(page.AskDuplicate) != ""}
 	if how == "copy" {

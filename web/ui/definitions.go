@@ -92,7 +92,7 @@ func (d *Door) define(c echo.Context) error {
 		return access.ErrSafe
 	}
 	done, err := d.b.Define(ctx, draw.Want, actor(c))
-	if err != nil && told(err) == "" {
+	if err != nil && why(err).S == "" {
 		return err //nolint:wrapcheck // it says what it is about
 	}
 	n := component.Notice{Title: locale.N(ctx, "definitions.done", len(done))}
@@ -123,10 +123,10 @@ func (d *Door) readDrawing(c echo.Context) (draw show.Drawing, agreed string, er
 			raw, err = io.ReadAll(io.LimitReader(part, show.MostDefinition+1))
 		}
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return draw, "", echo.NewHTTPError(http.StatusRequestEntityTooLarge, large).SetInternal(err)
+			return draw, "", &show.Refusal{Kind: echo.ErrStatusRequestEntityTooLarge, Text: large}
 		}
 		if err != nil || n == smallFields {
-			return draw, "", echo.NewHTTPError(http.StatusBadRequest, locale.T(r.Context(), "ui.form.unread")).SetInternal(err)
+			return draw, "", &show.Refusal{Kind: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
 		}
 		typed.Add(part.FormName(), string(raw))
 	}

@@ -421,9 +421,9 @@ func (d *Door) sent(h func(c echo.Context, typed url.Values) error) echo.Handler
 		if err := r.ParseForm(); err != nil {
 			if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
 				most := locale.T(r.Context(), "ui.form.large", locale.Args{"Most": component.Bytes(r.Context(), big.Limit)})
-				return echo.NewHTTPError(http.StatusRequestEntityTooLarge, most).SetInternal(err)
+				return &show.Refusal{Kind: echo.ErrStatusRequestEntityTooLarge, Text: most}
 			}
-			return echo.NewHTTPError(http.StatusBadRequest, locale.T(r.Context(), "ui.form.unread")).SetInternal(err)
+			return &show.Refusal{Kind: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
 		}
 		if err := d.forms.Check(r); err != nil {
 			return err //nolint:wrapcheck // it is shown as it is

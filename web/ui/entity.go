@@ -27,7 +27,7 @@ func (d *Door) create(c echo.Context, at show.Place, typed url.Values) error {
 	name := strings.TrimSpace(typed.Get("name"))
 	config, wrong := show.ReadConfig(kind, engine.Config{}, true, d.b.Limits(), typed)
 	if err := engine.CheckName(kind, name, d.b.Limits()); err != nil {
-		wrong["name"] = told(err)
+		wrong["name"] = why(err)
 	}
 	t := show.Typed{Values: typed, Errors: wrong}
 	if addRows(typed) {
@@ -47,7 +47,7 @@ func (d *Door) create(c echo.Context, at show.Place, typed url.Values) error {
 	}
 	made, err := d.b.CreateWithRules(ctx, kind, path, config, rules, actor(c))
 	if status(err) == http.StatusConflict && err != nil {
-		t.Errors["name"] = told(err)
+		t.Errors["name"] = why(err)
 		return d.form(c, http.StatusConflict, at, t)
 	}
 	if err != nil {
@@ -138,7 +138,7 @@ func nameTyped(c echo.Context, typed url.Values, name string, t *show.Typed) boo
 	if strings.TrimSpace(typed.Get(page.AskConfirm)) == name {
 		return true
 	}
-	t.Errors = map[string]string{page.AskConfirm: locale.T(c.Request().Context(), "ui.typename", locale.Args{"Name": name})}
+	t.Errors = map[string]component.Text{page.AskConfirm: {S: locale.T(c.Request().Context(), "ui.typename", locale.Args{"Name": name})}}
 	return false
 }
 
@@ -193,7 +193,7 @@ func (d *Door) idle(c echo.Context, at show.Place, do func(ctx context.Context, 
 		n.Undo = d.undoURL(func(c echo.Context) (component.Notice, error) {
 			ctx := c.Request().Context()
 			if err := back(ctx, at.Path, actor(c)); err != nil {
-				return component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none"), Said: told(err)}, nil
+				return because(component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none")}, err), nil
 			}
 			return component.Notice{Title: locale.T(ctx, "ui.undone.idle", locale.Args{"Name": show.Shown(at.Path)})}, nil
 		})
@@ -206,7 +206,7 @@ func (d *Door) restore(c echo.Context, at show.Place, _ url.Values) error {
 	ctx := c.Request().Context()
 	gone, ok := d.pages.Tombstone(at.Epoch, at.ID)
 	if !ok {
-		return &engine.Refusal{Kind: engine.ErrNotFound, Text: locale.T(ctx, "ui.tombstone.none")}
+		return &show.Refusal{Kind: engine.ErrNotFound, Text: locale.T(ctx, "ui.tombstone.none")}
 	}
 	if err := d.b.Restore(ctx, gone, actor(c)); err != nil {
 		return err //nolint:wrapcheck // it says what it is about

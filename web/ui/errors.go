@@ -67,7 +67,8 @@ func status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// told is the sentence an error has for people; empty if it has none.
+// told is the sentence an error has for people in the server's own words; empty if it
+// has none.
 func told(err error) string {
 	if e, ok := errors.AsType[*engine.RuleError](err); ok { // before the Refusal in it
 		return e.Error()
@@ -85,6 +86,27 @@ func told(err error) string {
 		return fmt.Sprint(e.Message)
 	}
 	return ""
+}
+
+// why is the sentence an error has for people; zero if it has none.
+func why(err error) component.Text {
+	if own, ok := errors.AsType[*show.Refusal](err); ok {
+		return component.Text{S: own.Text}
+	}
+	return component.Said(told(err))
+}
+
+// because adds to a notice what an error says.
+func because(n component.Notice, err error) component.Notice {
+	if own, ok := errors.AsType[*show.Refusal](err); ok {
+		if n.Title == "" {
+			n.Title = own.Text
+		} else {
+			n.Detail = own.Text
+		}
+	}
+	n.Said = told(err)
+	return n
 }
 
 // Error presents an error as a page. It is an echo.HTTPErrorHandler.
@@ -110,6 +132,9 @@ func (d *Door) Error(err error, c echo.Context) {
 	if e, ok := errors.AsType[*identity.RoleError](err); ok && f.Said == "" {
 		f.Refused = locale.T(ctx, "failure.role", locale.Args{"Needs": e.Needs.String(), "Has": e.Has.String()})
 		f.Do = locale.T(ctx, "failure.role.do")
+	}
+	if own, ok := errors.AsType[*show.Refusal](err); ok {
+		f.Refused = own.Text
 	}
 	if back := d.back(c); back != "" {
 		f.Go = component.Link{Href: back, Label: locale.T(ctx, "ui.back")}
@@ -148,13 +173,13 @@ func (d *Door) again(c echo.Context, at show.Place, t show.Typed, err error) err
 		return err
 	}
 	if t.Errors == nil {
-		t.Errors = map[string]string{}
+		t.Errors = map[string]component.Text{}
 	}
 	code := status(err)
 	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
-		t.Errors[e.Property], code = e.Text, http.StatusUnprocessableEntity
+		t.Errors[e.Property], code = component.Said(e.Text), http.StatusUnprocessableEntity
 	} else {
-		t.Refused = component.Notice{Tone: component.Critical, Said: told(err)}
+		t.Refused = because(component.Notice{Tone: component.Critical}, err)
 	}
 	return d.form(c, code, at, t)
 }

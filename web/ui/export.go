@@ -32,7 +32,7 @@ func (d *Door) export(c echo.Context) error {
 	format := at.Query.Get("format")
 	out, kind := writerOf(format, c.Response())
 	if out == nil {
-		return &engine.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, "ui.export.format")}
+		return &show.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, "ui.export.format")}
 	}
 	f, wrong, err := d.pages.Sieve(ctx, at)
 	if err != nil {

@@ -44,13 +44,13 @@ func (d *Door) takeFile(c echo.Context) error {
 	typed, f, err := d.readFile(r, at)
 	if refused, ok := errors.AsType[*engine.Refusal](err); ok && !errors.Is(err, access.ErrForm) {
 		_, _ = io.CopyN(io.Discard, r.Body, drained) //nolint:errcheck // it is read to be thrown away
-		return d.form(c, status(err), at, show.Typed{Values: typed, Errors: map[string]string{page.ImportFile: refused.Text}})
+		return d.form(c, status(err), at, show.Typed{Values: typed, Errors: map[string]component.Text{page.ImportFile: component.Said(refused.Text)}})
 	}
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]string{page.ImportFile: locale.T(r.Context(), "import.nothing")}})
+		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]component.Text{page.ImportFile: {S: locale.T(r.Context(), "import.nothing")}}})
 	}
 	q := url.Values{page.ImportFile: {f.Word}}
 	for _, name := range []string{page.ImportTo, page.ImportTTL, page.ImportSchedule, page.ImportIDs} {
@@ -88,13 +88,13 @@ func (d *Door) readFile(r *http.Request, at show.Place) (typed url.Values, f *in
 			return typed, f, d.forms.Check(r) //nolint:wrapcheck // it is shown as it is
 		}
 		if err != nil || n == smallFields {
-			return typed, f, echo.NewHTTPError(http.StatusBadRequest, locale.T(r.Context(), "ui.form.unread")).SetInternal(err)
+			return typed, f, &show.Refusal{Kind: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
 		}
 		name := part.FormName()
 		if name != page.ImportFile && name != page.ImportText {
 			raw, err := io.ReadAll(io.LimitReader(part, smallField))
 			if err != nil {
-				return typed, f, echo.NewHTTPError(http.StatusBadRequest, locale.T(r.Context(), "ui.form.unread")).SetInternal(err)
+				return typed, f, &show.Refusal{Kind: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
 			}
 			typed.Add(name, string(raw))
 			continue
@@ -115,7 +115,7 @@ func (d *Door) keepFile(r *http.Request, at show.Place, part *multipart.Part, be
 		return before, nil
 	}
 	if before != nil {
-		return before, &engine.Refusal{Kind: engine.ErrArgument, Text: locale.T(r.Context(), "import.both")}
+		return before, &show.Refusal{Kind: engine.ErrArgument, Text: locale.T(r.Context(), "import.both")}
 	}
 	name := ""
 	if part.FormName() == page.ImportFile {
@@ -135,10 +135,10 @@ func (d *Door) startImport(c echo.Context, at show.Place, typed url.Values) erro
 	at.Do = strings.TrimSuffix(strings.TrimSuffix(at.Do, "start"), "/")
 	again := func(err error) error {
 		at.Query = url.Values{page.ImportFile: {word}}
-		if told(err) == "" || !asks(err) && !errors.Is(err, engine.ErrNotFound) {
+		if why(err).S == "" || !asks(err) && !errors.Is(err, engine.ErrNotFound) {
 			return err
 		}
-		return d.form(c, status(err), at, show.Typed{Values: typed, Refused: component.Notice{Tone: component.Critical, Said: told(err)}})
+		return d.form(c, status(err), at, show.Typed{Values: typed, Refused: because(component.Notice{Tone: component.Critical}, err)})
 	}
 	to, err := d.pages.ImportTarget(at, typed)
 	if err == nil {

@@ -28,7 +28,7 @@ func (d *Door) startJob(c echo.Context, at show.Place, typed url.Values) error {
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
 	if name := d.pages.JobConfirm(plan, agreed); name != "" && strings.TrimSpace(typed.Get(page.AskConfirm)) != name {
-		t.Errors[page.AskConfirm] = locale.T(ctx, "ui.typename", locale.Args{"Name": name})
+		t.Errors[page.AskConfirm] = component.Text{S: locale.T(ctx, "ui.typename", locale.Args{"Name": name})}
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
 	plan.Once = onceWord(typed)

@@ -14,7 +14,7 @@ import (
 // message in it. Nothing is sent.
 func (d *Door) tryAll(c echo.Context, at show.Place, typed url.Values) error {
 	ctx := c.Request().Context()
-	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
 	if !addRows(typed) {
 		if m, ok := d.readTried(ctx, &t); ok {
 			t.Try = &show.Attempt{Message: m}
@@ -42,7 +42,7 @@ func (d *Door) catch(c echo.Context) error {
 	form, err := d.pages.Catch(c.Request().Context(), at)
 	if err != nil {
 		at.Do, at.Query = "", url.Values{}
-		return d.lab(c, http.StatusUnprocessableEntity, at, show.Typed{Refused: component.Notice{Tone: component.Critical, Said: told(err)}})
+		return d.lab(c, http.StatusUnprocessableEntity, at, show.Typed{Refused: because(component.Notice{Tone: component.Critical}, err)})
 	}
 	return c.Redirect(http.StatusSeeOther, d.pages.URL(form))
 }

@@ -127,7 +127,7 @@ func (d *Door) settleWith(c echo.Context, at show.Place, typed url.Values, s eng
 	case err != nil:
 		return err
 	case !given:
-		return &engine.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, "ui.token.none")}
+		return &show.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, "ui.token.none")}
 	}
 	s.Token, s.Client = t, actor(c)
 	row, _, err := d.look(c, at.Key)
@@ -185,7 +185,7 @@ func (d *Door) againOr(c echo.Context, at show.Place, typed url.Values, field st
 	if err == nil || status(err) != http.StatusUnprocessableEntity {
 		return err
 	}
-	return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]string{field: told(err)}})
+	return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]component.Text{field: why(err)}})
 }
 
 // deleteMessage deletes or cancels one message, once that was agreed to.
@@ -198,7 +198,7 @@ func (d *Door) deleteMessage(c echo.Context, at show.Place, typed url.Values) er
 		return err
 	}
 	if at.Do == "cancel" && row.Message.State != engine.Scheduled {
-		return &engine.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(c.Request().Context(), "ui.cancel.active")}
+		return &show.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(c.Request().Context(), "ui.cancel.active")}
 	}
 	if err := d.b.DeleteOne(c.Request().Context(), at.Key, actor(c)); err != nil {
 		return err //nolint:wrapcheck // it says what it is about
@@ -214,7 +214,7 @@ func (d *Door) deleteMessage(c echo.Context, at show.Place, typed url.Values) er
 func (d *Door) resubmit(c echo.Context, at show.Place, typed url.Values) error {
 	how := typed.Get(page.AskHow)
 	if how != "" && how != "move" && how != "copy" {
-		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]string{page.AskHow: locale.T(c.Request().Context(), "ui.how")}})
+		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]component.Text{page.AskHow: {S: locale.T(c.Request().Context(), "ui.how")}}})
 	}
 	row, _, err := d.look(c, at.Key)
 	if err != nil {

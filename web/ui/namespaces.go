@@ -67,7 +67,7 @@ func (d *Door) limitNamespace(c echo.Context, typed url.Values) error {
 	n, err := d.fleet.Change(ctx, c.Param("name"), typed.Get(page.AskProfile), actor(c))
 	switch {
 	case errors.Is(err, engine.ErrNotAllowed), errors.Is(err, engine.ErrArgument), errors.Is(err, engine.ErrChanged):
-		return d.limits(c, http.StatusUnprocessableEntity, show.Typed{Values: typed, Refused: component.Notice{Tone: component.Lost, Said: told(err)}})
+		return d.limits(c, http.StatusUnprocessableEntity, show.Typed{Values: typed, Refused: because(component.Notice{Tone: component.Lost}, err)})
 	case err != nil:
 		return err //nolint:wrapcheck // it says what it is about
 	}
@@ -77,7 +77,7 @@ func (d *Door) limitNamespace(c echo.Context, typed url.Values) error {
 // createNamespace makes a namespace, and leads there.
 func (d *Door) createNamespace(c echo.Context, typed url.Values) error {
 	ctx := c.Request().Context()
-	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
 	s := fleet.Spec{Name: strings.TrimSpace(typed.Get(page.AskNamespace)), Profile: typed.Get(page.AskProfile)}
 	if stay := typed.Get(page.AskStay); stay != "" {
 		stays, never, err := engine.ParseDuration(stay)
@@ -96,19 +96,19 @@ func (d *Door) createNamespace(c echo.Context, typed url.Values) error {
 	var problems definition.Problems
 	switch {
 	case errors.As(err, &problems):
-		t.Errors[page.AskConfig] = problems.Error()
+		t.Errors[page.AskConfig] = component.Said(problems.Error())
 		return d.namespaces(c, http.StatusUnprocessableEntity, t)
 	case errors.Is(err, engine.ErrBusy):
-		t.Refused = component.Notice{Tone: component.Lost, Said: told(err)}
+		t.Refused = because(component.Notice{Tone: component.Lost}, err)
 		return d.namespaces(c, http.StatusServiceUnavailable, t)
 	case errors.Is(err, fleet.ErrTaken):
-		t.Errors[page.AskNamespace] = told(err)
+		t.Errors[page.AskNamespace] = why(err)
 		return d.namespaces(c, http.StatusConflict, t)
 	case errors.Is(err, engine.ErrArgument):
-		t.Errors[page.AskNamespace] = told(err)
+		t.Errors[page.AskNamespace] = why(err)
 		return d.namespaces(c, http.StatusUnprocessableEntity, t)
 	case errors.Is(err, engine.ErrQuota):
-		t.Refused = component.Notice{Tone: component.Lost, Said: told(err)}
+		t.Refused = because(component.Notice{Tone: component.Lost}, err)
 		return d.namespaces(c, http.StatusForbidden, t)
 	case err != nil:
 		return err //nolint:wrapcheck // it says what it is about
@@ -126,9 +126,9 @@ func (d *Door) removeNamespace(c echo.Context, typed url.Values) error {
 	if view.Safe(ctx) {
 		return access.ErrSafe
 	}
-	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
 	if !strings.EqualFold(strings.TrimSpace(typed.Get(page.AskConfirm)), name) {
-		t.Errors[page.AskConfirm] = locale.T(ctx, "spaces.remove.type")
+		t.Errors[page.AskConfirm] = component.Text{S: locale.T(ctx, "spaces.remove.type")}
 		return d.removal(c, http.StatusUnprocessableEntity, t)
 	}
 	aside, err := d.fleet.Remove(ctx, name, actor(c))

@@ -55,12 +55,12 @@ func (d *Door) purge(c echo.Context, at show.Place, typed url.Values) error {
 		return d.form(c, http.StatusUnprocessableEntity, at, t)
 	}
 	if broker.Agreed(agreed).Check(have) != nil {
-		return d.again(c, at, t, &engine.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(have), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
+		return d.again(c, at, t, &show.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(have), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
 	}
 	done, err := d.purgeBoth(c, p, only, broker.Agreed(agreed))
 	if err != nil && done.Removed > 0 {
 		so := locale.N(ctx, "ui.purged.part", int(done.Removed), locale.Args{"Name": show.Shown(e.Path)})
-		err = &engine.Refusal{Kind: err, Text: strings.TrimSpace(so + " " + told(err))}
+		err = &show.Refusal{Kind: err, Text: so}
 	}
 	if err != nil {
 		return d.again(c, at, t, err)

@@ -26,7 +26,7 @@ func (d *Door) rewrite(c echo.Context, at show.Place, typed url.Values) error {
 	for _, name := range []string{page.SendRepeat, page.SendEvery, page.SendPlaceholders, page.SendSchedule} {
 		typed.Del(name)
 	}
-	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
 	if addRows(typed) {
 		return d.form(c, http.StatusOK, at, t)
 	}
@@ -37,12 +37,12 @@ func (d *Door) rewrite(c echo.Context, at show.Place, typed url.Values) error {
 	m, seed, _, err := d.readMessage(ctx, t, now)
 	mv := engine.Move{Key: at.Key, Copy: typed.Get(page.AskHow) == "copy", DropDuplicate: typed.Get(page.AskDuplicate) != ""}
 	if how := typed.Get(page.AskHow); how != "" && how != "move" && how != "copy" {
-		t.Errors[page.AskHow] = locale.T(ctx, "ui.how")
+		t.Errors[page.AskHow] = component.Text{S: locale.T(ctx, "ui.how")}
 	}
 	if text := strings.TrimSpace(typed.Get(page.SendTarget)); text != "" {
 		to, wrong := engine.ParsePath(text, d.b.Limits())
 		if wrong != nil {
-			t.Errors[page.SendTarget] = wrong.Error()
+			t.Errors[page.SendTarget] = component.Said(wrong.Error())
 		}
 		mv.To = to
 	}
@@ -78,7 +78,7 @@ func (d *Door) rewrite(c echo.Context, at show.Place, typed url.Values) error {
 	}
 	did, err := d.b.Replace(ctx, mv, out, actor(c))
 	if errors.Is(err, engine.ErrDuplicate) { // it can be let go
-		t.Errors[page.AskDuplicate] = told(err)
+		t.Errors[page.AskDuplicate] = why(err)
 		return d.form(c, http.StatusConflict, at, t)
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func (d *Door) undoRewrite(mv engine.Move, did engine.Replaced, before formerBod
 		case errors.Is(err, engine.ErrMessageNotFound), errors.Is(err, engine.ErrChanged), errors.Is(err, engine.ErrNotAllowed):
 			return undone(ctx, 0, 1, nil), nil // somebody has it, or had it
 		case err != nil:
-			return component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none"), Said: told(err)}, nil
+			return because(component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none")}, err), nil
 		}
 		return undone(ctx, 1, 0, nil), nil
 	})

@@ -42,7 +42,7 @@ func (d *Door) rules(at show.Place) string {
 
 // newRule adds the rule that was filled in (FILT-7, FILT-8).
 func (d *Door) newRule(c echo.Context, at show.Place, typed url.Values) error {
-	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
 	if addRows(typed) {
 		return d.form(c, http.StatusOK, at, t)
 	}
@@ -57,7 +57,7 @@ func (d *Door) editRule(c echo.Context, at show.Place, typed url.Values) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
 	if addRows(typed) {
 		return d.form(c, http.StatusOK, at, t)
 	}
@@ -77,7 +77,7 @@ func (d *Door) keep(
 	}
 	err := do(ctx, at.Path, r, actor(c))
 	if errors.Is(err, engine.ErrExists) {
-		t.Errors[page.RuleName] = told(err)
+		t.Errors[page.RuleName] = why(err)
 		return d.form(c, http.StatusConflict, at, t)
 	}
 	if err != nil {
@@ -90,7 +90,7 @@ func (d *Door) keep(
 // That something is wrong with them is an answer too: nothing is kept.
 func (d *Door) tryRule(c echo.Context, at show.Place, typed url.Values) error {
 	ctx := c.Request().Context()
-	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
 	if k, err := strconv.ParseUint(typed.Get(page.RuleTake), 10, 64); err == nil {
 		known, err := d.pages.FillFrom(ctx, typed, engine.Key(k))
 		if err != nil {
@@ -114,9 +114,9 @@ func (d *Door) tryRule(c echo.Context, at show.Place, typed url.Values) error {
 // readTried reads the message that something is to be tried on: one that the
 // broker would accept. If it is none, t says why.
 func (d *Door) readTried(ctx context.Context, t *show.Typed) (m engine.Content, ok bool) {
-	read := show.Typed{Values: t.Values, Errors: map[string]string{}}
+	read := show.Typed{Values: t.Values, Errors: map[string]component.Text{}}
 	mould, seed, _, err := d.readMessage(ctx, read, 0)
-	detail := ""
+	refused := component.Notice{Tone: component.Critical, Title: locale.T(ctx, "lab.wrong")}
 	if mould != nil && len(read.Errors) == 0 && err == nil {
 		m, err = mould.Head(1, 0, seed)
 		m.MessageID = t.Values.Get(page.SendMessageID) // without the one that is made up
@@ -124,12 +124,17 @@ func (d *Door) readTried(ctx context.Context, t *show.Typed) (m engine.Content, 
 	if len(read.Errors) > 0 {
 		maps.Copy(t.Errors, read.Errors)
 		first := slices.Min(slices.Collect(maps.Keys(read.Errors)))
-		detail = cmp.Or(t.Values.Get(first+page.SendPropertyName), first) + ": " + read.Errors[first]
+		of, why := component.Visible(cmp.Or(t.Values.Get(first+page.SendPropertyName), first)+": "), read.Errors[first]
+		if why.English {
+			refused.Said = of + component.Visible(why.S)
+		} else {
+			refused.Detail = of + why.S
+		}
 	} else if err != nil {
-		detail = told(err)
+		refused = because(refused, err)
 	} else {
 		return m, true
 	}
-	t.Refused = component.Notice{Tone: component.Critical, Title: locale.T(ctx, "lab.wrong"), Said: component.Visible(detail)}
+	t.Refused = refused
 	return m, false
 }

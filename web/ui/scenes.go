@@ -78,7 +78,7 @@ func stepIn(typed url.Values) (int, error) {
 func (d *Door) watch(c echo.Context, p *scene.Play, err error) error {
 	to := d.pages.WatchURL(p.State())
 	if err != nil && !errors.Is(err, engine.ErrChanged) && p.State().Trouble == nil {
-		return d.goTo(c, to, component.Notice{Tone: component.Critical, Said: told(err)})
+		return d.goTo(c, to, because(component.Notice{Tone: component.Critical}, err))
 	}
 	return c.Redirect(http.StatusSeeOther, to)
 }

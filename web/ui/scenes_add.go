@@ -41,9 +41,9 @@ func (d *Door) addScene(c echo.Context) error {
 	if err := r.ParseMultipartForm(mostSceneForm); err != nil {
 		if _, big := errors.AsType[*http.MaxBytesError](err); big {
 			_, _ = io.CopyN(io.Discard, whole, drained) //nolint:errcheck // it is read to be thrown away, so that the browser hears why
-			return d.sceneForm(c, http.StatusRequestEntityTooLarge, show.SceneTyped{Error: locale.T(ctx, "scenes.add.large", locale.Args{"Most": component.Bytes(ctx, scene.MostBytes)})})
+			return d.sceneForm(c, http.StatusRequestEntityTooLarge, show.SceneTyped{Error: component.Text{S: locale.T(ctx, "scenes.add.large", locale.Args{"Most": component.Bytes(ctx, scene.MostBytes)})}})
 		}
-		return echo.NewHTTPError(http.StatusBadRequest, locale.T(ctx, "ui.form.unread")).SetInternal(err)
+		return &show.Refusal{Kind: echo.ErrBadRequest, Text: locale.T(ctx, "ui.form.unread")}
 	}
 	defer func() { _ = r.MultipartForm.RemoveAll() }() //nolint:errcheck // it was in memory
 	if err := d.forms.Check(r); err != nil {
@@ -55,11 +55,11 @@ func (d *Door) addScene(c echo.Context) error {
 	}
 	switch {
 	case typed.Text == "":
-		typed.Error = locale.T(ctx, "scenes.add.nothing")
+		typed.Error = component.Text{S: locale.T(ctx, "scenes.add.nothing")}
 	case typed.ID == "":
-		typed.IDError = locale.T(ctx, "scenes.add.unnamed")
+		typed.IDError = component.Text{S: locale.T(ctx, "scenes.add.unnamed")}
 	}
-	if typed.Error != "" || typed.IDError != "" {
+	if typed.Error.S != "" || typed.IDError.S != "" {
 		return d.sceneForm(c, http.StatusUnprocessableEntity, typed)
 	}
 	s, err := d.scenes.Keep(ctx, typed.ID, []byte(typed.Text), actor(c))
@@ -70,7 +70,7 @@ func (d *Door) addScene(c echo.Context) error {
 	case err == nil:
 		return d.goTo(c, d.pages.ScenesURL(), component.Notice{Title: locale.T(ctx, "scenes.added", locale.Args{"Title": s.In(locale.Lang(ctx)).Title})})
 	case asks(err) || errors.Is(err, engine.ErrExists) || errors.Is(err, engine.ErrQuota):
-		typed.IDError = told(err)
+		typed.IDError = why(err)
 	default:
 		return err //nolint:wrapcheck // it says what it is about
 	}
@@ -109,7 +109,7 @@ func (d *Door) removeScene(c echo.Context, _ url.Values) error {
 	}
 	switch {
 	case errors.Is(err, scene.ErrNone), errors.Is(err, engine.ErrNotAllowed):
-		return d.goTo(c, d.pages.ScenesURL(), component.Notice{Tone: component.Critical, Said: told(err)})
+		return d.goTo(c, d.pages.ScenesURL(), because(component.Notice{Tone: component.Critical}, err))
 	case err != nil:
 		return err //nolint:wrapcheck // it says what it is about
 	}

@@ -27,7 +27,7 @@ import (
 // or keeps it as a template.
 func (d *Door) send(c echo.Context, at show.Place, typed url.Values) error {
 	ctx := c.Request().Context()
-	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
 	if addRows(typed) {
 		return d.form(c, http.StatusOK, at, t)
 	}
@@ -50,7 +50,7 @@ func (d *Door) send(c echo.Context, at show.Place, typed url.Values) error {
 		return d.saveTemplate(c, at, t, written)
 	case m.Count() > show.MostAtOnce:
 		if d.jobs == nil {
-			return &engine.Refusal{Kind: engine.ErrNotImplemented, Text: locale.T(ctx, "ui.repeat", locale.Args{"Most": locale.Number(ctx, show.MostAtOnce)})}
+			return &show.Refusal{Kind: engine.ErrNotImplemented, Text: locale.T(ctx, "ui.repeat", locale.Args{"Most": locale.Number(ctx, show.MostAtOnce)})}
 		}
 		is, err := d.jobs.Send(ctx, job.Plan{To: at.Path, Sends: &job.Sends{Draft: written, Seed: seed}, Once: onceWord(typed)}, actor(c))
 		if err != nil {
@@ -112,7 +112,7 @@ func (d *Door) readMessage(ctx context.Context, t show.Typed, now engine.Instant
 func (d *Door) id(ctx context.Context, t show.Typed, field string) string {
 	text := t.Values.Get(field)
 	if most := d.b.Limits().IDLength; runes(text) > most {
-		t.Errors[field] = locale.N(ctx, "ui.long", int(most))
+		t.Errors[field] = component.Text{S: locale.N(ctx, "ui.long", int(most))}
 	}
 	return text
 }
@@ -153,7 +153,7 @@ func (d *Door) saveTemplate(c echo.Context, at show.Place, t show.Typed, written
 	ctx := c.Request().Context()
 	name := strings.TrimSpace(t.Values.Get(page.SendTemplateName))
 	if _, err := draft.Save(ctx, d.b, name, written, actor(c)); err != nil {
-		if text := told(err); text != "" && asks(err) {
+		if text := why(err); text.S != "" && asks(err) {
 			t.Errors[page.SendTemplateName] = text
 			return d.form(c, http.StatusUnprocessableEntity, at, t)
 		}
@@ -169,11 +169,11 @@ func (d *Door) renameTemplate(c echo.Context, at show.Place, typed url.Values) e
 	from, to := typed.Get(page.SendTemplate), strings.TrimSpace(typed.Get(page.SendTemplateName))
 	_, err := draft.Rename(ctx, d.b, from, to, actor(c))
 	if errors.Is(err, engine.ErrExists) {
-		err = &engine.Refusal{Kind: engine.ErrExists, Text: locale.T(ctx, "templates.taken", locale.Args{"Name": to})}
+		err = &show.Refusal{Kind: engine.ErrExists, Text: locale.T(ctx, "templates.taken", locale.Args{"Name": to})}
 	}
-	if err != nil && told(err) != "" && asks(err) {
+	if err != nil && why(err).S != "" && asks(err) {
 		at.Do = ""
-		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]string{page.SendTemplateName: told(err)}})
+		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]component.Text{page.SendTemplateName: why(err)}})
 	}
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about

@@ -112,7 +112,7 @@ func (d *Door) releaseSession(c echo.Context, at show.Place, _ url.Values) error
 	}
 	s := d.held.get(holding{at.Path.Fold(), id, actor(c)})
 	if s == nil {
-		return &engine.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(ctx, "ui.session.not.ours")}
+		return &show.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(ctx, "ui.session.not.ours")}
 	}
 	if err := s.Close(ctx); err != nil {
 		return err //nolint:wrapcheck // it says what it is about
@@ -144,21 +144,21 @@ func (d *Door) setState(c echo.Context, at show.Place, typed url.Values) error {
 	form := page.StateForm{Text: typed.Get(page.StateValue), As: typed.Get(page.StateAs)}
 	if at.Do == "state" {
 		text, wrong := readState(ctx, form)
-		if form.Error = wrong; wrong != "" {
+		if form.Error = wrong; wrong.S != "" {
 			return d.stateAgain(c, http.StatusUnprocessableEntity, at, form)
 		}
 		next = &text
 	}
 	err = d.b.SetStateIf(ctx, at.Path, id, engine.StateTag(typed.Get(page.StateSeen)), next, actor(c))
 	if errors.Is(err, engine.ErrChanged) {
-		form.Error = locale.T(ctx, "ui.state.newer")
+		form.Error = component.Text{S: locale.T(ctx, "ui.state.newer")}
 		return d.stateAgain(c, http.StatusConflict, at, form)
 	}
 	if err != nil {
 		if at.Do != "state" || !asks(err) {
 			return err //nolint:wrapcheck // it says what it is about
 		}
-		form.Error = told(err)
+		form.Error = why(err)
 		return d.stateAgain(c, status(err), at, form)
 	}
 	if next == nil {
@@ -168,7 +168,7 @@ func (d *Door) setState(c echo.Context, at show.Place, typed url.Values) error {
 }
 
 // readState is a state as it was typed, or what is wrong with it.
-func readState(ctx context.Context, f page.StateForm) (state, wrong string) {
+func readState(ctx context.Context, f page.StateForm) (state string, wrong component.Text) {
 	switch f.As {
 	case page.StateHex:
 		var out []byte
@@ -177,15 +177,15 @@ func readState(ctx context.Context, f page.StateForm) (state, wrong string) {
 			pair := digits[i:min(i+2, len(digits))]
 			b, err := hex.DecodeString(pair)
 			if err != nil {
-				return "", locale.T(ctx, "ui.state.hex", locale.Args{"Pair": component.Visible(strings.ToValidUTF8(pair, "\uFFFD"))})
+				return "", component.Text{S: locale.T(ctx, "ui.state.hex", locale.Args{"Pair": component.Visible(strings.ToValidUTF8(pair, "\uFFFD"))})}
 			}
 			out = append(out, b...)
 		}
-		return string(out), ""
+		return string(out), component.Text{}
 	case page.StateText:
-		return strings.ReplaceAll(f.Text, "\r\n", "\n"), ""
+		return strings.ReplaceAll(f.Text, "\r\n", "\n"), component.Text{}
 	default:
-		return "", locale.T(ctx, "ui.state.as")
+		return "", component.Text{S: locale.T(ctx, "ui.state.as")}
 	}
 }
 

@@ -23,7 +23,7 @@ func (d *Door) setStatus(c echo.Context, at show.Place, typed url.Values) error 
 	}
 	to, ok := show.ReadStatus(e.Kind, typed.Get(page.AskTo))
 	if !ok {
-		return &engine.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, "ui.status.what")}
+		return &show.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, "ui.status.what")}
 	}
 	t := show.Typed{Values: typed}
 	if show.Stops(e.Kind, e.Config.Status, to) && at.Query.Get("agreed") == "" {

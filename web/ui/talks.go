@@ -132,10 +132,10 @@ func (d *Door) share(c echo.Context, at show.Place, typed url.Values) error {
 	name := talk.Name(typed.Get(page.ShareName))
 	l, err := d.linkTo(c, at, s.State.ID, name, stays)
 	if err != nil {
-		if told(err) == "" {
+		if why(err).S == "" {
 			return err
 		}
-		s.Refused = component.Notice{Tone: component.Critical, Said: told(err)}
+		s.Refused = because(component.Notice{Tone: component.Critical}, err)
 		return d.showSharing(c, status(err), s)
 	}
 	l.URL = origin + d.base + l.URL

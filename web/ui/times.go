@@ -15,7 +15,7 @@ import (
 
 // refuse is an error about what was typed, with a text of the catalogue.
 func refuse(ctx context.Context, id string) error {
-	return &engine.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, id)}
+	return &show.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, id)}
 }
 
 func runes(s string) int64 { return int64(utf8.RuneCountInString(s)) }

@@ -52,7 +52,7 @@ func (d *Door) askToken(c echo.Context, status int, kind keys.Kind, t show.Typed
 // sent twice.
 func (d *Door) makeToken(c echo.Context, kind keys.Kind, typed url.Values) error {
 	ctx := c.Request().Context()
-	t := show.Typed{Values: typed, Errors: map[string]string{}}
+	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
 	w := d.readToken(c, kind, &t)
 	if len(t.Errors) > 0 {
 		return d.askToken(c, http.StatusUnprocessableEntity, kind, t)
@@ -68,11 +68,11 @@ func (d *Door) makeToken(c echo.Context, kind keys.Kind, typed url.Values) error
 	})
 	switch {
 	case errors.Is(err, engine.ErrArgument) && w.Page != "":
-		t.Errors[page.TokenPage] = told(err)
+		t.Errors[page.TokenPage] = why(err)
 	case errors.Is(err, engine.ErrArgument):
-		t.Errors[page.TokenName] = told(err)
+		t.Errors[page.TokenName] = why(err)
 	case errors.Is(err, engine.ErrQuota), errors.Is(err, engine.ErrNotAllowed), errors.Is(err, engine.ErrBusy):
-		t.Refused = component.Notice{Tone: component.Critical, Title: told(err)}
+		t.Refused = because(component.Notice{Tone: component.Critical}, err)
 	case err != nil:
 		return err
 	case again:
@@ -99,21 +99,21 @@ func (d *Door) readToken(c echo.Context, kind keys.Kind, t *show.Typed) keys.Wis
 	ctx, typed := c.Request().Context(), t.Values
 	w := keys.Wish{Name: strings.TrimSpace(typed.Get(page.TokenName)), Namespace: strings.ToLower(typed.Get(page.TokenSpace))}
 	if w.Name == "" {
-		t.Errors[page.TokenName] = locale.T(ctx, "tokens.name.none")
+		t.Errors[page.TokenName] = component.Text{S: locale.T(ctx, "tokens.name.none")}
 	}
 	var err error
 	if w.For, err = time.ParseDuration(typed.Get(page.ShareFor)); err != nil || !slices.Contains(show.TokenSpans(kind), w.For) {
-		t.Errors[page.ShareFor] = locale.T(ctx, "tokens.for.none")
+		t.Errors[page.ShareFor] = component.Text{S: locale.T(ctx, "tokens.for.none")}
 	}
 	if w.Namespace != "" && !d.has(w.Namespace) {
-		t.Errors[page.TokenSpace] = locale.T(ctx, "tokens.space.none")
+		t.Errors[page.TokenSpace] = component.Text{S: locale.T(ctx, "tokens.space.none")}
 	}
 	if kind == keys.Link {
 		w.Page = d.within(typed.Get(page.TokenPage))
 		return w
 	}
 	if w.Role, err = identity.ParseRole(typed.Get(page.TokenRole)); err != nil {
-		t.Errors[page.TokenRole] = locale.T(ctx, "tokens.role.none")
+		t.Errors[page.TokenRole] = component.Text{S: locale.T(ctx, "tokens.role.none")}
 	}
 	return w
 }

@@ -133,7 +133,7 @@ func undone(ctx context.Context, back, left int, why error) component.Notice {
 		n.Title = locale.T(ctx, "ui.undo.none")
 	}
 	if why != nil {
-		n.Said = told(why)
+		n = because(n, why)
 	}
 	return n
 }

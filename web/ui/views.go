@@ -24,10 +24,10 @@ func (d *Door) editView(c echo.Context, at show.Place, typed url.Values) error {
 		return d.form(c, http.StatusOK, at, show.Typed{Values: typed})
 	}
 	if len(t.Errors) == 0 && len(a.View.Columns) == 0 {
-		t.Errors[page.AskColumn] = locale.T(ctx, "views.none")
+		t.Errors[page.AskColumn] = component.Text{S: locale.T(ctx, "views.none")}
 	}
 	if len(t.Errors) == 0 && deed != page.ViewApply && a.View.Name == "" {
-		t.Errors[page.AskName] = locale.T(ctx, "views.name.none")
+		t.Errors[page.AskName] = component.Text{S: locale.T(ctx, "views.name.none")}
 	}
 	if len(t.Errors) > 0 {
 		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: t.Errors})

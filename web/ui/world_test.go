@@ -1,9 +1,11 @@
 package ui_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -219,8 +221,11 @@ func (w *world) do(r *http.Request) answer {
 		r.AddCookie(c)
 	}
 	w.jar.Unlock()
-	rec := httptest.NewRecorder()
-	w.door.ServeHTTP(rec, r)
+	body, err := io.ReadAll(r.Body)
+	w.must(err)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	rec := w.answer(r)
+	w.inCzech(r, body, rec.Code)
 	res := rec.Result()
 	w.jar.Lock()
 	for _, c := range res.Cookies() {
@@ -230,10 +235,15 @@ func (w *world) do(r *http.Request) answer {
 	}
 	w.jar.Unlock()
 	a := answer{t: w.T, header: res.Header, status: res.StatusCode, to: res.Header.Get("Location"), text: rec.Body.String()}
-	var err error
 	a.Document, err = goquery.NewDocumentFromReader(strings.NewReader(a.text))
 	w.must(err)
 	return a
+}
+
+func (w *world) answer(r *http.Request) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	w.door.ServeHTTP(rec, r)
+	return rec
 }
 
 func (w *world) get(to string) answer {
