@@ -41,10 +41,10 @@ func (ns *Namespace) AccessAt(p Path) (rules []AccessRule, there bool) {
 // the namespace's to say. RootAccessRule keeps all rights.
 func (ns *Namespace) SetAccessRule(now Instant, r AccessRule, actor string) (AccessRule, error) {
 	was, known := FindAccessRule(ns.access, r.Name)
-	did := "create"
+	did := CreatedAccess
 	r.CreatedAt, r.UpdatedAt = now, now
 	if known {
-		did, r = "update", r.after(was)
+		did, r = UpdatedAccess, r.after(was)
 	}
 	switch err := r.check(); {
 	case err != nil:
@@ -54,7 +54,7 @@ func (ns *Namespace) SetAccessRule(now Instant, r AccessRule, actor string) (Acc
 	case !known && int64(len(ns.access)) >= ns.limits.AccessRules:
 		return AccessRule{}, refuse(ErrQuota, "This namespace has %d access rules, which is the most it may have.", len(ns.access))
 	}
-	ns.setAccess(now, with(ns.access, r), did+" "+r.String(), actor)
+	ns.setAccess(now, with(ns.access, r), AccessDeed{did, r.String()}, actor)
 	return r, nil
 }
 
@@ -68,7 +68,11 @@ func (ns *Namespace) RenewAccessKey(now Instant, name string, which KeyKind, key
 	if r = r.renewed(now, which, key); r.check() != nil {
 		return AccessRule{}, r.check()
 	}
-	ns.setAccess(now, with(ns.access, r), "new "+which.String()+" key of "+r.Name, actor)
+	did := RenewedPrimaryKey
+	if which == SecondaryKey {
+		did = RenewedSecondaryKey
+	}
+	ns.setAccess(now, with(ns.access, r), AccessDeed{did, r.Name}, actor)
 	return r, nil
 }
 
@@ -81,7 +85,7 @@ func (ns *Namespace) RemoveAccessRule(now Instant, name, actor string) error {
 	case strings.EqualFold(name, RootAccessRule):
 		return refuse(ErrNotAllowed, "The rule '%s' cannot be removed; its keys can be made anew.", RootAccessRule)
 	}
-	ns.setAccess(now, slices.DeleteFunc(slices.Clone(ns.access), func(o AccessRule) bool { return o.Name == r.Name }), "remove "+r.Name, actor)
+	ns.setAccess(now, slices.DeleteFunc(slices.Clone(ns.access), func(o AccessRule) bool { return o.Name == r.Name }), AccessDeed{RemovedAccess, r.Name}, actor)
 	return nil
 }
 
@@ -106,13 +110,13 @@ func compareAccess(a, b AccessRule) int {
 
 // setAccess is the one place where the namespace's rules change. What nobody has
 // done, as the root rule of a new namespace, is no event.
-func (ns *Namespace) setAccess(now Instant, rules []AccessRule, what, actor string) {
+func (ns *Namespace) setAccess(now Instant, rules []AccessRule, what AccessDeed, actor string) {
 	before := ns.access
 	ns.changes.note(undo{kind: undoOther, other: func() { ns.access = before }})
 	ns.access, ns.changes.access, ns.changes.hard = rules, true, true
 	if actor == "" {
 		return
 	}
-	ns.events = append(ns.events, Event{Kind: EventAccessChanged, At: now, Actor: actor, Reason: what})
+	ns.events = append(ns.events, Event{Kind: EventAccessChanged, At: now, Actor: actor, Reason: what.String()})
 	ns.audit(&ns.events[len(ns.events)-1])
 }

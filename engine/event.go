@@ -60,10 +60,10 @@ const (
 	EventTransferFailed // sent by way of Path to To, which does not take it; it is in Path's transfer dead-letter queue
 	EventRuleReplaced   // it has another filter or action
 	EventSessionRenewed // the lock of the session Session starts anew, and with it those of its messages (SES-5)
-	EventAccessChanged  // the namespace's access rules, which have no Path; Reason says how, without keys
+	EventAccessChanged  // the namespace's access rules, which have no Path; Reason is an AccessDeed
 	EventDisconnected   // an operator closed the connection of the client Reason, which has no Path
 
-	EventSettingsChanged // Reason says what an operator did to what the namespace keeps for others, such as named views
+	EventSettingsChanged // Reason is a SettingDeed
 
 	// What was done to other namespaces of the server, in its own: Path is empty, Reason
 	// is the other's name.

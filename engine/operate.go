@@ -338,8 +338,8 @@ func (ns *Namespace) Disconnected(now Instant, client, actor string) {
 
 // SettingsChanged notes what an operator did to settings, whose meaning the rules
 // do not know.
-func (ns *Namespace) SettingsChanged(now Instant, what, actor string) {
-	ns.events = append(ns.events, Event{Kind: EventSettingsChanged, At: now, Actor: actor, Reason: cut(what, 256)})
+func (ns *Namespace) SettingsChanged(now Instant, what SettingDeed, actor string) {
+	ns.events = append(ns.events, Event{Kind: EventSettingsChanged, At: now, Actor: actor, Reason: cut(what.String(), 256)})
 	ns.audit(&ns.events[len(ns.events)-1])
 }
 

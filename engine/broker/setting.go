@@ -35,9 +35,9 @@ func (b *Broker) DropSetting(ctx context.Context, key string) error {
 
 // A SettingsChange is what is to become of several settings.
 type SettingsChange struct {
-	Set  []engine.Setting // their keys and values; ChangedAt does not matter
-	Drop []string         // keys
-	What string           // was done, for whoever reads what operators did
+	Set  []engine.Setting   // their keys and values; ChangedAt does not matter
+	Drop []string           // keys
+	What engine.SettingDeed // was done, for whoever reads what operators did
 	// Deeds are what was done, instead of What, where there are events for that.
 	Deeds []Deed
 }

@@ -37,9 +37,9 @@ func (b *Broker) stirred() {
 
 // A Change is a setting that changes.
 type Change struct {
-	Setting engine.Setting // ChangedAt is not read
-	Drop    bool           // it goes, instead
-	What    string         // was done by an operator, which is remembered in the same commit; empty: nobody did it
+	Setting engine.Setting     // ChangedAt is not read
+	Drop    bool               // it goes, instead
+	What    engine.SettingDeed // was done by an operator, which is remembered in the same commit; zero: nobody did it
 }
 
 // Change makes changes to settings, all of them or none, as SetSetting and
@@ -59,7 +59,7 @@ func (b *Broker) Change(ctx context.Context, changes []Change, actor string) err
 				} else if _, err := ns.SetSetting(now, c.Setting.Key, c.Setting.Value, nil); err != nil {
 					return err
 				}
-				if c.What != "" {
+				if c.What.Did != "" {
 					ns.SettingsChanged(now, c.What, actor)
 				}
 			}

@@ -16,7 +16,7 @@ func Save(ctx context.Context, b *broker.Broker, name string, d Draft, actor str
 		return Template{}, err
 	}
 	return change(ctx, b, actor, func(all []engine.Setting) (broker.SettingsChange, error) {
-		return broker.SettingsChange{Set: []engine.Setting{s}, What: "kept the template " + name}, Room(all, s.Key)
+		return broker.SettingsChange{Set: []engine.Setting{s}, What: engine.SettingDeed{Did: engine.KeptTemplate, Name: name}}, Room(all, s.Key)
 	})
 }
 
@@ -40,7 +40,7 @@ func Rename(ctx context.Context, b *broker.Broker, from, to, actor string) (Temp
 			return c, ErrNoTemplate
 		}
 		c.Set, c.Drop = []engine.Setting{{Key: Key(to), Value: was.Value}}, []string{was.Key}
-		c.What = "renamed the template " + from + " to " + to
+		c.What = engine.SettingDeed{Did: engine.RenamedTemplate, Name: from, To: to}
 		return c, nil
 	})
 }
@@ -49,7 +49,7 @@ func Rename(ctx context.Context, b *broker.Broker, from, to, actor string) (Temp
 // is none.
 func Drop(ctx context.Context, b *broker.Broker, name, actor string) error {
 	_, err := b.ChangeSettings(ctx, Prefix, actor, func([]engine.Setting) (broker.SettingsChange, error) {
-		return broker.SettingsChange{Drop: []string{Key(name)}, What: "deleted the template " + name}, nil
+		return broker.SettingsChange{Drop: []string{Key(name)}, What: engine.SettingDeed{Did: engine.DeletedTemplate, Name: name}}, nil
 	})
 	if errors.Is(err, engine.ErrNotFound) {
 		return ErrNoTemplate

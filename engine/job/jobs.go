@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 
 	"mayfly/engine"
@@ -311,11 +312,11 @@ func (j *Jobs) begin(ctx context.Context, is Job, q *search.Query, feed Feed) (J
 		undone.UndoneBy = is.ID
 		all = append(all, undone)
 	}
-	did := "started job %d"
+	what := told(engine.StartedJob, is.ID)
 	if is.Plan.Of != 0 {
-		did += fmt.Sprintf(", which takes back job %d", is.Plan.Of)
+		what.To = strconv.FormatInt(int64(is.Plan.Of), 10)
 	}
-	if err := j.tell(ctx, is.ID, did, is.Actor, all...); err != nil {
+	if err := j.tell(ctx, is.ID, what, is.Actor, all...); err != nil {
 		return Job{}, err
 	}
 	j.mu.Lock()
@@ -357,11 +358,15 @@ func (j *Jobs) schedule() {
 	}
 }
 
-// tell is keep that remembers what was done to a job, in words with a place for its
-// number, and by whom.
-func (j *Jobs) tell(ctx context.Context, id ID, did, actor string, all ...Job) error {
+// told is what was done to a job, as its event says it.
+func told(did engine.SettingDid, id ID) engine.SettingDeed {
+	return engine.SettingDeed{Did: did, Name: strconv.FormatInt(int64(id), 10)}
+}
+
+// tell is keep that remembers what was done to a job, and by whom.
+func (j *Jobs) tell(ctx context.Context, id ID, what engine.SettingDeed, actor string, all ...Job) error {
 	_, err := j.b.ChangeSettings(ctx, recordKey(id), actor, func([]engine.Setting) (c broker.SettingsChange, _ error) {
-		c.What = fmt.Sprintf(did, id)
+		c.What = what
 		for _, is := range all {
 			c.Set = append(c.Set, record(is))
 		}
@@ -398,7 +403,7 @@ func (j *Jobs) cancel(ctx context.Context, id ID, actor string) (is Job, over bo
 		is.State, is.Ended = Cancelled, j.b.Clock()
 		j.set(l, is)
 		j.mu.Unlock()
-		return is, true, j.tell(ctx, id, "cancelled job %d", actor, is)
+		return is, true, j.tell(ctx, id, told(engine.CancelledJob, id), actor, is)
 	}
 	running := l.cancel != nil
 	if running {
@@ -407,7 +412,7 @@ func (j *Jobs) cancel(ctx context.Context, id ID, actor string) (is Job, over bo
 	}
 	j.mu.Unlock()
 	if running {
-		if err := j.tell(ctx, id, "cancelled job %d", actor); err != nil { // it stops all the same
+		if err := j.tell(ctx, id, told(engine.CancelledJob, id), actor); err != nil { // it stops all the same
 			j.log.WarnContext(ctx, "who cancelled a job is not remembered", "job", id, "err", err)
 		}
 	}
@@ -435,7 +440,7 @@ func (j *Jobs) Resume(ctx context.Context, id ID, actor string) (Job, error) {
 		return is, err //nolint:wrapcheck // it says what it is about
 	}
 	is.State, is.Ended, is.Why, is.Resumer = Waiting, 0, "", actor
-	if err := j.tell(ctx, id, "resumed job %d", actor, is); err != nil {
+	if err := j.tell(ctx, id, told(engine.ResumedJob, id), actor, is); err != nil {
 		return is, err
 	}
 	j.mu.Lock()

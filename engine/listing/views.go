@@ -76,7 +76,7 @@ func Add(ctx context.Context, b *broker.Broker, v View, actor string) (View, err
 func Replace(ctx context.Context, b *broker.Broker, v, was View, actor string) (View, error) {
 	renamed := func(c *broker.SettingsChange) {
 		if was.Name != v.Name {
-			c.What = "renamed the view " + was.Name + " to " + v.Name
+			c.What = engine.SettingDeed{Did: engine.RenamedView, Name: was.Name, To: v.Name}
 			c.Drop = append(c.Drop, prefix+was.Name)
 		}
 	}
@@ -112,7 +112,7 @@ func save(ctx context.Context, b *broker.Broker, v View, actor string, allowed f
 		if err := allowed(views); err != nil {
 			return c, err
 		}
-		c.What = "saved the view " + v.Name
+		c.What = engine.SettingDeed{Did: engine.SavedView, Name: v.Name}
 		c.Set = []engine.Setting{{Key: prefix + v.Name, Value: v.encode()}}
 		for _, change := range more {
 			change(&c)
@@ -144,7 +144,7 @@ func overlap(a, b View) bool {
 // Drop forgets a view. The error is ErrNoView if there is none.
 func Drop(ctx context.Context, b *broker.Broker, name, actor string) error {
 	_, err := b.ChangeSettings(ctx, prefix, actor, func([]engine.Setting) (broker.SettingsChange, error) {
-		return broker.SettingsChange{Drop: []string{prefix + name}, What: "deleted the view " + name}, nil
+		return broker.SettingsChange{Drop: []string{prefix + name}, What: engine.SettingDeed{Did: engine.DeletedView, Name: name}}, nil
 	})
 	if errors.Is(err, engine.ErrNotFound) {
 		return noView(name)

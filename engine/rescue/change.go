@@ -46,7 +46,7 @@ func (r *Rules) Add(ctx context.Context, rule Rule, actor string) (Status, error
 	if n >= RulesMost {
 		return Status{}, &engine.Refusal{Kind: engine.ErrQuota, Text: fmt.Sprintf("There are %d rules for rescue and alerts, which is the most there may be.", n)}
 	}
-	change := broker.Change{Setting: engine.Setting{Key: ruleKey(rule.ID), Value: encode(rule)}, What: "added the alert rule " + rule.Name}
+	change := broker.Change{Setting: engine.Setting{Key: ruleKey(rule.ID), Value: encode(rule)}, What: engine.SettingDeed{Did: engine.AddedAlert, Name: rule.Name}}
 	if err := r.b.Change(ctx, []broker.Change{change}, actor); err != nil {
 		return Status{}, fmt.Errorf("add a rule: %w", err)
 	}
@@ -84,7 +84,7 @@ func (r *Rules) Replace(ctx context.Context, id ID, rule Rule, actor string) (St
 		}
 		rule.Secret = was.Secret
 	}
-	return r.replace(ctx, was, rule, "changed the alert rule ", actor)
+	return r.replace(ctx, was, rule, engine.ChangedAlert, actor)
 }
 
 // sameHost tells whether two addresses have the same scheme, host and port. One that
@@ -111,7 +111,7 @@ func (r *Rules) Switch(ctx context.Context, id ID, to Power, actor string) (Stat
 	}
 	rule := was.Rule
 	rule.Off = to == Off
-	return r.replace(ctx, was, rule, map[Power]string{Off: "switched off the alert rule ", On: "switched on the alert rule "}[to], actor)
+	return r.replace(ctx, was, rule, map[Power]engine.SettingDid{Off: engine.SwitchedOffAlert, On: engine.SwitchedOnAlert}[to], actor)
 }
 
 // Power is whether a rule works.
@@ -123,7 +123,7 @@ const (
 	Off Power = "off"
 )
 
-func (r *Rules) replace(ctx context.Context, was Status, rule Rule, what, actor string) (Status, error) {
+func (r *Rules) replace(ctx context.Context, was Status, rule Rule, did engine.SettingDid, actor string) (Status, error) {
 	rule, err := r.check(rule)
 	if err != nil {
 		return Status{}, err
@@ -131,7 +131,7 @@ func (r *Rules) replace(ctx context.Context, was Status, rule Rule, what, actor 
 	if err := r.named(rule); err != nil {
 		return Status{}, err
 	}
-	change := broker.Change{Setting: engine.Setting{Key: ruleKey(rule.ID), Value: encode(rule)}, What: what + was.Name}
+	change := broker.Change{Setting: engine.Setting{Key: ruleKey(rule.ID), Value: encode(rule)}, What: engine.SettingDeed{Did: did, Name: was.Name}}
 	if err := r.b.Change(ctx, []broker.Change{change}, actor); err != nil {
 		return Status{}, fmt.Errorf("change a rule: %w", err)
 	}
@@ -161,7 +161,7 @@ func (r *Rules) Remove(ctx context.Context, id ID, actor string) error {
 	if err != nil {
 		return fmt.Errorf("remove a rule: %w", err)
 	}
-	changes := []broker.Change{{Setting: engine.Setting{Key: ruleKey(id)}, Drop: true, What: "removed the alert rule " + was.Name}}
+	changes := []broker.Change{{Setting: engine.Setting{Key: ruleKey(id)}, Drop: true, What: engine.SettingDeed{Did: engine.RemovedAlert, Name: was.Name}}}
 	if err := r.b.Change(ctx, changes, actor); err != nil {
 		return fmt.Errorf("remove a rule: %w", err)
 	}

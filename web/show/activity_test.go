@@ -1,13 +1,17 @@
 package show_test
 
 import (
+	"cmp"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"mayfly/engine"
 	"mayfly/storage/memory"
+	"mayfly/views/component"
+	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
 	"mayfly/web/show"
@@ -243,5 +247,53 @@ func TestActivitySaysWhichStatus(t *testing.T) {
 		const want = "changed: status: Active → SendDisabled"
 		w.said("activity", text(as[page.Activity](w, "/n/default/activity").Deeds[0].Says), want)
 		w.said("the ticker", text(as[page.Overview](w, "/n/default").Events[0].Says), want)
+	})
+}
+
+// What was done to what the namespace keeps is told in the language of the page; what the
+// server wrote in words of its own, in those, and as what they are: English.
+func TestActivityTellsOfSettingsInTheLanguageOfThePage(t *testing.T) {
+	within(t, func(w *world) {
+		for _, did := range engine.SettingDids() {
+			d := engine.SettingDeed{Did: did, Name: "7"}
+			if did == engine.RenamedView || did == engine.RenamedTemplate {
+				d.To = "8"
+			}
+			w.must(w.b.Remember(w.Context(), engine.EventSettingsChanged, d.String(), "dashboard"))
+		}
+		for _, did := range engine.AccessDids() {
+			w.must(w.b.Remember(w.Context(), engine.EventAccessChanged, engine.AccessDeed{Did: did, Rule: "ci (Send)"}.String(), "dashboard"))
+		}
+		for _, old := range []string{"painted the view blue", "started job 7, which takes back job 5"} {
+			w.must(w.b.Remember(w.Context(), engine.EventSettingsChanged, old, "dashboard"))
+		}
+		w.pass(time.Second)
+		want := map[string]string{
+			"pt-PT": "tarefa 7 iniciada, que anula a tarefa 5", "pt-BR": "tarefa 7 iniciada, que desfaz a tarefa 5",
+			"cs": "spuštěna úloha 7, která vrací zpět úlohu 5", "zh-CN": "已启动作业 7，用于撤消作业 5", "en": "started job 7, which takes back job 5",
+		}
+		told := map[string]string{}
+		for _, l := range locale.Languages() {
+			m, _, err := w.pages.Open(locale.With(w.Context(), l.Tag), "/n/default/activity?scope=audit")
+			w.must(err)
+			for i, d := range m.(page.Activity).Deeds {
+				english := slices.ContainsFunc(d.Says, func(part component.Text) bool { return part.English })
+				switch text := text(d.Says); {
+				case i == 0 && text != want[l.Tag]:
+					t.Errorf("%s: %q", l.Name, text)
+				case i != 1 && !strings.Contains(text, "7") && !strings.Contains(text, "ci (Send)"):
+					t.Errorf("%s: %q does not say of what", l.Name, text)
+				case english != (i == 1):
+					t.Errorf("%s: %q is English: %v", l.Name, text, english)
+				case i != 1 && l.Tag != "en" && told[text] == "en":
+					t.Errorf("%s: %q is as in English", l.Name, text)
+				case i != 1:
+					told[text] = cmp.Or(told[text], l.Tag)
+				}
+			}
+			if n := len(m.(page.Activity).Deeds); n != len(engine.SettingDids())+len(engine.AccessDids())+2 {
+				t.Errorf("%s: %d lines", l.Name, n)
+			}
+		}
 	})
 }

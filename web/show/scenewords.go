@@ -7,6 +7,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/scene"
+	"mayfly/views/component"
 	"mayfly/views/locale"
 )
 
@@ -60,8 +61,8 @@ func instead(ctx context.Context, is scene.Instead) string {
 	}
 }
 
-// inWords has what was done to a scene, and to its clock, in the words of the page: the
-// event has it in those of the scene and of the engine.
+// inWords has what an event says of how it happened in the words of the page: the event has
+// it in those of a scene, or of the engine.
 func (p *Pages) inWords(ctx context.Context, t trace) trace {
 	switch t.kind {
 	case engine.EventScenePlayed:
@@ -76,6 +77,16 @@ func (p *Pages) inWords(ctx context.Context, t trace) trace {
 	case engine.EventClockTurned:
 		if turning, ok := scene.ParseTurning(t.reason); ok {
 			t.reason = turned(ctx, turning)
+		}
+	case engine.EventSignedIn:
+		t.reason = strings.Replace(t.reason, " · password · ", " · "+locale.T(ctx, "event.signin.password")+" · ", 1)
+	case engine.EventSettingsChanged:
+		if d, ok := engine.ParseSettingDeed(t.reason); ok {
+			t.reason, t.worded = settingWords(ctx, d), true
+		}
+	case engine.EventAccessChanged:
+		if d, ok := engine.ParseAccessDeed(t.reason); ok {
+			t.reason, t.worded = locale.T(ctx, accessDids[d.Did], locale.Args{"Rule": component.Visible(d.Rule)}), true
 		}
 	}
 	return t

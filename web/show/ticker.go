@@ -191,7 +191,7 @@ func sentence(ctx context.Context, how eventLook, n int, t trace, href string) [
 func (t trace) english() bool {
 	switch t.kind {
 	case engine.EventReadOnly, engine.EventReopened, engine.EventSettingsChanged, engine.EventAccessChanged:
-		return t.reason != ""
+		return t.reason != "" && !t.worded
 	default:
 		return false
 	}

@@ -27,6 +27,7 @@ type trace struct {
 	to     engine.Path
 	actor  string
 	reason string
+	worded bool   // reason is in the language of the page: see inWords
 	audit  bool   // an operator's doing
 	name   string // of the message; empty in a life
 }

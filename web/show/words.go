@@ -90,6 +90,8 @@ func hand(ctx context.Context, actor string) string {
 		return ""
 	case "dashboard":
 		return locale.T(ctx, "actor.dashboard")
+	case "users file": // it was changed, and ended sessions
+		return locale.T(ctx, "actor.users")
 	default:
 		return cut(actor, 60)
 	}
