@@ -9,8 +9,8 @@ import (
 
 const (
 	caption = `document.querySelector(".stage-caption").textContent`
-	// countdown is what a page says is left of the first message, in seconds.
-	countdown = `(() => { const [, m, s] = document.querySelector("main time[data-of]").textContent.match(/(?:(\d+)m )?(\d+)s/); return (m | 0) * 60 + (s | 0) })()`
+	// countdown is what a page says is left of the first message, in seconds; none where it is about to go.
+	countdown = `(() => { const [, m, s] = document.querySelector("main time[data-of]").textContent.match(/(?:(\d+)m )?(\d+)s/) ?? []; return (m | 0) * 60 + (s | 0) })()`
 )
 
 // scenesInBrowser plays a scene to its end by a key and by buttons, and turns the
