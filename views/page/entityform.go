@@ -20,6 +20,7 @@ type EntityForm struct {
 	Topic string // of a subscription
 	Href  string // of an edit the entity's page; of a new one the list it will be in
 
+	Temporary bool // a new queue that deletes itself
 	TopicHref string
 	To        string // the address it posts to
 	NameRule  string // the rule of names, as shown; empty: the usual one

@@ -204,6 +204,8 @@ func (m EntityForm) title(ctx context.Context) string {
 		return locale.T(ctx, "form.new.topic")
 	case m.Kind == Subscription:
 		return locale.T(ctx, "form.new.subscription", locale.Args{"Topic": m.Topic})
+	case m.Temporary:
+		return locale.T(ctx, "temporary.new")
 	default:
 		return locale.T(ctx, "form.new.queue")
 	}

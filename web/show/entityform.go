@@ -25,6 +25,7 @@ func (p *Pages) createForm(ctx context.Context, at Place, t Typed) (view.Page, e
 	m := page.EntityForm{
 		Kind: pageKind(kind), New: true, Href: p.thing(at), To: p.thing(at), Refused: t.Refused,
 		Name: cut(t.Values.Get("name"), 400), NameError: t.Errors["name"],
+		Temporary: kind == engine.Queue && at.Query.Get("temporary") != "" && p.b.Limits().Without&engine.IdleFeature == 0,
 	}
 	title := map[engine.EntityKind]string{
 		engine.Queue: locale.T(ctx, "form.new.queue"), engine.Topic: locale.T(ctx, "form.new.topic"),
@@ -49,9 +50,12 @@ func (p *Pages) createForm(ctx context.Context, at Place, t Typed) (view.Page, e
 		p.firstRule(ctx, at, t, &m)
 		title = locale.T(ctx, "form.new.subscription", locale.Args{"Topic": m.Topic})
 	}
+	if m.Temporary {
+		title, m.To = locale.T(ctx, "temporary.new"), p.URL(Place{Namespace: at.Namespace, Kind: at.Kind}.with("temporary", "1"))
+	}
 	m.Shell = p.still(ctx, at, title)
 	c := p.b.Limits().Complete(kind, engine.Config{})
-	if at.Query.Get("temporary") != "" && p.b.Limits().Without&engine.IdleFeature == 0 {
+	if m.Temporary {
 		c.AutoDeleteOnIdle = max(p.b.Limits().MinAutoDelete, time.Second)
 	}
 	m.Fields = p.setters(kind, c, t, targets)

@@ -111,7 +111,7 @@ func (p *Pages) overviewLede(ctx context.Context, m page.Overview, next []engine
 	case dead+lost == 0:
 		return []component.Text{
 			strong(locale.T(ctx, "overview.lede.calm")), say(" "),
-			say(locale.N(ctx, "overview.lede.ending", m.Ending, locale.Args{"All": locale.Number(ctx, m.Messages)})),
+			say(endings(ctx, m.Ending, m.Messages)),
 		}
 	}
 	lede := []component.Text{strong(locale.N(ctx, "overview.lede.minute", dead+lost)), say(" ")}
@@ -120,6 +120,18 @@ func (p *Pages) overviewLede(ctx context.Context, m page.Overview, next []engine
 		return append(lede, p.mostOfThem(ctx, next, dead+lost, now)...)
 	}
 	return lede
+}
+
+// endings says how many of all messages have an end.
+func endings(ctx context.Context, n, all int) string {
+	switch n {
+	case 0:
+		return locale.N(ctx, "overview.lede.ending.none", all)
+	case all:
+		return locale.N(ctx, "overview.lede.ending.all", all)
+	default:
+		return locale.N(ctx, "overview.lede.ending", n, locale.Args{"All": locale.Number(ctx, all)})
+	}
 }
 
 // fates says how many of several are kept and lost.

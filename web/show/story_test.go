@@ -78,7 +78,7 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 
 		w.pass(31 * time.Second)
 		m = as[page.Overview](w, "/n/default")
-		w.said("the lede", text(m.Lede), "Nothing runs out within a minute. 0 of 21 messages have an end.")
+		w.said("the lede", text(m.Lede), "Nothing runs out within a minute. None of the 21 messages has an end.")
 		if m.Expired.N != 21 || m.DeadLetters.N != 20 || m.In.N != 0 {
 			t.Errorf("%v expired, %v dead letters, %v in", m.Expired.N, m.DeadLetters.N, m.In.N)
 		}

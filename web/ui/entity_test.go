@@ -290,6 +290,36 @@ func TestPurge(t *testing.T) {
 	})
 }
 
+// A form that is asked for as that of a temporary queue is called so, has a time after
+// which the queue deletes itself, and is the same when it comes back.
+func TestNewTemporaryQueue(t *testing.T) {
+	within(t, func(w *world) {
+		link := w.see("/n/default/temporary").Find(`a[href*="queues/new"]`).First()
+		form := w.see(link.AttrOr("href", ""))
+		for range 2 {
+			title := form.Find("title").Text()
+			if is := form.Find("h1").Text(); is != strings.TrimSpace(link.Text()) || !strings.Contains(title, is) {
+				t.Errorf("%q leads to %q, which is called %q", link.Text(), is, title)
+			}
+			if idle := form.Find("[name=AutoDeleteOnIdle]").AttrOr("value", ""); idle != "1s" { // the least here
+				t.Errorf("it deletes itself after %q", idle)
+			}
+			fields := sent(form)
+			fields.Set("name", "a?b")
+			form = w.send(form.Find("#f").AttrOr("action", ""), fields)
+			form.wants(422)
+		}
+		fields := sent(form)
+		fields.Set("name", "a")
+		if a := w.send(form.Find("#f").AttrOr("action", ""), fields); a.to != "/n/default/q/a" || w.state("a").Config.AutoDeleteOnIdle != time.Second {
+			t.Errorf("made %+v, led to %s", w.state("a").Config, a.to)
+		}
+		if h := w.see("/n/default/queues/new").Find("h1").Text(); h != "New queue" {
+			t.Errorf("any queue is a %q", h)
+		}
+	})
+}
+
 func TestTemporary(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: 10 * time.Second})
