@@ -28,7 +28,7 @@ func OpenCatalogue(url string, o Options) (fleet.Catalogue, func() error, error)
 	case "sqlite":
 		return sqlite.Catalogue{Path: rest, Logger: o.Logger}, stay, nil
 	case "mongodb", "mongodb+srv":
-		c := &mongo.Catalogue{URL: url, Logger: o.Logger}
+		c := &mongo.Catalogue{URL: url, Clients: o.Clients, Logger: o.Logger}
 		return c, c.Close, nil
 	default:
 		return nil, nil, noStore(url)

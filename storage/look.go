@@ -30,7 +30,7 @@ type Snapshot interface {
 
 // Look reads the store that url names, beside the server that owns it if there
 // is one: that one goes on, starts or stops as if nobody looked. A store that is
-// not there is not made. Of o only Logger and Namespace are used.
+// not there is not made. Of o only Logger, Clients and Namespace are used.
 func Look(ctx context.Context, url string, o Options) (Snapshot, error) {
 	switch scheme, rest, _ := strings.Cut(url, ":"); strings.ToLower(scheme) {
 	case "memory":
@@ -45,7 +45,7 @@ func Look(ctx context.Context, url string, o Options) (Snapshot, error) {
 		}
 		return l, nil
 	case "mongodb", "mongodb+srv":
-		l, err := mongo.Look(ctx, url, mongo.Options{Logger: o.Logger, Namespace: o.Namespace})
+		l, err := mongo.Look(ctx, url, mongo.Options{Logger: o.Logger, Clients: o.Clients, Namespace: o.Namespace})
 		if err != nil {
 			return nil, err
 		}

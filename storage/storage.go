@@ -31,6 +31,8 @@ type Options struct {
 	// Logger hears of what no caller can be told, such as a file that was
 	// compacted. Nil: nobody does.
 	Logger *slog.Logger
+	// Clients are what stores share that one process opens. Nil: each has its own.
+	Clients *Clients
 	// Namespace is whose content it is. Empty: default.
 	Namespace string
 	// Lease is how long this server may be silent before others take the
@@ -57,6 +59,9 @@ type Options struct {
 	// their server forget. Zero: for ever.
 	HistoryFor time.Duration
 }
+
+// Clients are what stores of one server share to reach it; the zero value is ready.
+type Clients = mongo.Clients
 
 // Open opens the store that url names, making it if it is not there:
 //
@@ -96,7 +101,7 @@ func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 
 func openMongo(ctx context.Context, url string, o Options) (engine.Store, error) {
 	s, err := mongo.Open(ctx, url, mongo.Options{
-		Logger: o.Logger, Namespace: o.Namespace, Lease: o.Lease, Lost: o.Lost, Owner: o.Owner, Process: o.Process,
+		Logger: o.Logger, Clients: o.Clients, Namespace: o.Namespace, Lease: o.Lease, Lost: o.Lost, Owner: o.Owner, Process: o.Process,
 		Standby: o.Standby, Claim: o.Claim, HistoryFor: o.HistoryFor,
 	})
 	if err != nil {

@@ -37,7 +37,8 @@ type program struct {
 	ports   ports
 	server  *web.Server
 	wire    *amqp.Server
-	relay   *relay.Relay // to other servers on the store, and from them
+	relay   *relay.Relay     // to other servers on the store, and from them
+	clients *storage.Clients // by which all namespaces reach it
 	fleet   *fleet.Fleet
 	scenes  *scene.Stages
 	// measured is what /metrics tells of the namespaces that are served.
@@ -80,12 +81,13 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	wire.Own(c.Namespace)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	catalogue, leave, err := storage.OpenCatalogue(c.Store, storage.Options{Logger: c.Logger})
+	clients := new(storage.Clients)
+	catalogue, leave, err := storage.OpenCatalogue(c.Store, storage.Options{Logger: c.Logger, Clients: clients})
 	if err != nil {
 		return err //nolint:wrapcheck // a sentence
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	p := &program{c: c, want: want, process: rand.Text(), stdout: stdout, ports: at, stop: stop, forms: access.NewForms(), shelf: intake.NewShelf(), wire: wire}
+	p := &program{c: c, want: want, process: rand.Text(), clients: clients, stdout: stdout, ports: at, stop: stop, forms: access.NewForms(), shelf: intake.NewShelf(), wire: wire}
 	board, _ := catalogue.(fleet.Board) // of stores that are shared
 	if err := p.openPeople(board); err != nil {
 		return err

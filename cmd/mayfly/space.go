@@ -103,7 +103,7 @@ func (sp *space) limits() (*engine.Limits, error) {
 func (sp *space) opener(standby func(engine.Owner), lost int) func(context.Context) (engine.Store, error) {
 	c := sp.p.c
 	o := storage.Options{
-		Logger: c.Logger, Namespace: sp.named, Lease: c.Lease, Lost: lost, Process: sp.p.process, Standby: standby,
+		Logger: c.Logger, Clients: sp.p.clients, Namespace: sp.named, Lease: c.Lease, Lost: lost, Process: sp.p.process, Standby: standby,
 		HistoryFor: max(0, c.HistoryFor),
 		Owner:      sp.p.advertised(),
 		Claim:      func(free time.Duration, gone string) bool { return sp.p.fleet.Claim(sp.spec.Name, free, gone) },

@@ -25,8 +25,9 @@ var _ fleet.Catalogue = (*Catalogue)(nil)
 // after it was removed is kept under another name, shop.2, so that nothing of what
 // a server may still write that has not heard of it comes up again.
 type Catalogue struct {
-	URL    string
-	Logger *slog.Logger // nil: nobody hears of anything
+	URL     string
+	Clients *Clients     // what it connects by; nil: by one of its own
+	Logger  *slog.Logger // nil: nobody hears of anything
 
 	told map[string]int // by document: how often it was read that it is gone
 
@@ -62,7 +63,7 @@ func (c *Catalogue) server(ctx context.Context) (server, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.db == nil {
-		db, _, err := connect(ctx, c.URL, cmp.Or(c.Logger, slog.New(slog.DiscardHandler)))
+		db, _, err := connect(ctx, c.URL, c.Clients, cmp.Or(c.Logger, slog.New(slog.DiscardHandler)))
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
@@ -23,6 +23,11 @@ const (
 	// start, and by each operation after an election. The connection string may
 	// say otherwise.
 	findWithin = 10 * time.Second
+	// maxConnecting is how many connections are made at once: many namespaces may be taken
+	// over in one moment.
+	maxConnecting = 16
+	// idleFor is how long a connection stays of which there was need in such a moment.
+	idleFor = time.Minute
 	// hangUpWithin is for the good-bye after a failed attempt to connect.
 	hangUpWithin = time.Second
 )
@@ -39,21 +44,20 @@ type facts struct {
 }
 
 // connect reaches the database that a connection string names, by default
-// "mayfly". The error is one sentence for whoever wrote the string, which is
-// never part of it.
-func connect(ctx context.Context, url string, log *slog.Logger) (*database, facts, error) {
-	return connectWith(ctx, url, log, nil)
-}
-
-// connectWith is connect with more options, unless they are nil.
-func connectWith(ctx context.Context, url string, log *slog.Logger, more *options.ClientOptions) (*database, facts, error) {
+// "mayfly", with a client of its own if clients is nil. The error is one sentence for
+// whoever wrote the string, which is never part of it.
+func connect(ctx context.Context, url string, clients *Clients, log *slog.Logger) (*database, facts, error) {
 	a, err := parse(url)
 	if err != nil {
 		return nil, facts{}, err
 	}
-	client, err := mongo.Connect(a.options, more)
+	return connectTo(ctx, url, a, cmp.Or(clients, new(Clients)), log)
+}
+
+func connectTo(ctx context.Context, url string, a address, clients *Clients, log *slog.Logger) (*database, facts, error) {
+	client, err := clients.take(url, a)
 	if err != nil {
-		return nil, facts{}, trouble("the connection string for MongoDB cannot be used: "+a.redact(err.Error()), err)
+		return nil, facts{}, err
 	}
 	d := &database{client: client, db: client.Database(a.database), log: log}
 	if err := d.probe(ctx); err != nil {
@@ -124,7 +128,7 @@ type address struct {
 // parse reads a connection string. What it says of safety and of time-outs for
 // single operations does not count: the protocol decides that.
 func parse(text string) (address, error) {
-	a := address{options: options.Client().SetAppName("mayfly").SetServerSelectionTimeout(findWithin).SetConnectTimeout(findWithin).ApplyURI(text)}
+	a := address{options: options.Client().SetAppName("mayfly").SetServerSelectionTimeout(findWithin).SetConnectTimeout(findWithin).SetMaxPoolSize(0).SetMaxConnecting(maxConnecting).SetMaxConnIdleTime(idleFor).ApplyURI(text)}
 	if err := a.options.Validate(); err != nil {
 		return address{}, wrongString(text, err)
 	}

@@ -26,7 +26,7 @@ func sentence(t *testing.T, url string, secrets ...string) error {
 	t.Helper()
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	d, _, err := connect(t.Context(), url, log)
+	d, _, err := connect(t.Context(), url, nil, log)
 	if err == nil {
 		closeAfter(t, d)
 		t.Fatal("connected")
@@ -42,7 +42,7 @@ func sentence(t *testing.T, url string, secrets ...string) error {
 func TestConnect(t *testing.T) {
 	var said bytes.Buffer
 	url := mongotest.URL(t)
-	d, got, err := connect(t.Context(), url, slog.New(slog.NewTextHandler(&said, nil)))
+	d, got, err := connect(t.Context(), url, nil, slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestConnectToAReplicaSetWithAPassword(t *testing.T) {
 		return nil
 	}
 	var said bytes.Buffer
-	d, got, err := connect(t.Context(), f.url()+"&replicaSet=rs0", slog.New(slog.NewTextHandler(&said, nil)))
+	d, got, err := connect(t.Context(), f.url()+"&replicaSet=rs0", nil, slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestConnectIsCancelled(t *testing.T) {
 		_, err := io.Copy(io.Discard, c)
 		return err
 	})
-	_, _, err := connect(ctx, "mongodb://"+l.Addr().String(), slog.New(slog.DiscardHandler))
+	_, _, err := connect(ctx, "mongodb://"+l.Addr().String(), nil, slog.New(slog.DiscardHandler))
 	if _, guessed := errors.AsType[*troubleError](err); guessed || !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

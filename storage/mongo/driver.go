@@ -24,13 +24,14 @@ import (
 // and a majority that is yet to see a document that was just refused as a
 // duplicate, are waited for instead of believed.
 type database struct {
-	client *mongo.Client
+	client *pool
 	db     *mongo.Database
 	facts  facts
 	log    *slog.Logger
 
-	mu   sync.Mutex
-	seen *bson.Timestamp // guarded by mu; nil: the server has no such time
+	mu     sync.Mutex
+	seen   *bson.Timestamp // guarded by mu; nil: the server has no such time
+	closed bool            // guarded by mu
 }
 
 var _ server = (*database)(nil)
@@ -44,21 +45,16 @@ const (
 	batchSize    = 1000
 )
 
-// close ends all connections; what is under way fails. The driver waits for its
-// own attempts to reach a server that does not answer, up to the time-out for
-// connecting and whatever the context says. Once that has ended they are left to
-// end by themselves.
+// close gives the client back, once.
 func (d *database) close(ctx context.Context) error {
-	done := make(chan error, 1)
-	go func() { done <- d.client.Disconnect(ctx) }()
-	select {
-	case err := <-done:
-		if err != nil && !errors.Is(err, mongo.ErrClientDisconnected) {
-			return fmt.Errorf("disconnect from MongoDB: %w", err)
-		}
-	case <-ctx.Done():
+	d.mu.Lock()
+	closed := d.closed
+	d.closed = true
+	d.mu.Unlock()
+	if closed {
+		return nil
 	}
-	return nil
+	return d.client.giveBack(ctx)
 }
 
 // session starts a session; end keeps what was seen in it.

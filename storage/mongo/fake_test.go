@@ -67,7 +67,7 @@ func (f *fake) open(t *testing.T) *database {
 // openURL connects until the test ends.
 func openURL(t *testing.T, url string) *database {
 	t.Helper()
-	d, _, err := connect(t.Context(), url, slog.New(slog.DiscardHandler))
+	d, _, err := connect(t.Context(), url, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

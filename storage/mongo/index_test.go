@@ -40,12 +40,19 @@ type tap struct {
 	got []bson.Raw // guarded by mu
 }
 
-func (s *tap) options() *options.ClientOptions {
-	return options.Client().SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+func (s *tap) on(o *options.ClientOptions) {
+	o.SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.got = append(s.got, bytes.Clone(e.Command))
 	}})
+}
+
+// all are those so far.
+func (s *tap) all() []bson.Raw {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
 }
 
 // made are the indexes asked for, sorted; there is one in a command.
@@ -72,7 +79,12 @@ func TestIndexesAreAskedFor(t *testing.T) {
 	var s tap
 	var said bytes.Buffer
 	url := mongotest.URL(t)
-	d, _, err := connectWith(t.Context(), url, slog.New(slog.NewTextHandler(&said, nil)), s.options())
+	a, err := parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.on(a.options)
+	d, _, err := connectTo(t.Context(), url, a, new(Clients), slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +376,7 @@ func TestShardsAreTold(t *testing.T) {
 	f.hello = append(helloAlone(), bson.E{Key: "msg", Value: "isdbgrid"})
 	f.reply = new(indexer).answer
 	var said bytes.Buffer
-	d, _, err := connect(t.Context(), f.url(), slog.New(slog.NewTextHandler(&said, nil)))
+	d, _, err := connect(t.Context(), f.url(), nil, slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type Snapshot struct {
 // Look reads the namespace without owning it. All it writes is that it reads,
 // so that the owner deletes nothing meanwhile.
 func Look(ctx context.Context, url string, o Options) (*Snapshot, error) {
-	db, _, err := connect(ctx, url, cmp.Or(o.Logger, slog.New(slog.DiscardHandler)))
+	db, _, err := connect(ctx, url, o.Clients, cmp.Or(o.Logger, slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ const format = 4
 type Options struct {
 	Logger    *slog.Logger  // of what no caller can be told; nil: nobody hears of it
 	Namespace string        // one of several in a database; zero: "default"
+	Clients   *Clients      // what it connects by; nil: by one of its own
 	Lease     time.Duration // zero: DefaultLease
 	// Lost is how many opens in a row were lost before they came to anything. This one
 	// has a longer lease for it, up to eight times, until MongoDB is quick again.
@@ -141,7 +142,7 @@ type Store struct {
 // process until Close, or until it is not heard of for its lease. A namespace
 // that is not there is made.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	db, _, err := connect(ctx, url, cmp.Or(o.Logger, slog.New(slog.DiscardHandler)))
+	db, _, err := connect(ctx, url, o.Clients, cmp.Or(o.Logger, slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, errors.Join(err, db.close(parting))
 	}
 	s.tasks.Go(func() { // nothing waits for them: they are for people and for the broom
-		if _, err := db.ensureIndexes(s.life); err != nil && s.life.Err() == nil {
+		ensure := func(ctx context.Context) error { _, err := db.ensureIndexes(ctx); return err }
+		if err := db.client.index(s.life, ensure); err != nil && s.life.Err() == nil {
 			s.log.Warn("Indexes are missing; they are made at the next open.", "namespace", s.names, "err", err)
 		}
 	})
