@@ -66,9 +66,10 @@ type File struct {
 	on    *os.File
 	gone  *time.Timer
 
-	held    int   // who reads it, guarded by Shelf.mu
-	dropped bool  // it goes when nobody reads it any more, guarded by Shelf.mu
-	lines   int64 // that a survey has found, guarded by Shelf.mu
+	until   time.Time // it goes then, unless it is asked for before, guarded by Shelf.mu
+	held    int       // who reads it, guarded by Shelf.mu
+	dropped bool      // it goes when nobody reads it any more, guarded by Shelf.mu
+	lines   int64     // that a survey has found, guarded by Shelf.mu
 }
 
 func refuse(kind error, format string, args ...any) error {
@@ -95,7 +96,8 @@ func (s *Shelf) Put(namespace, name string, in io.Reader) (f *File, err error) {
 			return
 		}
 		s.files[f.Word] = f
-		f.gone = time.AfterFunc(keptFor, func() { s.Drop(f.Word) })
+		f.until = time.Now().Add(keptFor)
+		f.gone = time.AfterFunc(keptFor, func() { s.expire(f) })
 	}()
 	f.on, err = os.CreateTemp("", "mayfly-import-")
 	if err != nil {
@@ -180,6 +182,16 @@ func (s *Shelf) Drop(word string) {
 	}
 }
 
+// expire lets go of a file whose time is over: somebody may have asked for it since the
+// timer fired.
+func (s *Shelf) expire(f *File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files[f.Word] == f && !time.Now().Before(f.until) {
+		s.drop(f)
+	}
+}
+
 // drop is Drop; s.mu is held.
 func (s *Shelf) drop(f *File) {
 	delete(s.files, f.Word)
@@ -205,6 +217,7 @@ func (s *Shelf) hold(namespace, word string) (f *File, free func(), err error) {
 		return nil, nil, refuse(engine.ErrNotFound, "The file is not kept any more. Send it again.")
 	}
 	f.held++
+	f.until = time.Now().Add(keptFor)
 	f.gone.Reset(keptFor)
 	return f, sync.OnceFunc(func() {
 		s.mu.Lock()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"mayfly/engine"
 )
@@ -48,4 +50,41 @@ func TestShelf(t *testing.T) {
 	put(60, nil)
 	s.Close()
 	put(1, engine.ErrClosed)
+}
+
+// A file goes an hour after it was last asked for, and not before: not either if that is
+// as its timer fires.
+func TestShelfKeepsForAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewShelf()
+		defer s.Close()
+		f, err := s.Put("here", "x", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.files[f.Word] != nil
+		}
+		time.Sleep(keptFor - 1)
+		if _, _, err := s.Look("here", f.Word); err != nil {
+			t.Fatal("a moment early:", err)
+		}
+		time.Sleep(1)
+		s.expire(f) // as if the timer had fired, and waited for who looked
+		if !there() {
+			t.Error("it is gone, and was just asked for")
+		}
+		time.Sleep(keptFor - 2)
+		synctest.Wait()
+		if !there() {
+			t.Error("it is gone a moment early")
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if there() {
+			t.Error("it is there still")
+		}
+	})
 }
