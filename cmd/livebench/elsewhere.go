@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 )
 
@@ -110,10 +111,14 @@ func openElsewhere(ctx context.Context, s *server, n int, pages []string) (*remo
 	return r, nil
 }
 
-// giveWay has a program take what others leave of the processor.
+// giveWay has a program take what others leave of the processor: all of that where the
+// kernel can be told so, and most where it cannot.
 func giveWay(c *exec.Cmd) {
-	if nice, err := exec.LookPath("nice"); err == nil {
-		c.Path, c.Args = nice, append([]string{"nice", "-n", "19", c.Path}, c.Args[1:]...)
+	for _, with := range [][]string{{"chrt", "--idle", "0"}, {"nice", "-n", "19"}} {
+		if first, err := exec.LookPath(with[0]); err == nil {
+			c.Path, c.Args = first, slices.Concat(with, []string{c.Path}, c.Args[1:])
+			return
+		}
 	}
 }
 

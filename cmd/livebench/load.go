@@ -147,7 +147,7 @@ func (l *load) told(ctx context.Context, since time.Time) ([]mark, error) {
 			SequenceNumber int64  `json:"sequenceNumber"`
 		} `json:"events"`
 	}
-	if err := l.s.ask(ctx, "/api/v1/activity?scope=all&group=arrivals&path=marks&count=1000", &past); err != nil {
+	if err := l.s.ask(ctx, "/api/v1/activity?scope=all&group=arrivals&path=marks&count=100", &past); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
@@ -175,7 +175,7 @@ func (l *load) follow(ctx context.Context) (all func() ([]mark, error)) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		for pause(ctx, time.Second) == nil {
+		for pause(ctx, 3*time.Second) == nil { // seldom, and little: senders feel it
 			if err := look(ctx); err != nil && ctx.Err() == nil {
 				ended <- err
 				return
