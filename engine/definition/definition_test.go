@@ -240,13 +240,13 @@ func TestReadRefuses(t *testing.T) {
 			if !ok || !errors.Is(err, engine.ErrArgument) || len(top.Entities) != 0 {
 				t.Fatalf("got %v and %+v", err, top)
 			}
-			for i, p := range problems {
+			for i, p := range problems.Told {
 				if i >= len(tc.want) || !strings.HasPrefix(p.String(), tc.want[i]) {
 					t.Errorf("problem %d is %q", i, p)
 				}
 			}
-			if len(problems) < len(tc.want) {
-				t.Errorf("missing: %q", tc.want[len(problems):])
+			if len(problems.Told) < len(tc.want) {
+				t.Errorf("missing: %q", tc.want[len(problems.Told):])
 			}
 		})
 	}
@@ -281,6 +281,12 @@ func TestProblemsAreCut(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "\n") != 50 || !strings.HasSuffix(err.Error(), "and 950 more") {
 		t.Errorf("got %v", err)
 	}
+	// Nor does it take much: what is not told is not put into words.
+	wrong := in(`"Queues":[{"Name":"q","Properties":{` + strings.Repeat(`"Colour":0,`, 90_000) + `"Colour":0}}]`)
+	mallocs := testing.AllocsPerRun(1, func() { _, err = definition.Read(strings.NewReader(wrong), definition.Options{}) })
+	if problems, ok := errors.AsType[definition.Problems](err); !ok || len(problems.Told) != 100 || problems.More != 90_001-100 || mallocs > 200*90_001 {
+		t.Errorf("told are %d of %d, with %.0f allocations", len(problems.Told), len(problems.Told)+problems.More, mallocs)
+	}
 }
 
 func FuzzRead(f *testing.F) {
@@ -295,7 +301,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		top, err := definition.Read(strings.NewReader(string(b)), definition.Options{})
 		if err != nil {
-			if problems, ok := errors.AsType[definition.Problems](err); !ok || len(problems) == 0 {
+			if problems, ok := errors.AsType[definition.Problems](err); !ok || len(problems.Told) == 0 {
 				t.Fatalf("%v is no list of problems", err)
 			}
 			return

@@ -32,7 +32,7 @@ func loading(t *testing.T, ns *engine.Namespace, l engine.Limits, file string) (
 		steps, err = definition.Steps(ns.States(0), top)
 	}
 	if list, ok := errors.AsType[definition.Problems](err); ok {
-		for _, p := range list {
+		for _, p := range list.Told {
 			problems = append(problems, p.String())
 		}
 		return nil, problems

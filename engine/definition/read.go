@@ -24,7 +24,7 @@ func Read(in io.Reader, o Options) (Topology, error) {
 		return Topology{}, fmt.Errorf("read the definition: %w", err)
 	}
 	if len(b) > most {
-		return Topology{}, Problems{{Reason: fmt.Sprintf("The file is longer than the %d bytes allowed.", most)}}
+		return Topology{}, problem("", "The file is longer than the %d bytes allowed.", most)
 	}
 	root, err := parse(b)
 	if err != nil {
@@ -215,7 +215,7 @@ func (r *reader) properties(at string, n *node, e *Entity) {
 		p, ok := engine.LookupProperty(e.Kind, m.name)
 		switch {
 		case !ok:
-			r.problems.add(at, "%s", unknownProperty(e.Kind, m.name))
+			r.problems.add(at, "%v", unknownProperty{e.Kind, m.name})
 		case e.Stated[p.Name]:
 			r.problems.add(at, "This is given twice.")
 		default:
@@ -255,17 +255,23 @@ func (r *reader) property(at string, n *node, p engine.Property, e *Entity) {
 	}
 }
 
-func unknownProperty(kind engine.EntityKind, name string) string {
+// An unknownProperty is worded as [unknown] is.
+type unknownProperty struct {
+	kind engine.EntityKind
+	name string
+}
+
+func (u unknownProperty) String() string {
 	for _, other := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
-		if p, ok := engine.LookupProperty(other, name); ok {
-			return fmt.Sprintf("A %s has no %s.", kind, p.Name)
+		if p, ok := engine.LookupProperty(other, u.name); ok {
+			return fmt.Sprintf("A %s has no %s.", u.kind, p.Name)
 		}
 	}
 	var known []string
-	for _, p := range engine.Properties(kind) {
+	for _, p := range engine.Properties(u.kind) {
 		known = append(known, p.Name)
 	}
-	return unknown(name, known)
+	return unknown{u.name, known}.String()
 }
 
 // shorten cuts what somebody wrote for use in a sentence.

@@ -22,9 +22,9 @@ func (r *reader) rules(at string, n *node) []engine.Rule {
 		}
 		m := r.members(at, n, has{"Name*", "Properties*"})
 		rule := engine.Rule{Name: r.text(at+".Name", m["Name"])}
-		before := len(r.problems)
+		before := r.problems.count()
 		rule.Filter, rule.Action = r.ruleProperties(at+".Properties", m["Properties"])
-		if len(r.problems) == before {
+		if r.problems.count() == before {
 			r.expressions(at+".Properties", rule)
 		}
 		if m["Name"] == nil || m["Name"].kind != text {
@@ -151,7 +151,7 @@ func (r *reader) correlation(at string, n *node) string {
 	if n == nil {
 		return ""
 	}
-	before := len(r.problems)
+	before := r.problems.count()
 	names := append(has{"Properties"}, systemConditions()...)
 	m := r.members(at, n, names)
 	var parts []string
@@ -163,7 +163,7 @@ func (r *reader) correlation(at string, n *node) string {
 	if own := r.conditions(at+".Properties", m["Properties"]); own != "" {
 		parts = append(parts, `"Properties":{`+own+`}`)
 	}
-	if len(parts) == 0 && len(r.problems) == before {
+	if len(parts) == 0 && r.problems.count() == before {
 		r.problems.add(at, "A correlation filter needs at least one condition.") // FILT-16
 	}
 	written := "{" + strings.Join(parts, ",") + "}"

@@ -246,10 +246,10 @@ func TestStepsRefuse(t *testing.T) {
 			}
 			steps, err := definition.Steps(ns.States(0), top)
 			problems, ok := errors.AsType[definition.Problems](err)
-			if !ok || len(problems) != len(tc.want) || steps != nil {
+			if !ok || len(problems.Told) != len(tc.want) || steps != nil {
 				t.Fatalf("got %v and %v", words(steps), err)
 			}
-			for i, p := range problems {
+			for i, p := range problems.Told {
 				if !strings.HasPrefix(p.String(), tc.want[i]) {
 					t.Errorf("problem %d is %q", i, p)
 				}

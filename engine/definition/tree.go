@@ -49,7 +49,7 @@ func parse(b []byte) (*node, error) {
 	// Comments become spaces and nothing moves, so offsets stay true.
 	plain := jsonc.ToJSON(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
 	if len(bytes.TrimSpace(plain)) == 0 {
-		return nil, Problems{{Reason: "The file is empty."}}
+		return nil, problem("", "The file is empty.")
 	}
 	var whole json.RawMessage
 	if err := json.Unmarshal(plain, &whole); err != nil {
@@ -59,7 +59,7 @@ func parse(b []byte) (*node, error) {
 	d.UseNumber()
 	n, err := build(d, 0)
 	if err != nil {
-		return nil, Problems{{Path: place(plain, d.InputOffset()), Reason: "This is not JSON: " + err.Error() + "."}}
+		return nil, problem(place(plain, d.InputOffset()), "This is not JSON: %v.", err)
 	}
 	return n, nil
 }
@@ -69,7 +69,7 @@ func misspelt(b []byte, err error) error {
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = s.Offset - 1 // it counts the offending byte
 	}
-	return Problems{{Path: place(b, at), Reason: "This is not JSON: " + err.Error() + "."}}
+	return problem(place(b, at), "This is not JSON: %v.", err)
 }
 
 // place is line and column, from 1, of an offset; columns count bytes.

@@ -26,7 +26,7 @@ func (r *reader) members(at string, n *node, names has) map[string]*node {
 		i := slices.IndexFunc(plain, func(s string) bool { return strings.EqualFold(s, m.name) })
 		switch {
 		case i < 0:
-			r.problems.add(under(at, m.name), "%s", unknown(m.name, plain))
+			r.problems.add(under(at, m.name), "%v", unknown{m.name, plain})
 		case seen[plain[i]]:
 			r.problems.add(under(at, m.name), "This is given twice.")
 		default:
@@ -75,12 +75,18 @@ func (r *reader) items(at string, n *node, each func(at string, item *node)) {
 	}
 }
 
-// unknown words the refusal of a name and helps with the one that was meant.
-func unknown(name string, known []string) string {
-	if best := nearest(name, known); best != "" {
+// An unknown name is refused, with help for the one that was meant. It is put into words
+// only where it is told.
+type unknown struct {
+	name  string
+	known []string
+}
+
+func (u unknown) String() string {
+	if best := nearest(u.name, u.known); best != "" {
 		return fmt.Sprintf("This is not known; did you mean %s?", best)
 	}
-	return fmt.Sprintf("This is not known here; there are %s.", strings.Join(known, ", "))
+	return fmt.Sprintf("This is not known here; there are %s.", strings.Join(u.known, ", "))
 }
 
 // nearest is the known name that is a few keys away from the one given; empty

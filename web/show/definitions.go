@@ -47,10 +47,10 @@ func (p *Pages) Definitions(ctx context.Context, at Place, d Drawing) (view.Page
 		Shell: p.still(ctx, at, locale.T(ctx, "definitions.title")), To: p.URL(at), Export: p.Home() + "/definitions", Cancel: p.Home() + "/queues",
 		Text: d.Text, Most: component.Bytes(ctx, MostDefinition), Refused: d.Refused, Seen: d.Seen,
 	}
-	for _, w := range d.Problems[:min(len(d.Problems), problemsTold)] {
+	for _, w := range d.Problems.Told[:min(len(d.Problems.Told), problemsTold)] {
 		m.Wrong = append(m.Wrong, page.DefinitionProblem{At: w.Path, Why: w.Reason})
 	}
-	m.More = len(d.Problems) - len(m.Wrong)
+	m.More = len(d.Problems.Told) + d.Problems.More - len(m.Wrong)
 	if !d.Seen {
 		return m, nil
 	}

@@ -78,6 +78,7 @@ func TestDefinitionsAreRefused(t *testing.T) {
 		bad := strings.Replace(strings.Replace(drawnFile, "PT20S", "soon", 1), `"audit"`, `"<b>","Properties":{"What":1}`, 1)
 		w.upload(at, "csrf", w.token(), "text", bad).wants(422, "things are wrong", "UserConfig.Namespaces[0].Queues[0].Properties.LockDuration", "Queues[1].Name", "Queues[1].Properties.What")
 		w.upload(at, "csrf", w.token(), "text", "{").wants(422, "One thing is wrong")
+		w.upload(at, "csrf", w.token(), "text", `{"UserConfig":{"Namespaces":[{"Queues":[1`+strings.Repeat(",1", 999)+`]}]}}`).wants(422, "1,000 things are wrong", "950 more")
 		w.upload(at, "csrf", w.token(), "text", " ", "file/", "").wants(422, "Choose a file")
 		w.upload(at, "csrf", w.token(), "file/x", strings.Repeat(" ", 1<<20+1)).wants(422, "more than 1")
 		w.upload(at, "csrf", w.token(), "file/x", strings.Repeat(" ", 4<<20)).wants(413)
