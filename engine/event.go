@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // EventKind says what happened. The numbers are stored: a new kind gets the next
@@ -122,6 +123,13 @@ func (k EventKind) OfServer() bool {
 	default:
 		return false
 	}
+}
+
+// OfServer tells whether e is of the server and not of the namespace that remembers it:
+// also if an older version said so of what was done to the server, as if that were what
+// the namespace keeps for others.
+func (e Event) OfServer() bool {
+	return e.Kind.OfServer() || e.Kind == EventSettingsChanged && !slices.ContainsFunc(SettingDids(), func(d SettingDid) bool { return strings.HasPrefix(e.Reason, string(d)+" ") })
 }
 
 // ServerEvent is the kind that has a name, of those with OfServer.

@@ -164,6 +164,9 @@ func (f Filter) searches() bool { return f.Actor != "" || f.Text != "" }
 
 // match tells whether f picks an event that one of its queries did.
 func (f Filter) match(e engine.PastEvent) bool {
+	if f.Within && e.OfServer() {
+		return false
+	}
 	if f.Actor != "" && !contains(e.Actor, f.Actor) {
 		return false
 	}

@@ -45,7 +45,7 @@ func happened(n int) []engine.Event {
 		kind := engine.EventSent + engine.EventKind(r.IntN(int(engine.EventSceneRemoved)))
 		events[i] = engine.Event{
 			N: uint64(1000 + i), At: engine.Instant(1_000_000 + i/3), Kind: kind, Path: engine.Path(pick("orders", "Orders/$DeadLetterQueue", "prices/Subscriptions/eu", "prices", "pricesless")),
-			Actor: pick("", "dashboard", "API 10.0.0.4"), Reason: pick("", "odd", "Poison"), Audit: r.IntN(3) == 0,
+			Actor: pick("", "dashboard", "API 10.0.0.4"), Reason: pick("", "odd", "Poison", "saved the view late", "made the token ci"), Audit: r.IntN(3) == 0,
 		}
 		if kind >= engine.EventStarted && kind <= engine.EventGap {
 			events[i].Path, events[i].Audit = "", false
@@ -62,7 +62,8 @@ func picks(f past.Filter, e engine.Event) bool {
 	scope := map[past.Scope]bool{past.Notable: e.Audit || sys, past.Audit: e.Audit, past.System: sys, past.All: true}[f.Scope]
 	within := f.Path == "" || strings.HasPrefix(strings.ToLower(string(e.Path))+"/", strings.ToLower(string(f.Path))+"/")
 	words := strings.ToLower(e.Reason + "\x00" + e.Actor + "\x00" + string(e.Path))
-	server := slices.ContainsFunc([]string{"namespace-", "scene-added", "scene-removed", "sign", "token-", "link-"}, func(s string) bool { return strings.HasPrefix(e.Kind.String(), s) })
+	server := slices.ContainsFunc([]string{"namespace-", "scene-added", "scene-removed", "sign", "token-", "link-"}, func(s string) bool { return strings.HasPrefix(e.Kind.String(), s) }) ||
+		e.Kind.String() == "settings-changed" && e.Reason != "saved the view late" // as older versions said it
 	return scope && within && !(f.Within && server) && (f.Message == 0 || e.Message.Key == f.Message) && (f.Group == "" || past.GroupOf(e.Kind) == f.Group) &&
 		strings.Contains(strings.ToLower(e.Actor), strings.ToLower(f.Actor)) && strings.Contains(words, strings.ToLower(f.Text)) &&
 		e.At >= f.From && (f.Until == 0 || e.At < f.Until)

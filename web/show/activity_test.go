@@ -14,6 +14,7 @@ import (
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
+	"mayfly/web/identity"
 	"mayfly/web/show"
 )
 
@@ -293,6 +294,42 @@ func TestActivityTellsOfSettingsInTheLanguageOfThePage(t *testing.T) {
 			}
 			if n := len(m.(page.Activity).Deeds); n != len(engine.SettingDids())+len(engine.AccessDids())+2 {
 				t.Errorf("%s: %d lines", l.Name, n)
+			}
+		}
+	})
+}
+
+// TestOldDoingsOfTheServer: who may see one namespace is not told what older versions said
+// of the server by events of what a namespace keeps, there or on the overview, also after
+// the server was restarted.
+func TestOldDoingsOfTheServer(t *testing.T) {
+	within(t, func(w *world) {
+		for _, said := range []string{"made the token ci", "saved the view late"} {
+			w.must(w.b.Remember(w.Context(), engine.EventSettingsChanged, said, "dashboard"))
+		}
+		w.pass(time.Second)
+		w.restart()
+		w.pass(time.Second)
+		for only, both := range map[string]bool{"": true, w.b.Name(): false} {
+			ctx := identity.With(w.Context(), identity.Who{Role: identity.Viewer, Within: only})
+			told := map[string]string{}
+			m, _, err := w.pages.Open(ctx, "/n/default/activity?scope=audit")
+			w.must(err)
+			for _, d := range m.(page.Activity).Deeds {
+				told["activity"] += text(d.Says) + ". "
+			}
+			m, _, err = w.pages.Open(ctx, "/n/default")
+			w.must(err)
+			for _, e := range m.(show.Refreshing).Page.(page.Overview).Events {
+				told["overview"] += text(e.Says) + ". "
+			}
+			for at, said := range told {
+				if !strings.Contains(said, "saved the view late") || strings.Contains(said, "made the token ci") != both {
+					t.Errorf("%s, to who may see %q: %s", at, only, said)
+				}
+			}
+			if len(told) != 2 {
+				t.Errorf("to who may see %q nothing is told: %v", only, told)
 			}
 		}
 	})

@@ -293,7 +293,7 @@ func (r *Recent) ticker(within bool) (lines []line, more int) {
 	defer r.mu.Unlock()
 	all := r.lines
 	if within {
-		all = slices.DeleteFunc(slices.Clone(all), func(l line) bool { return l.kind.OfServer() })
+		all = slices.DeleteFunc(slices.Clone(all), func(l line) bool { return engine.Event{Kind: l.kind, Reason: l.reason}.OfServer() })
 	}
 	second := engine.Instant(0)
 	inSecond := 0
