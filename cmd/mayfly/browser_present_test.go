@@ -128,7 +128,7 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	at(bob, "/n/default/queues")
 
 	// An address that is too long for a frame is not told, and the socket stays.
-	ana.visit("/n/default/search?q=" + strings.Repeat("long-", 765))
+	ana.visit("/n/default/search?q=" + strings.Repeat("long-", 800))
 	ana.want(`document.readyState === "complete"`)
 	ana.visit("/n/default/topics")
 	at(bob, "/n/default/topics")
@@ -188,9 +188,14 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	wire.mend()
 	eve.want(`mayfly.reconnects > 0 && ` + isLive)
 	ana.want(`mayfly.reconnects > 0 && ` + isLive)
+	bob.want(`mayfly.reconnects > 0 && ` + isLive)
+	const followers = `document.querySelector("[data-followers]").textContent`
+	eve.js(`document.querySelector("[data-act=unfollow]").click()`)
+	ana.want(followers + ` === "0"`) // she presents again, and bob is on his own still
+	eve.js(`document.querySelector("[data-act=follow]").click()`)
+	ana.want(followers + ` === "1"`)
 	ana.visit("/n/default/temporary")
 	at(eve, "/n/default/temporary")
-	ana.want(`document.querySelector("[data-followers]").innerText === "1"`) // bob is on his own still
 	bob.equal(`location.pathname`, "/n/default/expirations")
 
 	// The presenter leaves: those who follow are told, and stay.

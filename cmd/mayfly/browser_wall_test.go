@@ -87,6 +87,27 @@ func wallGoesRound(t *testing.T, v *visit) {
 	v.js(`document.querySelector("[data-reload]").hidden = false`)
 	turn(10_000, "/n/default")
 
+	// What it does that leads nowhere leaves the page alone.
+	left := func(ms int) any {
+		t.Helper()
+		v.js(fmt.Sprintf(`{ navigation.addEventListener("navigate", () => { window.left = true }); every.get(%d)().then(() => { window.looked = true }) }`, ms))
+		v.want(`window.looked`)
+		return v.js(`!!window.left`)
+	}
+	wall("&every=1m&pages=overview")
+	if left(60_000) != false {
+		t.Error("a round of one page loads it again")
+	}
+
+	// A page that has ended in an error is loaded again when it can be, and not before.
+	v.visit("/n/default/q/late?kiosk=1")
+	v.want(mode + ` === "kiosk" && !document.body.dataset.live && every.has(10000)`)
+	if left(10_000) != false {
+		t.Error("a page in error is loaded again though it is in error still")
+	}
+	v.create("queue", "late", `{}`)
+	turn(10_000, "/n/default/q/late")
+
 	// Where nobody answers it stays.
 	wire := lay(t, strings.TrimPrefix(v.server.Dashboard, "http://"))
 	v.at = "http://" + wire.Addr().String()
