@@ -54,6 +54,9 @@ func (v *visit) turnsClock(t *testing.T) {
 	v.want(`document.querySelector("[data-pill]").innerText.includes("Live")`)
 	v.press("n")
 	v.want(caption + `.startsWith("A few messages") && !document.querySelector(".stage-playing")`)
+	v.do(chromedp.EmulateViewport(390, 844)) // all of the time machine is to be seen on a phone
+	v.equal(`[...document.querySelectorAll(".stage-do, .stage-do *")].filter((el) => el.checkVisibility() && (el.scrollWidth > el.clientWidth + 1 && getComputedStyle(el).overflowX !== "visible" || el.getBoundingClientRect().right > innerWidth)).map((el) => el.outerHTML.slice(0, 80)).join()`, "")
+	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 	home, _ := v.js(`location.pathname`).(string)
 	v.visit(home + "/expirations")
 	v.visit(home + "/q/orders")

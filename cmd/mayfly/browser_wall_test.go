@@ -173,13 +173,13 @@ func wallsFit(t *testing.T, ctx context.Context) {
 		v.send("payments", `{"Label":"price.gone","TimeToLive":1}`, "x")
 	}
 	v.wantMeanwhile(`document.querySelectorAll("[data-list=gone] > li").length > 12`, func() { v.visit("/n/default/expirations") })
-	const lists = `[...document.querySelectorAll("main [data-list]")].filter((list) => (list.closest(".wall") ?? list).checkVisibility() && !list.closest(".horizon")).map((list) => {
-		const box = (list.closest(".wall") ?? list).getBoundingClientRect(), rows = [...list.children].map((row) => row.getBoundingClientRect());
+	const lists = `[...document.querySelectorAll("main [data-list]")].filter((list) => (list.closest(".wall, .picking") ?? list).checkVisibility() && !list.closest(".horizon")).map((list) => {
+		const box = (list.closest(".wall, .picking") ?? list).getBoundingClientRect(), rows = [...list.children].map((row) => row.getBoundingClientRect());
 		const out = (r) => r.left >= box.right - 1 || r.top >= box.bottom - 1;
 		return {name: list.dataset.list, below: box.bottom > innerHeight, cut: rows.filter((r) => !out(r) && (r.bottom > box.bottom + 1 || r.right > box.right + 1)).length,
 			whole: rows.filter((r) => !out(r)).length, all: rows.length, room: box.bottom - Math.max(...rows.filter((r) => !out(r)).map((r) => r.bottom)) > rows[0]?.height + 20 };
 	})`
-	for p, most := range map[string]string{"": "next temporary", "/expirations": "board gone", "/queues": "rows", "/topics": "rows", "/temporary": "sitters"} {
+	for p, most := range map[string]string{"": "next temporary", "/expirations": "board gone", "/queues": "rows", "/topics": "rows", "/temporary": "sitters", "/q/orders": "rows"} {
 		for _, size := range [][2]int64{{1920, 1080}, {1366, 768}, {1080, 1920}} {
 			v.do(chromedp.EmulateViewport(size[0], size[1]))
 			v.visit("/n/default" + p + "?kiosk=1")
@@ -191,6 +191,8 @@ func wallsFit(t *testing.T, ctx context.Context) {
 				}
 				v.fits(wall)
 				v.equal(lists+`.filter((list) => list.cut || list.below || list.room && list.whole < list.all).map((list) => JSON.stringify(list)).join()`, "")
+				v.equal(`[...document.querySelectorAll("main :is(button, input, select, textarea, summary, .btn)")].filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80)).join()`, "")                                            // it shows, and nothing acts
+				v.equal(`[...document.querySelectorAll(".board .what small")].filter((el) => el.checkVisibility() && el.clientWidth < Math.min(el.scrollWidth, 4 * parseFloat(getComputedStyle(el).fontSize))).map((el) => el.textContent).join()`, "") // of an id more than a letter
 				v.equal(`[...document.querySelectorAll(".board tbody tr")].filter((row) => {
 					const cells = [...row.children].filter((cell) => cell.checkVisibility()).map((cell) => cell.getBoundingClientRect());
 					return cells.some((a, i) => cells.slice(i + 1).some((b) => a.left < b.right - 1 && b.left < a.right - 1));
