@@ -49,7 +49,7 @@ var imports = []rule{
 	{"web/relay", []string{"engine", "web/identity"}, "carries requests and connections between servers; what they want is nothing to it"},
 	{"web/users", []string{"web/identity"}, "names and hashes in a file; of requests it knows nothing"},
 	{"web/login", append([]string{"web/users"}, pageDoorMay...), doorWhy},
-	{"web/keys", []string{"engine/...", "web/identity"}, "tokens and links are kept as settings; what they are shown as is nothing to it"},
+	{"web/keys", []string{"engine/...", "web/identity", "web/talk"}, "tokens and links are kept as settings, and a link may lead to a talk; what they are shown as is nothing to it"},
 	{"web/oidc", []string{"web/identity", "web/oidc/oidctest"}, "who a provider says somebody is; where that leads is nothing to it"},
 	{"web/oidc/oidctest", nil, "tests share a process with it, and nothing of the product"},
 	{"web/authority", nil, "certificates are files and names; who shows them is nothing to it"},
