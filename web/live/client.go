@@ -226,12 +226,11 @@ func (c *client) tell(m control) {
 	c.nudge()
 }
 
-// ready puts s in line. The caller holds Hub.mu.
-func (c *client) ready(s *subscription) {
+// enqueue puts s in line. The caller holds Hub.mu, and nudges c then.
+func (c *client) enqueue(s *subscription) {
 	if !slices.Contains(c.line, s) {
 		c.line = append(c.line, s)
 	}
-	c.nudge()
 }
 
 func (c *client) nudge() {

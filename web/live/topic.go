@@ -276,10 +276,16 @@ func (h *Hub) refresh(ctx context.Context, t *topic) {
 			return
 		}
 	}
+	h.wake(ctx, h.hand(t, page, next, started, frames))
+}
+
+// hand gives the subscribers of t a rendering, and returns whose sockets have something
+// to write now.
+func (h *Hub) hand(t *topic, page view.Page, next *snapshot, rendering uint64, frames []*websocket.PreparedMessage) (due []*client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.closed {
-		return
+		return nil
 	}
 	t.snapshot = next
 	paths := page.Watches()
@@ -293,7 +299,29 @@ func (h *Hub) refresh(ctx context.Context, t *topic) {
 		}
 	}
 	for s := range t.subs {
-		h.offer(s, started, frames)
+		if h.offer(s, rendering, frames) {
+			due = append(due, s.client)
+		}
+	}
+	return due
+}
+
+// wake has sockets write, a few at a time: of hundreds that are ready at once each has
+// its turn before what senders have sent is so much as looked at.
+func (h *Hub) wake(ctx context.Context, all []*client) {
+	together := max(8, len(all)/16)
+	for i, c := range all {
+		if i > 0 && i%together == 0 {
+			h.sleep(ctx, time.Millisecond)
+		}
+		c.nudge()
+	}
+}
+
+func (h *Hub) sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
@@ -312,22 +340,24 @@ func (h *Hub) after(t *topic, d time.Duration) {
 	})
 }
 
-// offer gives s what the rendering with this number brought. What its socket
-// has not taken yet is replaced by a snapshot. The caller holds mu.
-func (h *Hub) offer(s *subscription, rendering uint64, frames []*websocket.PreparedMessage) {
+// offer gives s what the rendering with this number brought, and tells whether its
+// socket has something to write now. What that has not taken yet is replaced by a
+// snapshot. The caller holds mu.
+func (h *Hub) offer(s *subscription, rendering uint64, frames []*websocket.PreparedMessage) bool {
 	switch {
 	case s.client.paused || s.awaits > rendering || s.due == whole:
-		return
+		return false
 	case s.awaits != 0:
 		s.awaits, s.due = 0, whole
 	case len(frames) == 0:
-		return
+		return false
 	case s.due == changes:
 		s.due, s.frames = whole, nil
 	default:
 		s.due, s.frames = changes, frames
 	}
-	s.client.ready(s)
+	s.client.enqueue(s)
+	return true
 }
 
 // fail tells the subscribers that the page cannot be shown, and ends the
