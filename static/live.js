@@ -279,8 +279,12 @@
   let marked = null;
   const mark = () => { const now = getSelection(); marked = now.isCollapsed ? null : now.getRangeAt(0); };
   const touched = (el) => el.matches(":hover, :focus-within") || !!marked?.intersectsNode(el);
+  // Where things are is asked before a picture's first change: in between, the browser
+  // would have to lay out what the next one changes again.
+  let above = null; // what began above the screen then; null: nothing is being changed
+  const isAbove = (el) => above ? above.has(el) : el.getBoundingClientRect().top < 0;
   const busy = ({ el }) => touched(el) || el.dataset.insert === "hold" &&
-    (el.getBoundingClientRect().top < 0 || !!$("input:checked, [open], [aria-expanded=true], [aria-current]", el));
+    (isAbove(el) || !!$("input:checked, [open], [aria-expanded=true], [aria-current]", el));
 
   const mergeList = (name, { order, put = {}, gone = {} }) => {
     const list = listOf(name);
@@ -524,10 +528,12 @@
     cancelAnimationFrame(showing);
     clearTimeout(late);
     showing = late = 0;
+    if (pending.size) above = new Set(all("[data-insert=hold]").filter(isAbove));
     for (const [topic, m] of pending) {
       pending.delete(topic);
       if (paneOf(topic)) frame(m, paneOf(topic));
     }
+    above = null;
     show();
   };
 

@@ -49,7 +49,7 @@ func browse(ctx context.Context, o options, trace string) (*chrome, error) {
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-		chromedp.ModifyCmdFunc(giveWay),
+		chromedp.ModifyCmdFunc(idle),
 	}
 	if trace != "" {
 		with = append(with, chromedp.Flag("trace-startup", "devtools.timeline,toplevel,blink.user_timing"),

@@ -92,7 +92,7 @@ func openElsewhere(ctx context.Context, s *server, n int, pages []string) (*remo
 	}
 	r := &remoteTabs{cmd: exec.CommandContext(ctx, self, elsewhere)}
 	r.cmd.Stderr = os.Stderr
-	giveWay(r.cmd)
+	idle(r.cmd)
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("open tabs: %w", err)
 	}
@@ -111,15 +111,23 @@ func openElsewhere(ctx context.Context, s *server, n int, pages []string) (*remo
 	return r, nil
 }
 
-// giveWay has a program take what others leave of the processor: all of that where the
-// kernel can be told so, and most where it cannot.
-func giveWay(c *exec.Cmd) {
-	for _, with := range [][]string{{"chrt", "--idle", "0"}, {"nice", "-n", "19"}} {
-		if first, err := exec.LookPath(with[0]); err == nil {
-			c.Path, c.Args = first, slices.Concat(with, []string{c.Path}, c.Args[1:])
-			return
-		}
+// idle has a program take what nobody else wants of the processor, where the kernel can be
+// told so, and giveWay much of what others leave: a thread that is to be seen to be busy
+// must not be kept from it.
+func idle(c *exec.Cmd) {
+	if !with(c, "chrt", "--idle", "0") {
+		giveWay(c)
 	}
+}
+
+func giveWay(c *exec.Cmd) { with(c, "nice", "-n", "19") }
+
+func with(c *exec.Cmd, words ...string) bool {
+	first, err := exec.LookPath(words[0])
+	if err == nil {
+		c.Path, c.Args = first, slices.Concat(words, []string{c.Path}, c.Args[1:])
+	}
+	return err == nil
 }
 
 func (r *remoteTabs) do(o order) (outcome, error) {
