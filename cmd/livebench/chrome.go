@@ -26,10 +26,10 @@ type chrome struct {
 
 var errNoChromium = errors.New("there is no Chromium in PATH")
 
-// browse starts one, with its profile in o.dir. It takes what server and senders leave of
-// the processor: elsewhere it has a machine of its own. trace is a file for what its threads did,
+// browse starts one, with its profile in o.dir. modest has it give way to server and
+// senders, for elsewhere it has a machine of its own: idle or giveWay. trace is a file for what its threads did,
 // which its own tools open; empty: nobody wants that.
-func browse(ctx context.Context, o options, trace string) (*chrome, error) {
+func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string) (*chrome, error) {
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
 		if p, err := exec.LookPath(name); err == nil {
@@ -49,7 +49,7 @@ func browse(ctx context.Context, o options, trace string) (*chrome, error) {
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-		chromedp.ModifyCmdFunc(idle),
+		chromedp.ModifyCmdFunc(modest),
 	}
 	if trace != "" {
 		with = append(with, chromedp.Flag("trace-startup", "devtools.timeline,toplevel,blink.user_timing"),

@@ -80,7 +80,7 @@ func (l largeRun) run(ctx context.Context, o options) (*report, error) {
 		return r, nil
 	}
 	o.tell("Chromium looks at pages beside %d messages/s", traffic.rate)
-	c, err := browse(ctx, o, l.trace)
+	c, err := browse(ctx, o, giveWay, l.trace)
 	if err != nil {
 		return nil, err
 	}
