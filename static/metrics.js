@@ -56,9 +56,9 @@
     const far = Math.abs(Date.now() / 1000 - at) > 64000 ? { weekday: "short" } : {}; // else the day goes without saying
     return clock({ hour: "2-digit", minute: "2-digit", ...(step < 60 ? { second: "2-digit" } : {}), ...far }).format(at * 1000) + (mode() === "utc" ? " UTC" : "");
   };
-  // ticks are round ages, or round times of the clock that is shown.
-  const ticks = (from, end) => {
-    const wide = end - from, every = [60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600].find((s) => wide / s <= 7) ?? 43200;
+  // ticks are round ages, or round times of the clock that is shown: as many as have room.
+  const ticks = (from, end, room) => {
+    const wide = end - from, every = [60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600].find((s) => wide / s <= Math.max(2, Math.min(7, room / 64))) ?? 43200;
     const off = mode() === "local" ? new Date(end * 1000).getTimezoneOffset() * 60 : 0;
     const first = mode() === "rel" ? end : Math.floor((end - off) / every) * every + off;
     const out = [];
@@ -75,7 +75,7 @@
     chart.plot = new window.uPlot({
       ...size(chart.el), cursor: { drag: { x: false, y: false } }, legend: { live: true },
       scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most * 1.1, 1)] } },
-      axes: [{ ...line, space: 40, splits: (u, _, from, end) => ticks(from, end), values: (u, all) => all.map((at) => label(u.scales.x.max, at)) }, { ...line, size: 56 }],
+      axes: [{ ...line, space: 40, splits: (u, _, from, end) => ticks(from, end, u.width - 56), values: (u, all) => all.map((at) => label(u.scales.x.max, at)) }, { ...line, size: 56 }],
       series: [{ label: root.dataset.time, value: (u, at) => stamp(u.scales.x.max, at, got.step) }, ...chart.series.map((s) => ({ label: s.name, stroke: colour(s.colour), width: 1.5, points: { show: false } }))],
     }, columns(chart, got), chart.el);
     const legend = chart.el.querySelector(".u-legend"); // uPlot's own stylesheet is in no layer, and would win
