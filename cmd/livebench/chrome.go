@@ -57,7 +57,11 @@ func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string
 	}
 	allocator, end := chromedp.NewExecAllocator(ctx, with...)
 	tab, cancel := chromedp.NewContext(allocator)
-	c := &chrome{tab: tab, stop: func() { _ = chromedp.Cancel(tab); cancel(); end() }}
+	c := &chrome{tab: tab, stop: func() {
+		_ = chromedp.Cancel(tab) //nolint:errcheck // it is killed below, however it went
+		cancel()
+		end()
+	}}
 	if _, err := chromedp.Call(tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watching}); err != nil {
 		c.stop()
 		return nil, fmt.Errorf("start %s: %w", path, err)

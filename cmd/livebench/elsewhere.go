@@ -169,6 +169,6 @@ func (r *remoteTabs) took(marks []mark) (took []time.Duration, err error) {
 }
 
 func (r *remoteTabs) close() {
-	_ = r.in.Close() // upon which it ends
+	_ = r.in.Close() //nolint:errcheck // upon which it ends, or has ended
 	_ = r.cmd.Wait() //nolint:errcheck // how it ends is not measured
 }
