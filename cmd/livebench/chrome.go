@@ -66,6 +66,11 @@ func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string
 		c.stop()
 		return nil, fmt.Errorf("start %s: %w", path, err)
 	}
+	const settled = 3 * time.Second // what Chromium does as it starts, with pages of its own, is not ours
+	if err := pause(ctx, settled); err != nil {
+		c.stop()
+		return nil, err
+	}
 	return c, nil
 }
 
