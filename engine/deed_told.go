@@ -69,11 +69,11 @@ func ParseSettingDeed(reason string) (d SettingDeed, ok bool) {
 			continue
 		}
 		link := did.link()
-		if link == "" || did == StartedJob && !strings.Contains(names, link) {
-			return SettingDeed{Did: did, Name: names}, true
+		at := strings.Index(names, link)
+		if link == "" || at < 0 {
+			return SettingDeed{Did: did, Name: names}, link == "" || did == StartedJob
 		}
-		name, to, _ := strings.Cut(names, link)
-		return SettingDeed{Did: did, Name: name, To: to}, strings.Count(names, link) == 1
+		return SettingDeed{Did: did, Name: names[:at], To: names[at+len(link):]}, at == strings.LastIndex(names, link)
 	}
 	return SettingDeed{}, false
 }

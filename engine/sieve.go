@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"mayfly/engine/filter"
@@ -49,7 +48,7 @@ func (s *Sieve) brief() string {
 	if s == nil {
 		return ""
 	}
-	return strings.ToValidUTF8(cut(s.text, mostTold), "")
+	return cut(s.text, mostTold)
 }
 
 // A SieveError says why a text is not a filter. It unwraps to ErrArgument, and to
