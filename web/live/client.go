@@ -19,6 +19,9 @@ import (
 	"mayfly/web/talk"
 )
 
+// notYours is why a page is not watched, or no longer.
+const notYours = "This page is of another namespace than yours."
+
 // Why a socket ends, by the numbers of RFC 6455.
 const (
 	closeGoingAway = websocket.CloseGoingAway
@@ -303,7 +306,7 @@ func (h *Hub) do(c *client, cmd command) bool {
 			return true
 		}
 		if !h.shows(c, topic) { // who follows is here to be told of the talk alone
-			h.refuse(c, cmd.Topic, "This page is of another namespace than yours.")
+			h.refuse(c, cmd.Topic, notYours)
 			return true
 		}
 		h.subscribe(c, topic, cmd.N)

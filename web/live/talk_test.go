@@ -2,6 +2,7 @@ package live
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mayfly/engine"
 	"mayfly/web/identity"
 	"mayfly/web/talk"
 )
@@ -207,5 +209,47 @@ func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
 	bob.send("sub", "/n/shop", 0)
 	if f := bob.next(); f.parts.Topic != "/n/shop" {
 		t.Errorf("heard %+v, want the page and nothing of alerts", f)
+	}
+}
+
+// Who was led to a scene by a talk that is over sees no more of it, also on a page that is
+// open.
+func TestATalkThatIsOverShowsNothingMore(t *testing.T) {
+	t.Parallel()
+	var hall talk.Hall
+	key := talk.NewKey()
+	id, err := talk.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seat, err := hall.Speak(key, "Ana", func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seat.Leave()
+	seat.At(talk.Place{Page: "/n/deadline-1"})
+	w := newWorld()
+	w.set("/n/deadline-1", func(*sheet) {})
+	_, server := serveHub(t, w, func(o *Options) {
+		o.Stage = func(_ identity.Who, name string) bool { return hall.Led(id, name) }
+	})
+	ana, bob := dial(t, server, nil), dial(t, server, http.Header{withinHeader: {"shop"}})
+	for _, tab := range []*tab{ana, bob} {
+		tab.send("sub", "/n/deadline-1", 0)
+		if f := tab.next(); f.parts.Topic != "/n/deadline-1" {
+			t.Fatalf("heard %+v, want the page", f)
+		}
+	}
+	changes := func() (ofAnas, ofBobs heard) {
+		t.Helper()
+		w.set("/n/deadline-1", put(fmt.Sprint(len(w.events)), "x"), event(engine.EventSent, "orders", 1))
+		return ana.next(), bob.next()
+	}
+	if a, b := changes(); a.parts.T != "parts" || b.parts.T != "parts" {
+		t.Errorf("heard %+v and %+v of a change", a, b)
+	}
+	hall.Stop(key)
+	if a, b := changes(); a.parts.T != "parts" || b.control.T != "error" || b.control.Topic != "/n/deadline-1" {
+		t.Errorf("the talk is over, and heard is %+v and %+v", a, b)
 	}
 }

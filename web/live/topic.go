@@ -3,8 +3,10 @@ package live
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -254,6 +256,7 @@ func (t *topic) looked() bool {
 // refresh renders t and hands out what differs. Only one refresh of a topic
 // runs at a time.
 func (h *Hub) refresh(ctx context.Context, t *topic) {
+	h.shut(t)
 	rendering, cancel := context.WithTimeout(ctx, h.opts.Patience)
 	defer cancel()
 	page, next, err := h.take(rendering, t.id)
@@ -277,6 +280,28 @@ func (h *Hub) refresh(ctx context.Context, t *topic) {
 		}
 	}
 	h.wake(ctx, h.hand(t, page, next, started, frames))
+}
+
+// shut ends the subscriptions of those who may see t no longer: they were led to it, and
+// the talk is over.
+func (h *Hub) shut(t *topic) {
+	if t.id.within == "" {
+		return
+	}
+	h.mu.Lock()
+	subs := slices.Collect(maps.Keys(t.subs))
+	h.mu.Unlock()
+	for _, s := range subs {
+		if h.shows(s.client, t.id.url) {
+			continue
+		}
+		h.mu.Lock()
+		if _, still := t.subs[s]; still {
+			s.client.tell(control{T: "error", Topic: t.id.url, Text: notYours})
+			h.drop(s)
+		}
+		h.mu.Unlock()
+	}
 }
 
 // hand gives the subscribers of t a rendering, and returns whose sockets have something
