@@ -42,9 +42,9 @@ func (d *Door) takeFile(c echo.Context) error {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, intake.MostFile+drained)
 	typed, f, err := d.readFile(r, at)
-	if refused, ok := errors.AsType[*engine.Refusal](err); ok && !errors.Is(err, access.ErrForm) {
+	if text := why(err); text.S != "" && !errors.Is(err, access.ErrForm) && !errors.Is(err, echo.ErrBadRequest) {
 		_, _ = io.CopyN(io.Discard, r.Body, drained) //nolint:errcheck // it is read to be thrown away
-		return d.form(c, status(err), at, show.Typed{Values: typed, Errors: map[string]component.Text{page.ImportFile: component.Said(refused.Text)}})
+		return d.form(c, status(err), at, show.Typed{Values: typed, Errors: map[string]component.Text{page.ImportFile: text}})
 	}
 	if err != nil {
 		return err

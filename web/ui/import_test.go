@@ -128,7 +128,11 @@ func TestImportRefused(t *testing.T) {
 		w.upload(at).wants(403)
 		w.post(at, "lines", "{}").wants(403)
 		w.upload(at, "csrf", w.token(), "file/", "", "lines", "").wants(422, "Choose a file, or paste lines")
-		w.upload(at, "csrf", w.token(), "file/x", "{}", "lines", "{}").wants(422, "not both")
+		both := w.upload(at, "csrf", w.token(), "ids", "new", "file/x", "{}", "lines", "{}")
+		both.wants(422)
+		if why, ids := both.Find("#f-file-e").Text(), both.Find("select[name=ids] option[selected]").AttrOr("value", ""); !strings.Contains(why, "not both") || ids != "new" {
+			w.Errorf("the form says %q of the file, and has %q chosen", why, ids)
+		}
 		w.get("/n/default/t/prices/s/eu/import").wants(404)
 		w.upload("/n/default/q/nowhere/import", "csrf", w.token(), "file/x", "{}")
 		w.get("/n/default/q/nowhere/import").wants(404)
