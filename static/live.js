@@ -215,12 +215,12 @@
   };
 
   // keepingFocus changes what is in el. Where that takes the focused element away,
-  // the focus stays in its place: on what is there now, or in it.
+  // the focus stays in its place: on what is there now, or in it; of a row, on its link.
   const keepingFocus = (el, change) => {
     const had = el.contains(document.activeElement) && document.activeElement, fold = had && foldOf(had);
     change();
     if (!had || had.isConnected) return;
-    const now = all("[data-fold]", el).find((f) => fold && f.dataset.fold === fold.dataset.fold)?.firstElementChild ?? el;
+    const now = all("[data-fold]", el).find((f) => fold && f.dataset.fold === fold.dataset.fold)?.firstElementChild ?? (el.matches("[data-key]") && $("a", el) || el);
     if (now === el) el.tabIndex = -1;
     now.focus({ preventScroll: true });
   };
@@ -254,7 +254,7 @@
     if (last.isEqualNode(next)) return;
     count.put++;
     attributes(row, last, next);
-    children(row, last, next, (cell) => { if (cell.nodeType === Node.ELEMENT_NODE) flash(cell); });
+    keepingFocus(row, () => children(row, last, next, (cell) => { if (cell.nodeType === Node.ELEMENT_NODE) flash(cell); }));
     read(row);
   };
 
@@ -357,17 +357,20 @@
     list.leaving.delete(row);
     row.classList.remove("leaving");
     row.removeAttribute("data-gone");
-    row.replaceChildren(...lastOf(row).cloneNode(true).childNodes);
+    const chosen = boxOf(row)?.checked;
+    keepingFocus(row, () => row.replaceChildren(...lastOf(row).cloneNode(true).childNodes));
+    if (chosen) boxOf(row).checked = true;
     read(row);
   };
   // sweep takes away what has left, never under the pointer, the focus or a
-  // selection; a reader who rests there for long keeps two hundred at most. Where
+  // selection; a reader who rests there for long keeps two hundred at most, and the one
+  // with the focus. Where
   // so much leaves that nobody could read it, a dozen are struck through at a time.
   const sweep = (list) => {
     if (paused) return;
     const wait = touched(list.el);
     for (const [row, due] of list.leaving) {
-      if (due > ticks() && list.leaving.size <= 12 || $("input:checked", row) || wait && list.leaving.size <= 200) continue;
+      if (due > ticks() && list.leaving.size <= 12 || $("input:checked", row) || row.contains(document.activeElement) || wait && list.leaving.size <= 200) continue;
       list.leaving.delete(row);
       row.remove();
     }
@@ -935,7 +938,8 @@
 
   // ── Searching ─────────────────────────────────────────────────────────────
   // A page of a search is what was found in a short time. The script goes on from
-  // there until there is much to look at or somebody stops it.
+  // there until there is much to look at or somebody stops it, and waits while nobody
+  // looks. What came of it is said once.
   const seek = async () => {
     const panel = $("[data-search]");
     if (!panel) return;
@@ -947,19 +951,24 @@
     let more = true;
     try {
       while (more && list.children.length < 200) {
-        const answer = await fetch(on.href, { signal: given.signal });
-        const found = $("[data-search]", new DOMParser().parseFromString(await answer.text(), "text/html"));
+        await seen();
+        const page = await fetch(on.href, { signal: given.signal });
+        const found = $("[data-search]", new DOMParser().parseFromString(await page.text(), "text/html"));
         if (!found) break;
-        list.append(...$("tbody", found).children);
+        const rows = [...$("tbody", found).children];
+        if ($("[data-every]:checked")) for (const row of rows) boxOf(row).checked = true;
+        list.append(...rows);
         read(list);
         $("[data-said]", panel).textContent = $("[data-said]", found).textContent;
         if ((more = $("a[rel=next]", found))) on.href = more.href;
       }
     } catch { /* it was stopped, or nobody answers: the link goes on */ }
-    if (document.activeElement === stop) (more ? on : $("#f-q")).focus();
-    on.hidden = !(stop.hidden = true) || !more;
-    if (more && document.activeElement === document.body && given.signal.aborted) on.focus();
+    on.hidden = !more;
+    if (document.activeElement === stop || given.signal.aborted && document.activeElement === document.body) (more ? on : $("#f-q")).focus();
+    stop.hidden = true;
+    answer($("[data-said]", panel).textContent);
   };
+  const seen = async () => { while (hidden()) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true })); };
   const find = (e) => {
     const box = $("[data-find]");
     e.preventDefault();
@@ -1079,10 +1088,17 @@
     else if (d.act === "theme") theme();
     else if (d.act === "close") close();
     else if (d.act === "dismiss") dismiss(el.closest(".toast"));
-    else if (d.newbar) settle(listOf(d.newbar), true);
+    else if (d.newbar) letIn(el, listOf(d.newbar));
     else if (d.act === "copy" || "copy" in d || d.copyFrom) copy(el);
     else if (d.dialog && document.getElementById(d.dialog)?.showModal) { e.preventDefault(); document.getElementById(d.dialog).showModal(); }
     else if ("close" in d && el.closest("dialog")) { e.preventDefault(); el.closest("dialog").close(); }
+  };
+  // letIn puts the rows in that wait. The button goes, and whose focus was on it, by the
+  // keyboard, is on the first of them.
+  const letIn = (bar, list) => {
+    const keyed = bar.matches(":focus-visible");
+    settle(list, true);
+    if (keyed) $("a", list.el)?.focus();
   };
   // refresh brings what does not come by itself: where another order or filter holds
   // it back, the page anew; else a snapshot, in which what is chosen stays chosen.

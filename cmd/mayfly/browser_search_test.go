@@ -38,6 +38,7 @@ func searchInBrowser(t *testing.T, v *visit) {
 	// More than a page has: the script goes on to the end.
 	v.visit("/n/default/search?q=state%3Aactive")
 	v.want(hits + ` === 140 && ` + said + ` === "scanned 140 of 140 · 140 hits"`)
+	v.want(`document.querySelector("[data-status]").innerText === "scanned 140 of 140 · 140 hits"`)
 	v.equal(`[...document.querySelectorAll("[data-stop], [data-search] [rel=next]")].every((el) => el.hidden)`, true)
 	v.do(chromedp.KeyEvent("/"))
 	v.equal(`document.activeElement.id`, "f-q")
@@ -46,6 +47,7 @@ func searchInBrowser(t *testing.T, v *visit) {
 	v.want(`document.querySelector("#f-q[aria-invalid]")`)
 	v.equal(`document.querySelector("#f-q").value`, "color:red")
 
+	seekInBrowser(t, v)
 	stopInBrowser(t, v)
 	v.scripts(false)
 	v.visit("/n/default/search?q=state%3Aactive")
@@ -88,4 +90,39 @@ func stopInBrowser(t *testing.T, v *visit) {
 	v.want(hits + ` === 90 && document.querySelector("[data-said]").innerText === "scanned 140 of 140 · 140 hits"`)
 	v.click(`[data-again]`)
 	v.want(hits + ` === 140`)
+}
+
+// seekInBrowser goes on only where somebody looks, says once what came of it, and leaves
+// the focus where something is.
+func seekInBrowser(t *testing.T, v *visit) {
+	t.Helper()
+	slow, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
+		window.sought = 0;
+		window.fetch = () => new Promise((done) => { sought++; window.answer = (rows) => done(new Response("<section data-search><table><tbody>" +
+			"<tr data-key='1'><td><input class=check type=checkbox></td></tr>".repeat(rows) + "</tbody></table><b data-said>" + rows + " more</b><a rel=next href='?on'></a></section>")); });
+		window.heard = [];
+		addEventListener("DOMContentLoaded", () => new MutationObserver(() => heard.push(document.querySelector("[data-status]").textContent)).observe(document.querySelector("[data-status]"), { childList: true, characterData: true, subtree: true }));
+	`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stop, on, hits = `document.querySelector("[data-stop]")`, `document.querySelector("[data-search] [rel=next]")`, `document.querySelectorAll("[data-search] tbody tr").length`
+	v.visit("/n/default/search?q=state%3Aactive")
+	v.want(stop + `.checkVisibility() && sought === 1`)
+	v.js(stop + `.focus()`)
+	v.js(`document.querySelector("[data-every]").click()`)
+	v.js(`{ Object.defineProperty(document, "hidden", { value: true, configurable: true }); answer(10) }`)
+	v.want(hits + ` === 60`)
+	v.equal(`sought`, 1)
+	v.equal(`[...document.querySelectorAll("[data-search] tbody .check")].every((el) => el.checked)`, true)
+	v.js(`{ Object.defineProperty(document, "hidden", { value: false }); document.dispatchEvent(new Event("visibilitychange")) }`)
+	v.want(`sought === 2`)
+	v.js(`answer(150)`)
+	v.want(`!` + stop + `.checkVisibility() && ` + on + `.checkVisibility()`)
+	v.equal(hits, 210)
+	v.equal(`document.activeElement === `+on, true)
+	v.want(`heard.join() === "150 more"`)
+	if _, err := chromedp.Call(v.tab, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams(slow)); err != nil {
+		t.Fatal(err)
+	}
 }

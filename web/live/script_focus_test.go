@@ -1,0 +1,71 @@
+package live
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// menu is a row with a link, and a menu where there is something to do.
+func menu(key, subject string, does bool) string {
+	act := `<a href="#actions">More</a>`
+	if does {
+		act = `<details><summary>Actions</summary><p><a href="#edit">Edit</a></p></details>`
+	}
+	return fmt.Sprintf(`<tr data-key=%q><td><input type="checkbox" class="check" name="key"></td><td><a href="#m" class="what">%s</a></td><td>%s</td></tr>`, key, subject, act)
+}
+
+// The focus stays in the row that it is in, whatever becomes of that.
+func focus(_ *testing.T, s *stage) {
+	s.start(full(6, []string{"1", "2"}, map[string]string{"1": menu("1", "one", true), "2": menu("2", "two", true)}))
+	const in = `document.activeElement.closest("[data-key]")?.dataset.key`
+	s.js(`document.querySelector("[data-key='1'] summary").focus()`)
+	s.send(delta(7, []string{"1", "2"}, map[string]string{"1": menu("1", "one", false)}, nil)) // it is locked now
+	s.want(`!document.querySelector("[data-key='1'] summary")`)
+	s.equal(in, "1")
+	s.equal(`document.activeElement.className`, "what")
+
+	// What does not change keeps it, and a menu stays open.
+	s.js(`{ document.querySelector("[data-key='2'] details").open = true; document.querySelector("[data-key='2'] p a").focus() }`)
+	s.send(delta(8, []string{"1", "2"}, map[string]string{"2": menu("2", "TWO", true)}, nil))
+	s.want(`document.querySelector("[data-key='2'] .what").textContent === "TWO"`)
+	s.equal(`document.activeElement.textContent + document.querySelector("[data-key='2'] details").open`, "Edittrue")
+
+	// One that comes back keeps what was done to it, and one that has the focus is the
+	// last to go.
+	s.js(`{ document.querySelector("[data-key='2'] input").checked = true; }`)
+	s.send(delta(9, []string{"1"}, nil, map[string]string{"2": "locked"}))
+	s.want(`document.querySelector("[data-key='2'].leaving")`)
+	s.send(delta(10, []string{"1", "2"}, map[string]string{"2": menu("2", "TWO", true)}, nil))
+	s.want(`!document.querySelector(".leaving")`)
+	s.equal(`document.querySelector("[data-key='2'] input").checked`, true)
+	s.equal(in, "2")
+
+	rows, order, gone := map[string]string{}, []string{"1", "2"}, map[string]string{"2": "expired"}
+	for i := range 250 {
+		key := strconv.Itoa(10 + i)
+		rows[key], gone[key], order = menu(key, key, false), "expired", append(order, key)
+	}
+	s.js(`{ document.querySelector("[data-key='2'] input").checked = false; document.activeElement.blur(); }`)
+	s.send(delta(11, order, rows, nil))
+	s.want(`document.querySelectorAll("[data-key]").length === 252`)
+	s.js(`document.querySelector("[data-key='2'] a").focus()`)
+	s.send(delta(12, []string{"1"}, nil, gone))
+	s.want(`document.querySelectorAll("[data-key]").length <= 202`)
+	s.equal(in, "2")
+}
+
+// Who lets new rows in by the keyboard is led to them.
+func letIn(_ *testing.T, s *stage) {
+	s.start(full(6, []string{"1"}, map[string]string{"1": menu("1", "one", true)}))
+	s.js(`document.querySelector("[data-key='1'] input").checked = true`)
+	s.send(delta(7, []string{"2", "1"}, map[string]string{"2": menu("2", "two", true)}, nil))
+	s.want(textOf + `(".newbar") === "1 new while you are here"`)
+	s.js(`document.querySelector(".newbar").focus({ focusVisible: true })`)
+	s.run(chromedp.KeyEvent(kb.Enter))
+	s.want(order + ` === "2,1"`)
+	s.equal(`document.activeElement.closest("[data-key]")?.dataset.key`, "2")
+}
