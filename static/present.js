@@ -9,8 +9,8 @@
 //   [data-leaves]                    a button that has the browser forget a read-only link
 //
 // A presenter's tab tells its socket where it is; a follower's is told, and goes there:
-// to the page, and to what is open beside it. It is on its own from the moment it
-// follows a link of the page, or goes back, until somebody has it follow again.
+// to the page, and to what is open beside it. It is on its own from the moment it goes
+// anywhere by itself, be it by a link, a key or back, until somebody has it follow again.
 "use strict";
 (() => {
   const root = document.documentElement, page = window.mayfly, tab = window.mayflyTab;
@@ -25,6 +25,7 @@
 
   // ── Presenting ────────────────────────────────────────────────────────────
   const below = (url) => { const { pathname, search } = new URL(url, location.href); return pathname.slice(base().length) + search; };
+  const here = () => below(location.href);
   let told = "";
   // lead tells where this tab is. Addresses that are too long for a frame are not told.
   const lead = (again = false) => {
@@ -150,19 +151,21 @@
     try { return (await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(4500) })).status; } catch { return 0; }
   };
   // go leads this tab to where the presenter is, unless it is on its way. A page that was
-  // gone is looked for before: the presenter may stand on it still.
+  // gone is looked for before: the presenter may stand on it still. Where there is no room
+  // beside the page, what is open there has taken its place.
   const go = async () => {
     const f = follow();
     if (!f || f.off || mine || !state?.begun || !state.page) return;
-    if (f.at !== state.page) {
+    const beside = state.beside ?? "", instead = f.beside && f.beside === here();
+    if (f.at !== state.page || instead && !beside) {
       if (f.gone === state.page && await answers(base() + state.page) !== 200) return;
       if (mine || follow()?.off) return;
-      keep({ at: state.page, gone: "", scene: false });
+      keep({ at: state.page, beside: "", gone: "", scene: false, led: true });
       mine = true;
       location.assign(base() + state.page);
-    } else if ((f.beside ?? "") !== (state.beside ?? "")) {
-      keep({ beside: state.beside ?? "" });
-      page.lay(state.beside ? base() + state.beside : "");
+    } else if ((f.beside ?? "") !== beside) {
+      keep({ beside });
+      page.lay(beside && base() + beside);
     }
   };
   const stray = () => {
@@ -217,7 +220,7 @@
       page.cease();
       show();
     } else if ((status === 403 || status === 404) && losses > 1 && !f.off && !mine) {
-      keep({ at: "", gone: f.at || below(location.href), scene: "demo" in document.body.dataset });
+      keep({ at: "", gone: f.at || here(), scene: "demo" in document.body.dataset });
       if (await answers(base() + "/") === 200) {
         mine = true;
         location.assign(base() + "/");
@@ -275,12 +278,12 @@
     const deed = { present, "present-leave": leave, unfollow: stray, follow: again, "follow-leave": quit }[act];
     if (deed) { deed(); return; }
     const a = e.target.closest("a[href]");
-    if (!a || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || a.target || a.getAttribute("href").startsWith("#")) return;
+    if (!a || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || a.target || below(a.getAttribute("href")) === here()) return;
     stray();
   });
   addEventListener("submit", (e) => {
     if (e.submitter?.matches("[data-leaves]")) tab.be(""); // nobody follows as themselves
-    else stray();
+    else if (!e.submitter?.closest(".tongues")) stray(); // another language is no other place
   });
   addEventListener("popstate", () => { if (!location.hash) stray(); }); // a part of the page is no other place
   addEventListener("keydown", (e) => {
@@ -288,8 +291,14 @@
     if (mode() === "present") leave();
     else if (mode() === "kiosk") { tab.be(""); location.assign(location.pathname); }
   });
+  // strayed tells whether this tab came to its page by itself, and was not led there.
+  const strayed = (f) => {
+    const came = performance.getEntriesByType("navigation")[0]?.type;
+    return came === "back_forward" || came === "navigate" && !!f.at && !f.led && ![f.at, f.beside].includes(here());
+  };
   const start = () => {
-    if (follow() && performance.getEntriesByType("navigation")[0]?.type === "back_forward") keep({ off: true });
+    const f = follow();
+    if (f) keep({ beside: f.beside === here() ? f.beside : "", led: false, off: f.off || strayed(f) });
     show();
     setInterval(() => { shared(); lead(); }, 250);
     setInterval(() => { if (follow()?.gone) go(); }, 3000);
