@@ -26,17 +26,21 @@ type chrome struct {
 
 var errNoChromium = errors.New("there is no Chromium in PATH")
 
+// chromium is where it is; empty: there is none.
+func chromium() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
 // browse starts one, with its profile in o.dir. modest has it give way to server and
 // senders, for elsewhere it has a machine of its own: idle or giveWay. trace is a file for what its threads did,
 // which its own tools open; empty: nobody wants that.
 func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string) (*chrome, error) {
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
+	path := chromium()
 	if path == "" {
 		return nil, errNoChromium
 	}

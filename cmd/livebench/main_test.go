@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,10 +81,8 @@ func (r *report) got(t *testing.T, what string) float64 {
 // needsChromium skips a test where there is no browser, unless there has to be one.
 func needsChromium(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
-		if _, err := exec.LookPath(name); err == nil {
-			return
-		}
+	if chromium() != "" {
+		return
 	}
 	if os.Getenv("MAYFLY_BROWSER") == "require" {
 		t.Fatal("MAYFLY_BROWSER=require, but there is no Chromium in PATH")
@@ -104,6 +101,25 @@ func TestTabs(t *testing.T) {
 	}
 	if first, painted := r.got(t, "from sending to a frame in the other tabs, p50"), r.got(t, "the same, p50"); first <= 0 || painted <= 0 {
 		t.Errorf("in tabs after %v ms, painted after %v: before it was sent", first, painted)
+	}
+}
+
+// A Chromium that starts once and not again is an error like any other.
+func TestChromiumStartsOnce(t *testing.T) {
+	needsChromium(t)
+	at, err := mayfly()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\nmkdir '%s/started' && exec '%s' \"$@\"\n", dir, chromium())
+	if err := os.WriteFile(filepath.Join(dir, "chromium"), []byte(script), 0o755); err != nil { //nolint:gosec // it is to be started
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	args := []string{"tabs", "-mayfly", at, "-dir", t.TempDir(), "-tabs", "1", "-rate", "100", "-expiries", "20", "-backlog", "20", "-pairs", "1", "-warm", "100ms", "-settle", "100ms", "-each", "200ms"}
+	if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "start "+filepath.Join(dir, "chromium")) {
+		t.Errorf("it is told as %v", err)
 	}
 }
 

@@ -72,61 +72,37 @@ func (t tabsRun) run(ctx context.Context, o options) (*report, error) {
 }
 
 // measure first has senders beside pages and without them, in pairs, then looks at the
-// pages. In the first part Chromium has what nobody else wants of the processor, in the
-// second more: on one machine each would tell of the other.
+// pages: on one machine each would tell of the other.
 func (t tabsRun) measure(ctx context.Context, o options, l *load, r *report) error {
-	c, err := browse(ctx, o, idle, "")
-	if err != nil {
-		return err
-	}
-	defer func() { c.stop() }()
 	o.tell("%d messages/s begin", t.rate)
 	if err := pause(ctx, t.warm); err != nil {
 		return err
 	}
-	var with, without []phase
-	var framed, painted []time.Duration
-	var long []busy
-	byPage := map[string][]time.Duration{}
 	before, err := l.s.size(ctx)
 	if err != nil {
 		return err
 	}
-	most := before
-	for i := range t.pairs {
-		for _, open := range []int{i % 2, 1 - i%2} {
-			if open == 0 {
-				p, err := t.phase(ctx, l, func() {})
-				if err != nil {
-					return err
-				}
-				without = append(without, p)
-				t.progress(o, "without pages", i, p)
-				continue
-			}
-			at := t.pages[i%len(t.pages)]
-			w, err := t.watch(ctx, l, c, at)
-			if err != nil {
-				return err
-			}
-			with = append(with, w.phase)
-			framed = append(framed, w.framed...)
-			most.Heap, most.Resident = max(most.Heap, w.size.Heap), max(most.Resident, w.size.Resident)
-			t.progress(o, fmt.Sprintf("with pages, in tabs after %.0f ms p95", percentile(w.framed, .95)), i, w.phase)
-		}
-	}
-	c.stop()
-	if c, err = browse(ctx, o, giveWay, t.trace); err != nil {
+	with, without, err := t.besidePages(ctx, o, l)
+	if err != nil {
 		return err
 	}
-	for _, at := range t.pages[:min(len(t.pages), t.pairs)] {
-		w, err := t.watch(ctx, l, c, at)
-		if err != nil {
-			return err
-		}
+	most := before
+	var sentWith []phase
+	var framed []time.Duration
+	for _, w := range with {
+		sentWith, framed = append(sentWith, w.phase), append(framed, w.framed...)
+		most.Heap, most.Resident = max(most.Heap, w.size.Heap), max(most.Resident, w.size.Resident)
+	}
+	looked, err := t.look(ctx, o, l)
+	if err != nil {
+		return err
+	}
+	var painted []time.Duration
+	var long []busy
+	byPage := map[string][]time.Duration{}
+	for i, w := range looked {
 		painted, long = append(painted, w.painted...), append(long, w.long...)
-		byPage[at] = append(byPage[at], w.painted...)
-		o.tell("painted on %s after %.0f ms p95; Chromium was busy for %.0f ms at the longest", at, percentile(w.painted, .95), longest(w.long))
+		byPage[t.pages[i]] = append(byPage[t.pages[i]], w.painted...)
 	}
 	r.want("from sending to paint in Chromium, p95", "ms", percentile(painted, .95), 400)
 	r.tell("the same, p50", "ms", percentile(painted, .5))
@@ -136,13 +112,13 @@ func (t tabsRun) measure(ctx context.Context, o options, l *load, r *report) err
 	r.tell("the same, p95", "ms", percentile(framed, .95))
 	r.tell("the same, p99", "ms", percentile(framed, .99))
 	r.want("longest time that Chromium's main thread was busy", "ms", longest(long), 100)
-	p50, p99 := ratios(with, without, .5), ratios(with, without, .99)
+	p50, p99 := ratios(sentWith, without, .5), ratios(sentWith, without, .99)
 	r.want("send p50 with pages / without, median of pairs", "×", median(p50, itself), 1.1)
 	r.want("send p99 with pages / without, median of pairs", "×", median(p99, itself), 1.5)
 	for _, side := range []struct {
 		name string
 		all  []phase
-	}{{"without pages", without}, {"with pages", with}} {
+	}{{"without pages", without}, {"with pages", sentWith}} {
 		mid := func(of func(phase) float64) float64 {
 			var all []float64
 			for _, p := range side.all {
@@ -164,6 +140,54 @@ func (t tabsRun) measure(ctx context.Context, o options, l *load, r *report) err
 		}
 	}
 	return nil
+}
+
+// besidePages has senders beside pages and without them. Chromium has what nobody else
+// wants of the processor.
+func (t tabsRun) besidePages(ctx context.Context, o options, l *load) (with []watchedPhase, without []phase, err error) {
+	c, err := browse(ctx, o, idle, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer c.stop()
+	for i := range t.pairs {
+		for _, open := range []int{i % 2, 1 - i%2} {
+			if open == 0 {
+				p, err := t.phase(ctx, l, func() {})
+				if err != nil {
+					return nil, nil, err
+				}
+				without = append(without, p)
+				t.progress(o, "without pages", i, p)
+				continue
+			}
+			w, err := t.watch(ctx, l, c, t.pages[i%len(t.pages)])
+			if err != nil {
+				return nil, nil, err
+			}
+			with = append(with, w)
+			t.progress(o, fmt.Sprintf("with pages, in tabs after %.0f ms p95", percentile(w.framed, .95)), i, w.phase)
+		}
+	}
+	return with, without, nil
+}
+
+// look looks at one page after another. Chromium has more of the processor.
+func (t tabsRun) look(ctx context.Context, o options, l *load) (all []watchedPhase, err error) {
+	c, err := browse(ctx, o, giveWay, t.trace)
+	if err != nil {
+		return nil, err
+	}
+	defer c.stop()
+	for _, at := range t.pages[:min(len(t.pages), t.pairs)] {
+		w, err := t.watch(ctx, l, c, at)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+		o.tell("painted on %s after %.0f ms p95; Chromium was busy for %.0f ms at the longest", at, percentile(w.painted, .95), longest(w.long))
+	}
+	return all, nil
 }
 
 func (t tabsRun) progress(o options, what string, i int, p phase) {
