@@ -66,7 +66,8 @@ func TestPace(t *testing.T) {
 		during(time.Second, 0)
 
 		together, late := map[time.Time]int{}, pages
-		for url, at := range during(20*time.Second, 10*time.Millisecond) {
+		steady := during(20*time.Second, 10*time.Millisecond)
+		for url, at := range steady {
 			if time.Since(at[len(at)-1]) < 10*time.Millisecond { // the last change is on it
 				late--
 			}
@@ -82,8 +83,14 @@ func TestPace(t *testing.T) {
 		if most := slices.Max(slices.Collect(maps.Values(together))); most > pages/2 {
 			t.Errorf("after a while %d of %d pages are still rendered at one instant", most, pages)
 		}
-		if at := during(250*time.Millisecond, 0); len(at) < late {
-			t.Errorf("the last change was seen on %d pages more, want %d", len(at), late)
+		last := during(250*time.Millisecond, 0)
+		if len(last) < late {
+			t.Errorf("the last change was seen on %d pages more, want %d", len(last), late)
+		}
+		for url, at := range last {
+			if rest := at[0].Sub(steady[url][len(steady[url])-1]); rest > 250*time.Millisecond {
+				t.Errorf("%s was rendered the last time after %v", url, rest)
+			}
 		}
 
 		h.pause(c)
