@@ -173,10 +173,19 @@ func TestTokenWithin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, others, err := ring.MakeToken(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "till", Role: identity.Admin, Namespace: "till"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	refused := 0
-	for at, want := range map[string]int{"/n/" + w.broker.Name(): 200, "/n/deadline-1": 403, "/live": 403} { // scenes are for links
-		if got, text := w.ask("GET", w.dashboard, at, "Authorization", "Bearer "+secret); got.StatusCode != want && (at != "/live" || got.StatusCode != 404) {
-			t.Errorf("%s: %d %s", at, got.StatusCode, text)
+	for by, wants := range map[string]map[string]int{ // scenes, and the socket of another namespace, are for links
+		secret: {"/n/" + w.broker.Name(): 200, "/n/deadline-1": 403, "/live": 404},
+		others: {"/n/" + w.broker.Name(): 403, "/n/deadline-1": 403, "/live": 403},
+	} {
+		for at, want := range wants {
+			if got, text := w.ask("GET", w.dashboard, at, "Authorization", "Bearer "+by); got.StatusCode != want {
+				t.Errorf("%s: %d %s", at, got.StatusCode, text)
+			}
 		}
 	}
 	for _, o := range api.Document().Ordered {
