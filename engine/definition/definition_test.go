@@ -2,6 +2,7 @@ package definition_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -286,6 +287,15 @@ func TestProblemsAreCut(t *testing.T) {
 	mallocs := testing.AllocsPerRun(1, func() { _, err = definition.Read(strings.NewReader(wrong), definition.Options{}) })
 	if problems, ok := errors.AsType[definition.Problems](err); !ok || len(problems.Told) != 100 || problems.More != 90_001-100 || mallocs > 200*90_001 {
 		t.Errorf("told are %d of %d, with %.0f allocations", len(problems.Told), len(problems.Told)+problems.More, mallocs)
+	}
+	// What comes of another problem is none, also where that is not told.
+	var rules []string
+	for i := range 300 {
+		rules = append(rules, fmt.Sprintf(`{"Name":"r%d","Properties":{"FilterType":"Correlation","CorrelationFilter":{"Colour":"x"}}}`, i))
+	}
+	_, err = definition.Read(strings.NewReader(in(`"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":[`+strings.Join(rules, ",")+`]}]}]`)), definition.Options{})
+	if problems, ok := errors.AsType[definition.Problems](err); !ok || problems.More != 200 {
+		t.Errorf("of 300 rules with a problem each: told are %d, and %d more", len(problems.Told), problems.More)
 	}
 }
 
