@@ -152,10 +152,23 @@ const likelyEvents = 1024
 func (ns *Namespace) happened() Effects {
 	fx := ns.out
 	ns.out = Effects{}
-	fx.Events, ns.events = ns.events, make([]Event, 0, min(len(ns.events), likelyEvents))
+	likely := min(len(ns.events), likelyEvents)
+	fx.Events, ns.events, ns.read = ns.events, ns.read, nil
+	if ns.events == nil {
+		ns.events = make([]Event, 0, likely)
+	}
 	s := &ns.changes.sealed
 	s.events, s.deliveries, s.ended, s.accepted = 0, 0, 0, 0
 	return fx
+}
+
+// Recycle takes Effects.Events back when all have read them: what happens next is
+// written over them.
+func (ns *Namespace) Recycle(events []Event) {
+	clear(events) // what they tell of may be large
+	if n := cap(events); n > cap(ns.read) && n <= 2*likelyEvents {
+		ns.read = events[:0]
+	}
 }
 
 func (ns *Namespace) batch(now Instant) *Batch {

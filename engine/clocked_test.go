@@ -109,6 +109,7 @@ func (c *clocked) step() {
 	c.given = append(c.given, fx.Accepted...)
 	c.ended = append(c.ended, fx.Ended...)
 	c.events = append(c.events, fx.Events...)
+	c.ns.Recycle(fx.Events)
 	c.must(c.ns.Check())
 }
 

@@ -67,6 +67,7 @@ type Namespace struct {
 
 	changes changes
 	events  []Event
+	read    []Event  // room for the next events; nil: there is none
 	loading *loading // between the first Restore and Restored
 	out     Effects
 }

@@ -55,7 +55,7 @@ func openDashboard(sp *space, o beside, r Ready) *dashboard {
 	d.hub = live.Open(live.Options{
 		Open:   d.pages.Open,
 		Topic:  d.pages.Topic,
-		Follow: b.Events().After,
+		Follow: b.Events().Next,
 		Hello: func() live.Hello {
 			return live.Hello{Build: build, Epoch: b.Epoch(), N: b.Events().Last(), Now: b.Clock().Time(), Pace: paceOf(b), Alert: latest(o.rules)}
 		},

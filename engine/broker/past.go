@@ -104,18 +104,15 @@ func (f *follower) pending(store *opened, q engine.PastQuery) (out []engine.Past
 	}
 	shown := f.b.clock.glance().Add(-auditShown)
 	for n := uint64(math.MaxUint64); n > 0; {
-		events, taken := f.b.events.back(n, backAtOnce)
-		n = 0
-		for _, e := range events {
+		n = f.b.events.back(n, backAtOnce, func(e *engine.Event, taken uint64) bool {
 			if e.N <= taken && e.At < shown {
-				n = 0
-				break
+				return true
 			}
-			n = e.N
-			if e.Audit && e.N > store.from || wanted(&e) && e.N > taken {
-				add(e)
+			if e.Audit && e.N > store.from || wanted(e) && e.N > taken {
+				add(*e)
 			}
-		}
+			return false
+		})
 	}
 	for _, e := range f.batch {
 		add(e)

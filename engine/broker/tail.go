@@ -100,16 +100,19 @@ func (l *Log) take(most int, see func(*engine.Event) (enough bool)) (missed gap,
 	return missed, t.taken < l.last, l.closed
 }
 
-// back returns up to most of the events before number n, newest first, and the
-// number of the last that was taken.
-func (l *Log) back(n uint64, most int) (events []engine.Event, taken uint64) {
+// back shows up to most of the events before number n, newest first, each with
+// the number of the last that was taken, until see has had enough; what it sees
+// must not be changed, and not be looked at later. It returns the number of the
+// last that was shown; zero: there are no others, or see has had enough.
+func (l *Log) back(n uint64, most int, see func(e *engine.Event, taken uint64) (enough bool)) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for n = min(n, l.last+1); n > l.first && len(events) < most; {
-		n--
-		events = append(events, *l.at(n))
+	for n = min(n, l.last+1); most > 0; most-- {
+		if n--; n < l.first || see(l.at(n), l.tail.taken) {
+			return 0
+		}
 	}
-	return events, l.tail.taken
+	return n
 }
 
 // contentMost is how many bytes of what its sender wrote the history keeps with

@@ -106,6 +106,7 @@ func (b *Broker) flush(now engine.Instant, what taking) engine.Effects {
 // operations: who looks for what he did himself finds it.
 func (b *Broker) answer(ops []*op, fx engine.Effects) {
 	b.events.append(fx.Events)
+	b.ns.Recycle(fx.Events)
 	for _, o := range ops {
 		b.conclude(o)
 	}

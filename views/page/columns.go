@@ -204,7 +204,7 @@ func (c MessageColumns) current(ctx context.Context) string {
 }
 
 // cell is what the message has in the i-th of the columns that were chosen.
-func (r MessageRow) cell(i int) Cell {
+func (r *MessageRow) cell(i int) Cell {
 	if i >= len(r.Cells) {
 		return Cell{}
 	}

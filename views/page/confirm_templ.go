@@ -686,7 +686,7 @@ func firstOf(rows []MessageRow, now time.Time) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = stateMark(r).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = stateMark(&r).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -46,7 +46,7 @@ func (m Deferred) Parts() []view.Part {
 	return append(parts,
 		slot("head", messageHead(Parked, m.Columns)),
 		list("rows", m.Rows, func(r MessageRow) view.Row {
-			return view.Row{Key: r.Key, Content: messageRow(Parked, m.Columns.Own, r)}
+			return view.Row{Key: r.Key, Content: messageRow(Parked, m.Columns.Own, &r)}
 		}),
 		slot("empty", deferredEmpty(m)),
 	)

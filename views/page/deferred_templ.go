@@ -193,7 +193,7 @@ func deferred(m Deferred) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				for _, r := range m.Rows {
-					templ_7745c5c3_Err = messageRow(Parked, m.Columns.Own, r).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = messageRow(Parked, m.Columns.Own, &r).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -246,7 +246,7 @@ func (m Entity) Parts() []view.Part {
 	return append(parts,
 		slot("head", messageHead(m.tab(), m.Columns)),
 		list("rows", m.Rows, func(r MessageRow) view.Row {
-			return view.Row{Key: r.Key, Content: messageRow(m.tab(), m.Columns.Own, r)}
+			return view.Row{Key: r.Key, Content: messageRow(m.tab(), m.Columns.Own, &r)}
 		}),
 		slot("empty", tabEmpty(m)),
 		slot("pages", pager(m.Pages)),

@@ -233,7 +233,7 @@ func messagesTab(m Entity) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, r := range m.Rows {
-			templ_7745c5c3_Err = messageRow(m.tab(), m.Columns.Own, r).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = messageRow(m.tab(), m.Columns.Own, &r).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -358,7 +358,7 @@ func columnHead(name, class string) templ.Component {
 }
 
 // timeLeft is a message's time to live; of one that waits, when it comes.
-func timeLeft(r MessageRow) templ.Component {
+func timeLeft(r *MessageRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -169,7 +169,7 @@ func (m Entity) sendAt() string {
 func (m Entity) setting(name string) string { return m.Href + "/edit#f-" + name }
 
 // what is what a message is called: its subject, or its id, or neither.
-func (r MessageRow) what(ctx context.Context) string {
+func (r *MessageRow) what(ctx context.Context) string {
 	return cmp.Or(r.Subject, r.ID, locale.T(ctx, "message.unnamed"))
 }
 
@@ -183,7 +183,7 @@ func (m Entity) purge() string {
 
 // moment is what the last column of a tab says: when it was stored, or set aside
 // where the tab is of what was.
-func (r MessageRow) moment(t Tab) time.Time {
+func (r *MessageRow) moment(t Tab) time.Time {
 	switch t {
 	case DeadLetters, Transfers, Parked:
 		return r.Aside
@@ -193,7 +193,7 @@ func (r MessageRow) moment(t Tab) time.Time {
 }
 
 // small is the id beside a subject.
-func (r MessageRow) small() string {
+func (r *MessageRow) small() string {
 	if r.Subject == "" {
 		return ""
 	}
@@ -201,7 +201,7 @@ func (r MessageRow) small() string {
 }
 
 // brief is the beginning of a body, in a line.
-func (r MessageRow) brief() string {
+func (r *MessageRow) brief() string {
 	var pills []string
 	for _, p := range r.Pills {
 		pills = append(pills, p.Key+": "+p.Value)

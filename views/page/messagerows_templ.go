@@ -654,7 +654,7 @@ func listFind(m Entity) templ.Component {
 }
 
 // messageRow is a message in such a table.
-func messageRow(t Tab, own []MessageColumn, r MessageRow) templ.Component {
+func messageRow(t Tab, own []MessageColumn, r *MessageRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -853,7 +853,7 @@ func messageRow(t Tab, own []MessageColumn, r MessageRow) templ.Component {
 }
 
 // fieldCell is what a message has in a standard column.
-func fieldCell(t Tab, c MessageColumn, r MessageRow) templ.Component {
+func fieldCell(t Tab, c MessageColumn, r *MessageRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1225,7 +1225,7 @@ func fieldCell(t Tab, c MessageColumn, r MessageRow) templ.Component {
 
 // ownCell is what a message has in a column that was chosen. On a phone the label
 // stands beside it.
-func ownCell(t Tab, own []MessageColumn, c MessageColumn, r MessageRow, cell Cell) templ.Component {
+func ownCell(t Tab, own []MessageColumn, c MessageColumn, r *MessageRow, cell Cell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1700,7 +1700,7 @@ func cellValue(cell Cell) templ.Component {
 	})
 }
 
-func stateMark(r MessageRow) templ.Component {
+func stateMark(r *MessageRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1746,7 +1746,7 @@ func stateMark(r MessageRow) templ.Component {
 	})
 }
 
-func lockLeft(r MessageRow) templ.Component {
+func lockLeft(r *MessageRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1798,7 +1798,7 @@ func lockLeft(r MessageRow) templ.Component {
 	})
 }
 
-func tries(r MessageRow) templ.Component {
+func tries(r *MessageRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1835,7 +1835,7 @@ func tries(r MessageRow) templ.Component {
 }
 
 // whatMessage is what a message is called, and the beginning of its body.
-func whatMessage(t Tab, r MessageRow) templ.Component {
+func whatMessage(t Tab, r *MessageRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -70,7 +70,7 @@ func TestEveryColumnHasItsCell(t *testing.T) {
 		if err := messageHead(tab, MessageColumns{}).Render(t.Context(), &head); err != nil {
 			t.Fatal(err)
 		}
-		if err := messageRow(tab, nil, MessageRow{}).Render(t.Context(), &row); err != nil {
+		if err := messageRow(tab, nil, &MessageRow{}).Render(t.Context(), &row); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := strings.Count(row.String(), "<td"), strings.Count(head.String(), "<th "); got != want {

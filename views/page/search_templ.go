@@ -337,7 +337,7 @@ func search(m Search) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				for _, h := range m.Hits {
-					templ_7745c5c3_Err = messageRow(Found, m.Columns.Own, h).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = messageRow(Found, m.Columns.Own, &h).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -85,7 +85,7 @@ func (m Session) Parts() []view.Part {
 		slot("lock", sessionLock(m)),
 		slot("state-size", stateSize(m)),
 		list("session-rows", m.Rows, func(r MessageRow) view.Row {
-			return view.Row{Key: r.Key, Content: messageRow(InSession, nil, r)}
+			return view.Row{Key: r.Key, Content: messageRow(InSession, nil, &r)}
 		}),
 		slot("session-empty", sessionEmpty(m)),
 		slot("pages", pager(m.Pages)),

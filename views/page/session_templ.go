@@ -480,7 +480,7 @@ func sessionMessages(m Session) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, r := range m.Rows {
-			templ_7745c5c3_Err = messageRow(InSession, nil, r).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = messageRow(InSession, nil, &r).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

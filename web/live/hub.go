@@ -70,8 +70,8 @@ type Options struct {
 	// contains every event up to n. It is called by several goroutines.
 	Open func(ctx context.Context, url string) (page view.Page, n uint64, err error)
 	// Follow waits for events after a number and returns them in order. Lost
-	// is how many are gone that should have come first.
-	Follow func(ctx context.Context, after uint64) (events []engine.Event, lost uint64, err error)
+	// is how many are gone that should have come first. It may write over into.
+	Follow func(ctx context.Context, after uint64, into []engine.Event) (events []engine.Event, lost uint64, err error)
 	// Hello must not wait.
 	Hello func() Hello
 	// Topic is the one address of the page at url, by which frames name it, or
@@ -216,8 +216,12 @@ func (h *Hub) Cut() {
 
 // follow reads the log and marks what its events can have changed.
 func (h *Hub) follow(ctx context.Context, after uint64) {
+	var events []engine.Event
 	for ctx.Err() == nil {
-		events, lost, err := h.opts.Follow(ctx, after)
+		clear(events) // what they tell of may be large
+		var lost uint64
+		var err error
+		events, lost, err = h.opts.Follow(ctx, after, events)
 		if err != nil {
 			if ctx.Err() != nil {
 				return

@@ -88,7 +88,7 @@ func (w *world) open(ctx context.Context, url string) (view.Page, uint64, error)
 	return &c, uint64(len(w.events)), p.err
 }
 
-func (w *world) follow(ctx context.Context, after uint64) ([]engine.Event, uint64, error) {
+func (w *world) follow(ctx context.Context, after uint64, _ []engine.Event) ([]engine.Event, uint64, error) {
 	for {
 		w.mu.Lock()
 		events, lost, more := slices.Clone(w.events[min(after, uint64(len(w.events))):]), w.lost, w.more
