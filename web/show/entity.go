@@ -282,6 +282,7 @@ func (p *Pages) fillTab(ctx context.Context, at Place, m *page.Entity, e entityS
 
 // fillRows adds the messages of the open tab.
 func (p *Pages) fillRows(ctx context.Context, at Place, m *page.Entity, e entitySight, rows []engine.Row, now engine.Instant) error {
+	m.Rows = slices.Grow(m.Rows, len(rows))
 	for _, r := range rows {
 		row := p.messageRow(ctx, r, now, e.Config.LockFor())
 		row.Edit = p.editURL(r, at)
