@@ -104,3 +104,44 @@ func TestPace(t *testing.T) {
 		h.mu.Unlock()
 	})
 }
+
+// Of many sockets that have something to write a few do so at once, every one does so
+// within a moment, and none waits where the hub closes.
+func TestSocketsWriteAFewAtATime(t *testing.T) {
+	for _, tc := range []struct {
+		sockets, together int
+		closes            bool
+	}{
+		{1, 1, false}, {8, 8, false}, {9, 8, false}, {100, 8, false}, {500, 31, false}, {500, 500, true},
+	} {
+		t.Run(fmt.Sprint(tc), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := make([]*client, tc.sockets)
+				for i := range all {
+					all[i] = &client{wake: make(chan struct{}, 1)}
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				if tc.closes {
+					stop()
+				}
+				defer stop()
+				go new(Hub).wake(ctx, all) // ends below, or the bubble does not
+				most, woken := 0, 0
+				for began := time.Now(); time.Since(began) < 20*time.Millisecond; time.Sleep(time.Millisecond / 2) {
+					synctest.Wait()
+					now := 0
+					for _, c := range all {
+						now += len(c.wake)
+						if len(c.wake) > 0 {
+							<-c.wake
+						}
+					}
+					most, woken = max(most, now), woken+now
+				}
+				if most != tc.together || woken != tc.sockets {
+					t.Errorf("%d write, %d of them at once", woken, most)
+				}
+			})
+		})
+	}
+}
