@@ -141,6 +141,36 @@ func TestSignInWithAProvider(t *testing.T) {
 	}
 }
 
+// TestSignsInBehindAProxy: however much the provider tells of somebody, the head of the
+// answer to their sign-in has no more than 4 KiB, which is what proxies take that nobody
+// has told to take more.
+func TestSignsInBehindAProxy(t *testing.T) {
+	provider := oidctest.Start(t, "http://127.0.0.1"+oidc.Back) // at any port
+	s := serving(t, Config{Store: "memory:", OIDC: &oidc.Config{
+		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company", Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
+	}})
+	hints := map[bool]int{}
+	for told := 0; told < 4000; told += 100 {
+		provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team", strings.Repeat("x", told)}}})
+		ana := surfing(t)
+		to := ana.goes(http.MethodGet, s.Dashboard+oidc.SignIn+"?to=/n/default/queues?q="+strings.Repeat("x", 900), nil).header.Get("Location")
+		w := ana.goes(http.MethodGet, provider.SignIn(to, "ana"), nil)
+		head := len("HTTP/1.1 303 See Other\r\n\r\n")
+		for name, values := range w.header {
+			for _, v := range values {
+				head += len(name) + len(v) + len(": \r\n")
+			}
+		}
+		if w.code != http.StatusSeeOther || head > 4096 {
+			t.Errorf("told of %d bytes: %d, with a head of %d", told, w.code, head)
+		}
+		hints[strings.Contains(strings.Join(w.header.Values("Set-Cookie"), "\n"), "mayfly_openid_hint=ey")]++
+	}
+	if hints[true] < 8 || hints[false] == 0 {
+		t.Errorf("a hint is kept of %d tokens, and none of %d", hints[true], hints[false])
+	}
+}
+
 // balanced is an address at which servers take turns.
 func balanced(t *testing.T, servers ...string) string {
 	t.Helper()

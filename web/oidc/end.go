@@ -21,9 +21,9 @@ import (
 // token is too large for one, the provider asks.
 
 const (
-	hintCookie  = "mayfly_openid_hint"   // at any port: whom it is about is in it
-	mostHint    = 4096 - len(hintCookie) // bytes; browsers keep no larger cookies
-	endPatience = 3 * time.Second        // for the provider's document, of who signs out
+	hintCookie  = "mayfly_openid_hint" // at any port: whom it is about is in it
+	mostHint    = 2 << 10              // bytes: many a proxy passes no answer on whose head, with all that is in it beside, has more than 4 KiB
+	endPatience = 3 * time.Second      // for the provider's document, of who signs out
 )
 
 // keepHint has the browser keep a hint as long as the session may last that has begun.

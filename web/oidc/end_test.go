@@ -174,7 +174,7 @@ type transport func(*http.Request) (*http.Response, error)
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestKeepsTheHint: the browser of who signs in keeps it for the address to sign out at,
-// until then; one that no browser would keep takes that of before away.
+// until then; one that is too large takes that of before away.
 func TestKeepsTheHint(t *testing.T) {
 	w := start(t)
 	var began []identity.Who
