@@ -51,6 +51,24 @@ func peersInBrowser(t *testing.T, browser context.Context) {
 	v.stayed()
 	v.look("peers-live")
 
+	// A talk is of one server: who follows it stays where they are, and whoever shares
+	// is told so.
+	v.visit("/n/default?present=1")
+	v.want(isLive)
+	bob := visitTo(t, browser, v.server)
+	bob.visit(v.sharing())
+	bob.want(`location.pathname === "/n/default" && ` + together + ` && ` + isLive)
+	v.visit("/n/default/share")
+	v.equal(`document.querySelector("main").innerText.includes("while you show what another server has")`, true)
+	v.visit(orders)
+	v.want(isLive)
+	bob.want(says + ` === "Ana has left. You stay on this page." && location.pathname === "/n/default"`)
+	v.visit("/n/default/queues")
+	bob.want(`location.pathname === "/n/default/queues" && ` + together)
+	v.visit(orders)
+	v.js(`document.querySelector("[data-act=present-leave]").click()`)
+	v.want(isLive)
+
 	other.signal(os.Kill)
 	<-other.done
 	v.want(`document.querySelector("h1").textContent === "Standing by" && document.querySelector("main a").href === "` + there.Dashboard + `/"`)

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -59,6 +60,12 @@ func (m Share) Parts() []view.Part { return m.Shell.Parts() }
 // chosen tells whether a span is the one that stands in the form.
 func (m Share) chosen(i int, s ShareSpan) bool {
 	return s.Value == m.For || m.For == "" && i == 1
+}
+
+// apart tells whether there is what only another server knows to be presented: talks
+// are a server's own.
+func (m Share) apart() bool {
+	return slices.ContainsFunc(m.Shell.Spaces, func(s layout.Space) bool { return s.Away })
 }
 
 func (m Share) at(i int, address string) bool {

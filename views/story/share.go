@@ -38,6 +38,7 @@ func shareOn() page.Share {
 	m := shareAsked()
 	m.URL, m.Until, m.Followers, m.Key, m.TalkName = "http://192.0.2.17:8080/l/mfl_one", now.Add(4*time.Hour), 3, "key", "Ana"
 	m.QR = component.QR{Size: 9, Path: "M4 4h1v1h-1z"}
+	m.Shell.Spaces = []layout.Space{{Name: "shop", Href: home, Here: true}, {Name: "till", Href: "/n/till", Down: true, Away: true}}
 	return m
 }
 
