@@ -175,7 +175,7 @@
     show();
   };
   const again = () => {
-    keep({ off: false, at: "", beside: "", gone: "", scene: false });
+    keep({ off: false, at: "", gone: "", scene: false });
     page.hurry();
     page.send({ op: "follow", topic: follow().id });
     show();

@@ -282,8 +282,8 @@ func strayInBrowser(t *testing.T, ctx context.Context) {
 	bob.want(alone + ` && ` + isLive)
 
 	// What the server tells late leads nobody away who is on their own.
-	bob.js(`mayfly.heard({ t: "talk", talk: { ...mayflyTab.kept.get("follow"), begun: true, here: true, page: "/n/default/expirations" } })`)
-	bob.equal(`mayflyTab.kept.get("follow").at !== "/n/default/expirations"`, true)
+	bob.js(`mayfly.heard({ t: "talk", talk: { ...mayflyTab.kept.get("follow"), begun: true, here: true, page: mayflyTab.kept.get("follow").at, beside: "/n/default/queues" } })`)
+	bob.equal(`mayflyTab.kept.get("follow").beside`, "")
 
 	// The link ends for who looks around, too.
 	ana.visit("/n/default/share")
