@@ -57,6 +57,10 @@ func languageInBrowser(t *testing.T, v *visit) {
 			v.want(`!document.body.dataset.live || ` + isLive)
 			v.equal(`document.documentElement.lang`, tag)
 			v.look(tag + "-" + name)
+			v.equal(`[...document.querySelectorAll(".board .fate:not([data-tone=dead]) span")].filter((el) => el.scrollWidth > el.clientWidth).map((el) => el.innerText).join()`, "")
+			v.do(chromedp.EmulateViewport(390, 844)) // which namespace it is shows, whatever else does
+			v.equal(`document.querySelector(".bar .ns .clip").clientWidth > 24`, true)
+			v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 		}
 	}
 	v.visit("/n/default/q/orders")
