@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+const (
+	alone    = says + ` === "You look around on your own."`
+	together = says + ` === "Following Ana"`
+	drawer   = `document.querySelector(".drawer h2")`
+)
+
+// strayInBrowser leaves a presenter and comes back, by everything that does so.
+func strayInBrowser(t *testing.T, ctx context.Context) {
+	ana := presenter(t, ctx)
+	ana.send("orders", `{"Label":"first"}`, "hello")
+	link := ana.sharing()
+	bob := visitTo(t, ctx, ana.server)
+	bob.visit(link)
+	at := func(path string) {
+		t.Helper()
+		bob.want(fmt.Sprintf(`location.pathname === %q && document.readyState === "complete"`, path))
+	}
+	followAgain := func() { bob.js(`document.querySelector("[data-act=follow]").click()`) }
+	bob.want(together + ` && ` + isLive)
+	at("/n/default/q/orders")
+
+	// What is open beside the page is so again after it was loaded anew, and for who
+	// had closed it and follows again.
+	ana.js(`document.querySelector("[data-list=rows] a[data-drawer]").click()`)
+	bob.want(drawer)
+	bob.do(chromedp.Reload())
+	bob.want(together + ` && ` + drawer)
+	bob.js(`document.querySelector("[data-act=unfollow]").click()`)
+	bob.press("\x1b")
+	bob.want(alone + ` && !` + drawer)
+	followAgain()
+	bob.want(together + ` && ` + drawer)
+	ana.press("\x1b")
+	bob.want(`!` + drawer)
+
+	// Where there is no room beside the page it takes its place, for as long.
+	bob.do(chromedp.EmulateViewport(390, 844))
+	ana.js(`document.querySelector("[data-list=rows] a[data-drawer]").click()`)
+	bob.want(`location.pathname.startsWith("/n/default/m/") && ` + together + ` && ` + isLive)
+	ana.press("\x1b")
+	at("/n/default/q/orders")
+	bob.want(together + ` && ` + isLive)
+	bob.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+
+	// Another language is no other place, nor is the page anew.
+	bob.js(`document.querySelector("[data-reload]").hidden = false`)
+	bob.click(`[data-reload] a`)
+	bob.want(together + ` && ` + isLive)
+	bob.do(chromedp.Click(chromedp.CSS(`.tongues summary`)))
+	bob.click(`.tongues [value="cs"]`)
+	bob.want(says + ` === "Sledujete: Ana" && ` + isLive)
+	bob.do(chromedp.Click(chromedp.CSS(`.tongues summary`)))
+	bob.click(`.tongues [value="auto"]`)
+	bob.want(together + ` && ` + isLive)
+
+	// Keys lead away as links do, and so does an address that somebody types.
+	bob.press("g", "q")
+	at("/n/default/queues")
+	bob.want(alone)
+	ana.want(`document.querySelector("[data-followers]").textContent === "0"`)
+	followAgain()
+	at("/n/default/q/orders")
+	bob.want(together + ` && ` + isLive)
+	bob.visit("/n/default/topics")
+	bob.want(alone + ` && ` + isLive)
+
+	// What the server tells late leads nobody away who is on their own.
+	bob.js(`mayfly.heard({ t: "talk", talk: { ...mayflyTab.kept.get("follow"), begun: true, here: true, page: mayflyTab.kept.get("follow").at, beside: "/n/default/queues" } })`)
+	bob.equal(`mayflyTab.kept.get("follow").beside`, "")
+
+	// The link ends for who looks around, too.
+	ana.visit("/n/default/share")
+	ana.js(`document.querySelector(".sharing .danger").click()`)
+	bob.want(says + `.startsWith("The link has ended") && !document.querySelector("[data-act=follow]").checkVisibility()`)
+	bob.forgive("401", "WebSocket", "ERR_")
+}
+
+// endElsewhere ends a talk from another tab of the presenter's browser.
+func endElsewhere(t *testing.T, ctx context.Context) {
+	ana := presenter(t, ctx)
+	link := ana.sharing()
+	bob := visitTo(t, ctx, ana.server)
+	bob.visit(link)
+	bob.want(together)
+	ana.want(`document.querySelector(".audience").checkVisibility()`)
+	ana.js(`fetch("/n/default/share/stop", { method: "POST", body: new URLSearchParams({ csrf: document.querySelector("#act [name=csrf]").value }) })`)
+	ana.want(`!mayflyTab.kept.get("talk") && !document.querySelector(".audience").checkVisibility()`)
+	ana.equal(mode, "present")
+	ana.equal(`"tied" in document.documentElement.dataset`, false)
+	bob.want(says + `.startsWith("The link has ended")`)
+	bob.forgive("401", "WebSocket", "ERR_")
+	// It is not begun again by where she goes.
+	ana.visit("/n/default/queues")
+	ana.want(isLive)
+	eve := visitTo(t, ctx, ana.server)
+	eve.visit("/follow/" + bob.js(`mayflyTab.kept.get("follow").id`).(string))
+	eve.want(says + ` === "The presentation is over, or has not begun."`)
+}
