@@ -210,6 +210,7 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	at(eve, "/n/default/temporary")
 	ana.press("P")
 	eve.want(says + `.startsWith("Following Ana")`)
+	ana.want(followers + ` === "1"`)
 	eve.js(`document.querySelector("[data-act=follow-leave]").click()`)
 	eve.want(mode + ` === undefined && !document.querySelector(".following").checkVisibility()`)
 	ana.want(followers + ` === "0"`)
