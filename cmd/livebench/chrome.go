@@ -37,8 +37,8 @@ func chromium() string {
 }
 
 // browse starts one, with its profile in o.dir. modest has it give way to server and
-// senders, for elsewhere it has a machine of its own: idle or giveWay. trace is a file for what its threads did,
-// which its own tools open; empty: nobody wants that.
+// senders, for elsewhere it has a machine of its own: idle or giveWay. trace is a file for
+// what its threads did, which its own tools open; empty: nobody wants that.
 func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string) (*chrome, error) {
 	path := chromium()
 	if path == "" {

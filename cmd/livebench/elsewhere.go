@@ -15,9 +15,9 @@ import (
 // elsewhere is the argument with which this program is the tabs of another one of it.
 const elsewhere = "tabs-elsewhere"
 
-// remoteTabs are of a process of their own, and take what server and senders leave of the processor,
-// as Chromium does: who watches has a machine of his own, and among the senders'
-// goroutines hundreds of readers would be what is measured.
+// remoteTabs are of a process of their own, and take what server and senders leave of the
+// processor, as Chromium does: who watches has a machine of his own, and among the
+// senders' goroutines hundreds of readers would be what is measured.
 type remoteTabs struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser

@@ -15,7 +15,8 @@ const meetAgain = time.Second
 
 // meet has the server know what servers on its store know, as soon as that says it: how
 // they pass on to each other, and how forms are signed and sign-ins are sealed, which are
-// good at all of them then. It waits for nothing; what it returns is to be waited for once ctx has ended.
+// good at all of them then. It waits for nothing; what it returns is to be waited for once
+// ctx has ended.
 func (p *program) meet(ctx context.Context, c fleet.Catalogue) *sync.WaitGroup {
 	var all sync.WaitGroup
 	store, shared := c.(interface {

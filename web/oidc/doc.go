@@ -12,7 +12,9 @@
 //
 // What a sign-in needs to come to its end, state, nonce and the verifier of PKCE, is in
 // a sealed cookie of the browser that began it, and is good for ten minutes and once;
-// the server keeps no more of it than that it was used; servers that share a key are one. How long somebody is signed in
-// then is up to who keeps sessions: the provider is not asked again. Who signs out here
-// is led to where that is done at the provider, too, if its document says where: see end.go.
+// the server keeps no more of it than that it was used. One that begins at one of several
+// servers comes to its end at any of them that share a key. How long somebody is signed
+// in then is up to who keeps sessions: the provider is not asked again. Who signs out here
+// is led to where that is done at the provider, too, if its document says where: see
+// end.go.
 package oidc
