@@ -52,6 +52,17 @@ func strayInBrowser(t *testing.T, ctx context.Context) {
 	bob.want(together + ` && ` + isLive)
 	bob.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 
+	// Where the presenter goes to what was open beside, it is a page, and come to once.
+	ana.js(`document.querySelector("[data-list=rows] a[data-drawer]").click()`)
+	bob.want(drawer)
+	message, _ := ana.js(`location.pathname`).(string)
+	ana.visit(message)
+	at(message)
+	bob.want(`performance.now() > 3000 && ` + together + ` && ` + isLive)
+	ana.visit("/n/default/q/orders")
+	at("/n/default/q/orders")
+	bob.want(together + ` && ` + isLive)
+
 	// Another language is no other place, nor is the page anew.
 	bob.js(`document.querySelector("[data-reload]").hidden = false`)
 	bob.click(`[data-reload] a`)
