@@ -14,7 +14,7 @@ import (
 // peersInBrowser: a page of a namespace that another server owns is as good as that
 // server's own; when it dies the page says so, and goes on when this one has taken over.
 func peersInBrowser(t *testing.T, browser context.Context) {
-	const lease = 1500 * time.Millisecond
+	const lease = 6 * time.Second // three times what a browser needs to fail three times
 	store := mongotest.URL(t)
 	here := stand(t, Config{Store: store, Lease: lease}).next(stateReady)
 	other := spawnPeer(t, store, lease, "")
