@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,6 +51,55 @@ func Beside(url string, s fleet.Spec) (at, namespace string) {
 	}
 	return url, s.Name
 }
+
+// A Place is where the content of a namespace is.
+type Place struct {
+	URL       string
+	Namespace string // for Options.Namespace
+	Name      string // what the namespace is called; empty: the URL does not say, and nobody has
+}
+
+// Find is where the content of the namespace is that is called name: one beside that
+// which url is for, or that one, which has its name of whoever serves it. Empty: that
+// which url is for. The error says too that a file has others beside it and none that is
+// called so.
+func Find(ctx context.Context, url, name string, o Options) (p Place, err error) {
+	scheme, rest, _ := strings.Cut(url, ":")
+	file := strings.EqualFold(scheme, "sqlite")
+	if name == "" && file {
+		name = sqlite.Named(rest)
+		return Place{URL: url, Namespace: name, Name: name}, nil
+	}
+	own := Place{URL: url, Namespace: name, Name: name}
+	if name == "" {
+		return own, nil
+	}
+	c, leave, err := OpenCatalogue(url, o)
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	all, err := c.List(ctx)
+	if err != nil {
+		return p, err //nolint:wrapcheck // a sentence
+	}
+	var names []string
+	for _, s := range all {
+		if strings.EqualFold(s.Name, name) {
+			p.URL, p.Namespace = Beside(url, s)
+			p.Name = s.Name
+			return p, nil
+		}
+		names = append(names, s.Name)
+	}
+	if file && len(names) > 0 && !strings.EqualFold(name, ofNobody) {
+		return p, fmt.Errorf("there is no namespace %s beside %s, but %s; what is in that file itself has no name", name, rest, strings.Join(names, ", "))
+	}
+	return own, nil
+}
+
+// ofNobody is what a namespace is called that nobody gave a name.
+const ofNobody = "default"
 
 // forgetful is the catalogue of stores that are in memory.
 type forgetful struct{}

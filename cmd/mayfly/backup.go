@@ -21,16 +21,16 @@ import (
 // server.
 type storeFlags struct {
 	Store     string `placeholder:"URL" env:"MAYFLY_STORE" help:"The store: sqlite:PATH or mongodb://HOST/DATABASE. Default: sqlite:${data}."`
-	Namespace string `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"The namespace, in a store that has several. Default: default."`
+	Namespace string `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"The namespace, in a store that has several. Default: of a file the server's own, on MongoDB default."`
 }
 
-// url is the store's; the same as serve's unless it is said.
-func (k storeFlags) url() (string, error) {
+// find is the store; the same as serve's unless it is said.
+func (k storeFlags) find(ctx context.Context) (storage.Place, error) {
 	c := Config{Store: k.Store, Namespace: k.Namespace}
 	if err := c.complete(); err != nil {
-		return "", err
+		return storage.Place{}, err
 	}
-	return c.Store, nil
+	return storage.Find(ctx, c.Store, c.Namespace, storage.Options{}) //nolint:wrapcheck // a sentence
 }
 
 func describeBackup() description {
@@ -55,22 +55,22 @@ type backupCommand struct {
 // Run writes the file beside its place, and puts it there when it is whole and
 // durable.
 func (c *backupCommand) Run(ctx context.Context, s streams) (err error) {
-	url, err := c.url()
-	if err != nil {
-		return err
-	}
 	place, err := c.place()
 	if err != nil {
 		return err
 	}
-	l, err := storage.Look(ctx, url, storage.Options{Namespace: c.Namespace})
+	from, err := c.find(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := storage.Look(ctx, from.URL, storage.Options{Namespace: from.Namespace})
 	if err != nil {
 		return err //nolint:wrapcheck // a sentence
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	write := func(w io.Writer) (archive.Summary, error) {
 		return archive.Write(ctx, w, l, archive.Header{
-			Namespace: cmp.Or(c.Namespace, "default"), Source: storage.Kind(url), Made: engine.At(time.Now()), History: !c.NoHistory,
+			Namespace: cmp.Or(from.Name, "default"), Source: storage.Kind(from.URL), Made: engine.At(time.Now()), History: !c.NoHistory,
 		})
 	}
 	if c.File == "-" {

@@ -104,6 +104,36 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
+// TestBackupOfAnother: a namespace beside the server's own is found by its name, and by
+// where it lies.
+func TestBackupOfAnother(t *testing.T) {
+	s := vault{t, t.TempDir()}
+	server := serving(t, Config{Store: s.store("all.db"), Namespaces: 3})
+	for _, args := range [][]string{
+		{"send", "orders", "hello", "--create"}, {"namespaces", "create", "shop"},
+		{"send", "carts", "hello", "--create", "--count", "2", "--ns", "shop"}, {"send", "lists", "hello", "--create", "--ns", "shop"},
+	} {
+		if _, complaint, code := typed(t, "", append(args, "--server", server.Dashboard)...); code != exitOK {
+			t.Fatalf("%q: %s", args, complaint)
+		}
+	}
+	const own, shops = ": 1 queue, 1 message", ": 2 queues, 3 messages"
+	inside := s.store("all.db.namespaces/shop/store.db")
+	s.does(own, "backup", s.at("own"), "--store", s.store("all.db"))
+	s.does(shops, "backup", s.at("named"), "--store", s.store("all.db"), "--namespace", "Shop")
+	s.does(shops, "backup", s.at("found"), "--store", inside)
+	s.does("of namespace default", "verify", s.at("own"))
+	s.does("of namespace shop", "verify", s.at("named"))
+	s.does("of namespace shop", "verify", s.at("found"))
+	s.does("store.db is sound"+shops, "verify", "--store", s.store("all.db"), "--namespace", "shop")
+	s.does("all.db is sound"+own, "verify", "--store", s.store("all.db"), "--namespace", "default")
+	for _, args := range [][]string{{"verify"}, {"backup", s.at("none")}, {"compact"}, {"restore", s.at("own")}} {
+		s.fails("there is no namespace shpo beside "+s.at("all.db")+", but shop", append(args, "--store", s.store("all.db"), "--namespace", "shpo")...)
+	}
+	s.fails("in use by this process", "restore", s.at("own"), "--store", s.store("all.db"), "--namespace", "shop")
+	s.does("into "+s.at("new.db")+shops, "restore", s.at("named"), "--store", s.store("new.db"), "--namespace", "whatever")
+}
+
 func TestBackupByVariables(t *testing.T) {
 	s := vault{t, t.TempDir()}
 	if err := s.fill(s.store("shop.db")).stop(); err != nil {
@@ -338,6 +368,23 @@ func TestBackupOnMongoDB(t *testing.T) {
 	if len(got.Messages) != 4 || len(want.Messages) != 4 || *got.Messages[0].Body != *want.Messages[0].Body {
 		t.Errorf("there are %+v of %+v", got, want)
 	}
+}
+
+// TestBackupOfOneMadeAgain: what was removed and made anew is found by its name.
+func TestBackupOfOneMadeAgain(t *testing.T) {
+	s := vault{t, t.TempDir()}
+	url := mongotest.URL(t)
+	server := serving(t, Config{Store: url, Namespaces: 3})
+	for _, args := range [][]string{
+		{"namespaces", "create", "shop"}, {"namespaces", "delete", "shop", "--yes"}, {"namespaces", "create", "shop"},
+		{"send", "carts", "hello", "--create", "--count", "2", "--ns", "shop"},
+	} {
+		if _, complaint, code := typed(t, "", append(args, "--server", server.Dashboard)...); code != exitOK {
+			t.Fatalf("%q: %s", args, complaint)
+		}
+	}
+	s.does(": 1 queue, 2 messages", "backup", s.at("shop"), "--store", url, "--namespace", "shop")
+	s.does("of namespace shop, kept in mongodb", "verify", s.at("shop"))
 }
 
 func TestSizes(t *testing.T) {

@@ -24,14 +24,14 @@ type compactCommand struct {
 
 // Run compacts.
 func (c *compactCommand) Run(ctx context.Context, s streams) error {
-	url, err := c.url()
+	at, err := c.find(ctx)
 	if err != nil {
 		return err
 	}
-	done, err := storage.Compact(ctx, url, storage.Options{Namespace: c.Namespace})
+	done, err := storage.Compact(ctx, at.URL, storage.Options{Namespace: at.Namespace})
 	if err != nil {
 		return err //nolint:wrapcheck // a sentence
 	}
-	_, err = fmt.Fprintf(s.out, "%s takes %s now; it took %s.\n", keptIn(url), size(done.After), size(done.Before))
+	_, err = fmt.Fprintf(s.out, "%s takes %s now; it took %s.\n", keptIn(at.URL), size(done.After), size(done.Before))
 	return err
 }

@@ -68,7 +68,7 @@ type Config struct {
 const defaultHistoryFor = 7 * 24 * time.Hour
 
 // namespaceName is what a namespace may be called: it is part of addresses.
-var namespaceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,48}[A-Za-z0-9])?$`)
+var namespaceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
 
 // complete fills in defaults and checks what can be checked without touching
 // anything.
@@ -94,7 +94,7 @@ func (c *Config) complete() error {
 		c.Store = "sqlite:" + path
 	}
 	if c.Namespace != "" && !namespaceName.MatchString(c.Namespace) {
-		return fmt.Errorf("the namespace %q cannot be called so: a name has 1 to 50 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
+		return fmt.Errorf("the namespace %q cannot be called so: a name has 1 to 63 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
 	}
 	if c.Safe && c.AllowReset {
 		return errors.New("--safe and --allow-reset do not go together: a reset deletes everything")

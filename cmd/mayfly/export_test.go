@@ -68,7 +68,8 @@ func TestExportAndImport(t *testing.T) {
 // Who is asked, or is to send what comes on standard input, can leave instead.
 func TestWaitingForInputIsInterrupted(t *testing.T) {
 	for name, run := range map[string]func(context.Context, streams) error{
-		"asked": func(ctx context.Context, s streams) error { return confirm(ctx, s, "3", "removes 3 messages") },
+		"asked": func(ctx context.Context, s streams) error { return confirm(ctx, s, "3", "removes 3 messages for good") },
+		"hash":  (&usersHashCommand{}).Run,
 		"send":  (&sendCommand{Entity: "q", Count: 1, client: client{Server: "http://127.0.0.1:1"}}).Run,
 	} {
 		ctx, stop := context.WithCancelCause(t.Context())

@@ -33,11 +33,11 @@ type restoreCommand struct {
 
 // Run checks, then restores.
 func (c *restoreCommand) Run(ctx context.Context, s streams) (err error) {
-	url, err := c.url()
+	into, err := c.find(ctx)
 	if err != nil {
 		return err
 	}
-	if storage.Kind(url) == "memory" {
+	if storage.Kind(into.URL) == "memory" {
 		return errors.New("what is restored into memory: is forgotten at once; name a store with --store")
 	}
 	f, err := opened(c.File)
@@ -56,8 +56,8 @@ func (c *restoreCommand) Run(ctx context.Context, s streams) (err error) {
 	if r := i.End(); !r.Sound() {
 		return fmt.Errorf("%s is whole, but nothing was restored, for what is in it is not sound:\n%s", c.File, wrongs(r))
 	}
-	store, err := storage.Open(ctx, url, storage.Options{
-		Namespace: cmp.Or(c.Namespace, backup.Namespace),
+	store, err := storage.Open(ctx, into.URL, storage.Options{
+		Namespace: cmp.Or(into.Namespace, backup.Namespace),
 		Owner:     engine.Owner{Host: "a restore under way"}, // for servers that wait meanwhile
 	})
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *restoreCommand) Run(ctx context.Context, s streams) (err error) {
 		}
 		return err
 	}
-	return c.report(s, url, backup.Counts, done)
+	return c.report(s, into.URL, backup.Counts, done)
 }
 
 func (c *restoreCommand) report(s streams, url string, what archive.Counts, done archive.Restored) error {

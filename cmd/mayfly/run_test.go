@@ -257,7 +257,7 @@ func TestStartIsRefused(t *testing.T) {
 		"a name of elsewhere":     {Config{HTTP: "example.com:0"}, []string{"--insecure"}},
 		"AMQP beyond loopback":    {Config{AMQP: "0.0.0.0:5672"}, []string{"--amqp", "--insecure"}},
 		"a bad AMQP port":         {Config{AMQP: "amqp"}, []string{"--amqp is an address"}},
-		"a bad namespace":         {Config{Namespace: "a/b"}, []string{`"a/b"`, "1 to 50 letters"}},
+		"a bad namespace":         {Config{Namespace: "a/b"}, []string{`"a/b"`, "1 to 63 letters"}},
 		"a bad host":              {Config{AllowHosts: []string{"http://x"}}, []string{"--allow-host", `"http://x"`}},
 		"no definition":           {Config{Definition: filepath.Join(dir, "absent.json")}, []string{"absent.json cannot be read: "}},
 		"a folder of one":         {Config{Definition: dir}, []string{dir}},

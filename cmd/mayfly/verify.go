@@ -37,23 +37,23 @@ func (c *verifyCommand) Run(ctx context.Context, s streams) error {
 	if c.File != "" {
 		return c.backup(ctx, s)
 	}
-	url, err := c.url()
+	at, err := c.find(ctx)
 	if err != nil {
 		return err
 	}
-	r, epoch, err := c.store(ctx, url)
+	r, epoch, err := c.store(ctx, at)
 	if err != nil && r.Sound() {
 		return err
 	}
 	if !r.Sound() {
-		return errors.Join(unsound(s, keptIn(url), r), err)
+		return errors.Join(unsound(s, keptIn(at.URL), r), err)
 	}
-	_, err = fmt.Fprintf(s.out, "%s is sound: %s; epoch %d.\n", keptIn(url), told(r.Counts), epoch)
+	_, err = fmt.Fprintf(s.out, "%s is sound: %s; epoch %d.\n", keptIn(at.URL), told(r.Counts), epoch)
 	return err
 }
 
-func (c *verifyCommand) store(ctx context.Context, url string) (r inspect.Report, epoch uint64, err error) {
-	l, err := storage.Look(ctx, url, storage.Options{Namespace: c.Namespace})
+func (c *verifyCommand) store(ctx context.Context, at storage.Place) (r inspect.Report, epoch uint64, err error) {
+	l, err := storage.Look(ctx, at.URL, storage.Options{Namespace: at.Namespace})
 	if err != nil {
 		return r, 0, err //nolint:wrapcheck // a sentence
 	}

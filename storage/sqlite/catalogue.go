@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -42,7 +43,24 @@ func (c Catalogue) Store(name string) string {
 	return filepath.Join(c.folder(), name, storeFile)
 }
 
-func (c Catalogue) folder() string { return c.Path + ".namespaces" }
+func (c Catalogue) folder() string { return c.Path + beside }
+
+// beside is what the folder's name ends with.
+const beside = ".namespaces"
+
+// Named is the namespace whose store a file is by where it lies; empty: that does not say.
+func Named(path string) string {
+	full, err := filepath.Abs(path)
+	folder, file := filepath.Split(full)
+	name := filepath.Base(folder)
+	if err != nil || file != storeFile || !strings.HasSuffix(filepath.Dir(filepath.Clean(folder)), beside) {
+		return ""
+	}
+	if parsed, err := fleet.ParseName(name); err != nil || parsed != name {
+		return ""
+	}
+	return name
+}
 
 // List implements [fleet.Catalogue]. A folder that says nothing of itself is a
 // namespace with the server's limits.

@@ -83,9 +83,15 @@ func found(path string) (string, error) {
 		return "", fmt.Errorf("the store %s cannot be read: %w", path, err)
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("%s is not a Mayfly store: it is no file", full)
-	default:
-		return full, nil
 	}
+	f, err := os.Open(full) // SQLite says something else where that is not allowed
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return "", fmt.Errorf("the store %s cannot be read: %w", path, err)
+	}
+	return full, nil
 }
 
 // connectToLook opens a connection that changes nothing.
