@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,27 +40,30 @@ type usersCommand struct {
 type usersAddCommand struct {
 	File string `arg:"" type:"path" help:"The file of users."`
 	Name string `arg:"" help:"What the user is called."`
-	Role string `enum:"viewer,operator,admin" default:"viewer" help:"What the user may do: viewer, operator or admin. Default: ${default}."`
+	Role string `enum:",viewer,operator,admin" default:"" help:"What the user may do: viewer, operator or admin. Default: what they may do already, for somebody new viewer."`
 }
 
 // Run adds.
-func (c *usersAddCommand) Run(_ context.Context, s streams) error {
-	role, err := identity.ParseRole(c.Role)
-	if err != nil {
-		return &misuse{err}
-	}
+func (c *usersAddCommand) Run(ctx context.Context, s streams) error {
 	if err := users.CheckName(c.Name); err != nil {
 		return &misuse{err}
 	}
-	password, err := s.password()
+	password, err := s.password(ctx)
 	if err != nil {
 		return err
 	}
-	line, err := users.Line(c.Name, role, password)
+	hash, err := users.Hash(password)
 	if err != nil {
 		return err //nolint:wrapcheck // a sentence
 	}
-	there, err := rewriteUsers(c.File, c.Name, line)
+	var role string
+	there, err := rewriteUsers(c.File, c.Name, func(former string) string {
+		if _, err := identity.ParseRole(former); err != nil {
+			former = "" // the file cannot be used as it is
+		}
+		role = cmp.Or(c.Role, former, identity.Viewer.String())
+		return strings.Join([]string{c.Name, role, hash}, ":")
+	})
 	if err != nil {
 		return err
 	}
@@ -79,7 +83,7 @@ type usersRemoveCommand struct {
 
 // Run removes.
 func (c *usersRemoveCommand) Run(_ context.Context, s streams) error {
-	there, err := rewriteUsers(c.File, c.Name, "")
+	there, err := rewriteUsers(c.File, c.Name, nil)
 	if err != nil {
 		return err
 	}
@@ -94,8 +98,8 @@ func (c *usersRemoveCommand) Run(_ context.Context, s streams) error {
 type usersHashCommand struct{}
 
 // Run prints.
-func (c *usersHashCommand) Run(_ context.Context, s streams) error {
-	password, err := s.password()
+func (c *usersHashCommand) Run(ctx context.Context, s streams) error {
+	password, err := s.password(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,10 +111,11 @@ func (c *usersHashCommand) Run(_ context.Context, s streams) error {
 	return err
 }
 
-// rewriteUsers puts a line in the place of the one of a name, or at the end; empty: it
-// goes. All else stays as it is, also whom the file belongs to. A server sees the file as
-// it was or as it is, and who else writes it so waits.
-func rewriteUsers(path, name, line string) (there bool, err error) {
+// rewriteUsers puts a line in the place of the one of a name, or at the end; put is told
+// the role of the former one if there is one, and nil takes the line out, from a file that
+// is there. All else stays as it is, also whom the file belongs to. A server sees the file
+// as it was or as it is, and who else writes it so waits.
+func rewriteUsers(path, name string, put func(role string) (line string)) (there bool, err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -120,7 +125,7 @@ func rewriteUsers(path, name, line string) (there bool, err error) {
 	}
 	defer func() { err = errors.Join(err, turn.Close()) }()
 	text, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err != nil && (put == nil || !errors.Is(err, os.ErrNotExist)) {
 		return false, fmt.Errorf("the file of users cannot be read: %w", err)
 	}
 	former, err := os.Stat(path)
@@ -129,18 +134,22 @@ func rewriteUsers(path, name, line string) (there bool, err error) {
 	}
 	var out strings.Builder
 	for l := range strings.Lines(string(text)) {
-		whose, _, ok := strings.Cut(strings.TrimSpace(l), ":")
+		whose, rest, ok := strings.Cut(strings.TrimSpace(l), ":")
 		if !ok || strings.HasPrefix(whose, "#") || !strings.EqualFold(whose, name) {
 			out.WriteString(strings.TrimRight(l, "\r\n") + "\n")
 			continue
 		}
-		if there = true; line != "" {
-			out.WriteString(line + "\n")
-			line = ""
+		if put != nil && !there {
+			role, _, _ := strings.Cut(rest, ":")
+			out.WriteString(put(role) + "\n")
 		}
+		there = true
 	}
-	if line != "" {
-		out.WriteString(line + "\n")
+	switch {
+	case put == nil && !there:
+		return false, nil
+	case !there:
+		out.WriteString(put("") + "\n")
 	}
 	return there, replaceFile(path, out.String(), former)
 }
@@ -170,25 +179,35 @@ func replaceFile(path, text string, former os.FileInfo) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// password asks for one, twice where somebody types it, else reads the first line.
-func (s streams) password() (string, error) {
+// password asks for one, twice where somebody types it, else reads the first line. It
+// waits no longer than ctx.
+func (s streams) password(ctx context.Context) (string, error) {
 	in, ok := s.in.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		line, err := bufio.NewReader(io.LimitReader(s.in, users.MostPassword+2)).ReadString('\n')
+		line, err := awaited(ctx, func() (string, error) {
+			return bufio.NewReader(io.LimitReader(s.in, users.MostPassword+2)).ReadString('\n')
+		})
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", fmt.Errorf("the password cannot be read: %w", err)
 		}
 		password := strings.TrimRight(line, "\r\n")
 		return password, users.CheckPassword(password) //nolint:wrapcheck // a sentence
 	}
+	shown, err := term.GetState(int(in.Fd()))
+	if err != nil {
+		return "", fmt.Errorf("the password cannot be read: %w", err)
+	}
 	ask := func(what string) (string, error) {
 		fmt.Fprint(s.err, what) //nolint:errcheck // it is no result
-		typed, err := term.ReadPassword(int(in.Fd()))
+		typed, err := awaited(ctx, func() (string, error) {
+			typed, err := term.ReadPassword(int(in.Fd()))
+			return string(typed), err //nolint:wrapcheck // below
+		})
 		fmt.Fprintln(s.err) //nolint:errcheck // likewise
 		if err != nil {
-			return "", fmt.Errorf("the password cannot be read: %w", err)
+			return "", errors.Join(fmt.Errorf("the password cannot be read: %w", err), term.Restore(int(in.Fd()), shown)) // what is typed is to be seen again
 		}
-		return string(typed), nil
+		return typed, nil
 	}
 	password, err := ask("Password: ")
 	if err != nil {
@@ -205,4 +224,24 @@ func (s streams) password() (string, error) {
 		return "", errors.New("these are two passwords: nothing was done")
 	}
 	return password, nil
+}
+
+// awaited is what read returns, or why ctx has ended before it did; then read ends with
+// what somebody types after all, or with the process.
+func awaited(ctx context.Context, read func() (string, error)) (string, error) {
+	type answer struct {
+		text string
+		err  error
+	}
+	said := make(chan answer, 1)
+	go func() {
+		text, err := read()
+		said <- answer{text, err}
+	}()
+	select {
+	case a := <-said:
+		return a.text, a.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 }

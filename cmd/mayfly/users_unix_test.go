@@ -51,7 +51,7 @@ func TestUsersAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			if _, err := rewriteUsers(file, fmt.Sprint("user", i), fmt.Sprintf("user%d:viewer:x", i)); err != nil {
+			if _, err := rewriteUsers(file, fmt.Sprint("user", i), func(string) string { return fmt.Sprintf("user%d:viewer:x", i) }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -63,5 +63,38 @@ func TestUsersAtOnce(t *testing.T) {
 	}
 	if n := strings.Count(string(text), "\n"); n != 20 {
 		t.Errorf("%d of 20 are in it", n)
+	}
+}
+
+// TestUsersKeepTheirRole: another password leaves somebody the role that they have, and who
+// takes somebody out of a file that is not there makes none.
+func TestUsersKeepTheirRole(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "users.txt")
+	for _, step := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"remove", file, "ana"}, exitFailed, "no such file"},
+		{[]string{"add", file, "ana", "--role", "admin"}, exitOK, "ana, admin, was added."},
+		{[]string{"add", file, "ANA"}, exitOK, "ANA, admin, was changed."},
+		{[]string{"add", file, "ben"}, exitOK, "ben, viewer, was added."},
+		{[]string{"add", file, "ANA", "--role", "operator"}, exitOK, "ANA, operator, was changed."},
+		{[]string{"remove", file, "cleo"}, exitFailed, "no user cleo"},
+	} {
+		out, complaint, code := typed(t, "a long password\n", append([]string{"users"}, step.args...)...)
+		if code != step.code || !strings.Contains(out+complaint, step.says) {
+			t.Errorf("%q: %d %q %q", step.args, code, out, complaint)
+		}
+		if _, err := os.Stat(file); step.says == "no such file" && !os.IsNotExist(err) {
+			t.Errorf("there is a file: %v", err)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(string(text), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "ANA:operator:$argon2") || !strings.HasPrefix(lines[1], "ben:viewer:$argon2") {
+		t.Errorf("in it is\n%s", text)
 	}
 }
