@@ -107,6 +107,40 @@ func TestGuestSeesNoScene(t *testing.T) {
 	want("after that", follows, map[string]string{"default": all, h.plays[0]: pages})
 }
 
+// TestGuestStaysInAScene that is set back: links and tokens for it are as good as they
+// were. What is for a namespace that people remove is for no other that they call so.
+func TestGuestStaysInAScene(t *testing.T) {
+	h := newGuesthouse(t)
+	at := h.plays[0]
+	guest := h.guest(at, "")
+	var token api.Token
+	h.makes("tokens", `{"name":"ci","role":"operator","namespace":"`+at+`"}`, &token)
+	program := asker{bearer: token.Secret}
+	want := func(when, want string) {
+		t.Helper()
+		for name, who := range map[string]asker{"link": guest, "token": program} {
+			if got := h.sees(who, at); got != want {
+				t.Errorf("%s: who comes by a %s is answered with %s, want %s", when, name, got, want)
+			}
+		}
+	}
+	do := func(method, path, body string) {
+		t.Helper()
+		if code, text := h.bearing(t, h.admin, method, "/api/v1/"+path, body); code >= 300 {
+			t.Fatal(path, code, text)
+		}
+	}
+	do(http.MethodPost, "plays/"+at+"/next?step=0", ``)
+	want("as it was", "200 101 200")
+	do(http.MethodPost, "plays/"+at+"/back?step=1", ``)
+	want("a step back", "200 101 200")
+	do(http.MethodPost, "plays/"+at+"/reset", ``)
+	want("at the beginning", "200 101 200")
+	do(http.MethodDelete, "plays/"+at, ``)
+	h.makes("namespaces", `{"name":"`+at+`","temporary":true}`, new(api.Namespace))
+	want("another of that name", "401 401 401")
+}
+
 // TestGuestIsShownOneNamespace: whoever has opened a read-only link is led by its pages
 // to no page that is of another namespace or of none, and not told, there or by the API,
 // what others there are, nor which scenes others play.

@@ -14,7 +14,7 @@ import (
 
 // Create makes a namespace, on behalf of actor, and waits until it is served or
 // it is known what keeps it from that, which its State tells. Of s, Created is
-// filled in. The error is ErrTaken, engine.ErrArgument or engine.ErrQuota,
+// filled in, unless it is made in place of one that it goes on as. The error is ErrTaken, engine.ErrArgument or engine.ErrQuota,
 // or the catalogue's; nothing was made then.
 func (f *Fleet) Create(ctx context.Context, s Spec, actor string) (Namespace, error) {
 	if err := creatable(&s); err != nil {
@@ -29,7 +29,9 @@ func creatable(s *Spec) (err error) {
 	if s.Name, err = ParseName(s.Name); err != nil {
 		return err
 	}
-	s.Created = time.Now().UTC().Truncate(time.Millisecond)
+	if s.Created.IsZero() {
+		s.Created = time.Now().UTC().Truncate(time.Millisecond)
+	}
 	return s.check()
 }
 

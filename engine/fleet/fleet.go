@@ -358,8 +358,8 @@ func gone(name string) string { return fmt.Sprintf("The namespace %s was removed
 // ErrNone is the error for a namespace that is not there, ErrTaken for one that is
 // there already.
 var (
-	ErrNone  = fmt.Errorf("%w: there is no such namespace", engine.ErrNotFound)
-	ErrTaken = fmt.Errorf("%w: there is such a namespace", engine.ErrExists)
+	ErrNone  error = &engine.Refusal{Kind: engine.ErrNotFound, Text: "There is no such namespace."}
+	ErrTaken       = fmt.Errorf("%w: there is such a namespace", engine.ErrExists)
 )
 
 func none(name string) error {

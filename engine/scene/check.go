@@ -137,10 +137,10 @@ func (s *Step) check(c *checker, n int) {
 		c.at = at.in("then", i)
 		e.check(c)
 	}
-	c.at = at
-	for _, m := range s.Mark {
-		if _, err := engine.ParsePath(m, c.limits); err != nil && !slices.Contains(c.names, m) {
-			c.refuseIn("mark", "'mark' names an entity or a message, not '%s'.", m)
+	for i, m := range s.Mark {
+		c.at = at.in("mark", i)
+		if !slices.Contains(c.names, m) && !c.made[engine.Path(m).Entity().Fold()] {
+			c.refuse("'mark' names a message or an entity that there is by then, not '%s'.", m)
 		}
 	}
 }

@@ -18,6 +18,7 @@ type Play struct {
 	scene *Scene
 	name  string        // of its namespace
 	turn  chan struct{} // holds one: who plays, or sets the stage
+	born  time.Time     // since when there is its namespace, however often it is set anew; who has the turn looks
 
 	mu       sync.Mutex
 	player   *player            // guarded by mu, as all below
@@ -27,6 +28,7 @@ type Play struct {
 	trouble  error              // what kept it from being played to its end
 	cancel   context.CancelFunc // of what is being played
 	used     time.Time
+	anew     bool // its namespace is being made again
 }
 
 // A State is where a play stands, at one moment.
@@ -95,6 +97,27 @@ func (p *Play) lastUse() time.Time {
 	return p.used
 }
 
+// stands tells whether the play has its namespace. Once that was removed, by
+// whomever, nothing of the play is left.
+func (p *Play) stands() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.player.b.Done():
+		return p.anew
+	default:
+		return true
+	}
+}
+
+// under is ErrNoPlay where the play is not under way any more.
+func (p *Play) under() error {
+	if p.s.Peek(p.name) != p {
+		return &engine.Refusal{Kind: ErrNoPlay, Text: "The scene is over."}
+	}
+	return nil
+}
+
 // halt has what is being played end.
 func (p *Play) halt() {
 	p.mu.Lock()
@@ -119,7 +142,7 @@ func (p *Play) leave() { <-p.turn }
 // Called by who has the turn.
 func (p *Play) set(ctx context.Context, who string) error {
 	clock := broker.NewMachine()
-	n, err := p.s.o.Fleet.Create(ctx, fleet.Spec{Name: p.name, Temporary: true, Machine: clock}, who)
+	n, err := p.s.o.Fleet.Create(ctx, fleet.Spec{Name: p.name, Created: p.born, Temporary: true, Machine: clock}, who)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
@@ -136,6 +159,7 @@ func (p *Play) set(ctx context.Context, who string) error {
 		_, gone := p.s.o.Fleet.Remove(context.WithoutCancel(ctx), p.name, who)
 		return errors.Join(err, gone)
 	}
+	p.born = n.Created
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.player, p.done, p.findings, p.trouble = next, 0, nil, nil
@@ -157,6 +181,10 @@ func (p *Play) Next(ctx context.Context, done int, t Tempo, who string) error { 
 	case p.turn <- struct{}{}:
 	default:
 		return errAgain()
+	}
+	if err := p.under(); err != nil {
+		p.leave()
+		return err
 	}
 	p.touch()
 	is := p.State()
@@ -250,13 +278,10 @@ func (p *Play) again(ctx context.Context, done, steps int, who string) error {
 		return err
 	}
 	defer p.leave()
-	if p.s.Peek(p.name) != p {
-		return &engine.Refusal{Kind: ErrNoPlay, Text: "The scene is over."}
+	if err := p.under(); err != nil {
+		return err
 	}
-	if _, err := p.s.o.Fleet.Remove(ctx, p.name, who); err != nil && !errors.Is(err, fleet.ErrNone) {
-		return err //nolint:wrapcheck // it says what it is about
-	}
-	if err := p.set(ctx, who); err != nil {
+	if err := p.clear(ctx, who); err != nil {
 		return err
 	}
 	for range steps {
@@ -267,8 +292,26 @@ func (p *Play) again(ctx context.Context, done, steps int, who string) error {
 	return nil
 }
 
+// clear makes the namespace anew. Called by who has the turn.
+func (p *Play) clear(ctx context.Context, who string) error {
+	anew := func(is bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.anew = is
+	}
+	anew(true)
+	defer anew(false)
+	if _, err := p.s.o.Fleet.Remove(ctx, p.name, who); err != nil && !errors.Is(err, fleet.ErrNone) {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	return p.set(ctx, who)
+}
+
 // Turn has the clock run at a rate.
 func (p *Play) Turn(ctx context.Context, rate int, who string) error {
+	if err := p.under(); err != nil {
+		return err
+	}
 	p.touch()
 	at := p.at()
 	if err := at.clock.Turn(rate); err != nil {
@@ -287,6 +330,9 @@ func (p *Play) Leap(ctx context.Context, m Moment, who string) (engine.Instant, 
 		defer p.leave()
 	default:
 		return 0, errAgain()
+	}
+	if err := p.under(); err != nil {
+		return 0, err
 	}
 	at := p.at()
 	to, err := at.leapTo(ctx, m, AtOnce)

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -38,6 +35,8 @@ func TestBackAndReset(t *testing.T) {
 			w.must(p.Next(t.Context(), n, scene.AtOnce, "me"))
 		}
 		former, name := w.broker(p), p.Name()
+		begun, _ := w.fleet.Find(name)
+		time.Sleep(time.Minute)
 		if is := p.State(); is.Look() != "/" || is.Step().Say != "three" || is.Keys["a"] == 0 {
 			t.Errorf("in the end: %+v", is)
 		}
@@ -48,6 +47,9 @@ func TestBackAndReset(t *testing.T) {
 		}
 		if b := w.broker(p); b == former || w.Find(name) != p {
 			t.Error("it is played on where it was")
+		}
+		if n, _ := w.fleet.Find(name); n.Created != begun.Created {
+			t.Errorf("what was for its namespace is for another now, of %v and not of %v", n.Created, begun.Created)
 		}
 		w.must(p.Next(t.Context(), 2, scene.AtOnce, "me"))
 		if is := p.State(); !is.Findings[0].OK || !is.Over() {
@@ -194,14 +196,40 @@ func TestPlaysGo(t *testing.T) {
 		if _, _, err := w.fleet.Broker(p.Name()); !errors.Is(err, fleet.ErrNone) || w.Peek(p.Name()) != nil {
 			t.Errorf("nobody looked, and it is there: %v", err)
 		}
-		_, err := w.fleet.Remove(t.Context(), q.Name(), "me") // behind their backs
+	})
+}
+
+// A play whose namespace was removed is over from then on, and what is made under its
+// name is none of its own.
+func TestNamespaceRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, scene.Options{})
+		p, q := w.add(three), w.begin("defer")
+		w.must(p.Next(t.Context(), 0, scene.AtOnce, "me"))
+		w.must(p.Next(t.Context(), 1, scene.Gliding, "me"))
+		_, err := w.fleet.Remove(t.Context(), p.Name(), "me")
 		w.must(err)
-		time.Sleep(2 * time.Minute)
-		if w.Peek(q.Name()) != nil {
-			t.Error("it has no namespace, and is there")
+		if all := w.List(); len(all) != 1 || all[0] != q || w.Peek(p.Name()) != nil {
+			t.Errorf("it has no namespace, and is there: %v", all)
 		}
-		if err := q.Reset(t.Context(), "me"); !errors.Is(err, scene.ErrNoPlay) {
-			t.Errorf("it begins again: %v", err)
+		synctest.Wait() // what was playing has ended
+		_, leap := p.Leap(t.Context(), scene.Expiry, "me")
+		for what, err := range map[string]error{
+			"next": p.Next(t.Context(), 2, scene.AtOnce, "me"), "back": p.Back(t.Context(), 2, "me"), "reset": p.Reset(t.Context(), "me"),
+			"turn": p.Turn(t.Context(), 10, "me"), "leap": leap, "end": w.End(t.Context(), p.Name(), "me"),
+		} {
+			if !errors.Is(err, scene.ErrNoPlay) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		_, err = w.fleet.Create(t.Context(), fleet.Spec{Name: p.Name(), Temporary: true}, "me")
+		w.must(err)
+		if err := w.End(t.Context(), p.Name(), "me"); !errors.Is(err, scene.ErrNoPlay) {
+			t.Errorf("another namespace of that name ends as a play: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if _, _, err := w.fleet.Broker(p.Name()); err != nil || w.Peek(p.Name()) != nil {
+			t.Errorf("what is not the play's went with it: %v", err)
 		}
 	})
 }
@@ -349,158 +377,6 @@ steps:
 		w.must(p.Reset(t.Context(), "me"))
 		if p.State().Trouble != nil {
 			t.Error("the trouble outlasts it")
-		}
-	})
-}
-
-// What is wrong with a scene is told by where it is, and nothing is kept of it.
-func TestParseRefuses(t *testing.T) {
-	scenes := func(steps string) string {
-		return "title: t\nteaches: t\nentities: [{queue: q}]\nsteps:\n" + steps
-	}
-	for name, tc := range map[string]struct{ text, want string }{
-		"unknown key":          {"title: t\nteeches: t\n", "line 2: It cannot be read: unknown field"},
-		"twice":                {"title: t\ntitle: t\n", "line 2: "},
-		"no YAML":              {"title: [", "cannot be read"},
-		"aliases":              {"title: &a t\nteaches: *a\n", "line 1: A scene has no anchors"},
-		"depth":                {"title: " + strings.Repeat("[", 30_000), "nested too deeply"},
-		"indent":               {"title:\n" + strings.Repeat(" ", 200) + "- a", "nested too deeply"},
-		"not text":             {"title: \xff", "UTF-8"},
-		"too long":             {"#" + strings.Repeat("x", scene.MostBytes), "at most"},
-		"nothing":              {"", "'title' is a text"},
-		"no steps":             {"title: t\nteaches: t\n", "no steps"},
-		"no caption":           {scenes("- {look: /}"), "step 1: 'say'"},
-		"two things":           {scenes("- {say: s, do: [{wait: 1s, delete: q}]}"), "step 1, do 1: An action does one thing"},
-		"nothing done":         {scenes("- {say: s, do: [{}]}"), "step 1, do 1: An action does one thing"},
-		"no such message":      {scenes("- {say: s, do: [{complete: a}]}"), "No message is called 'a'"},
-		"nor to fetch":         {scenes("- {say: s, do: [{fetch: {from: q, message: a}}]}"), "No message is called 'a'"},
-		"a wait":               {scenes("- {say: s, do: [{wait: soon}]}"), "'wait' is a duration"},
-		"a long wait":          {scenes("- {say: s, do: [{wait: 1000d}]}"), "'wait' is a duration"},
-		"a time to live":       {scenes("- {say: s, do: [{send: {to: q, ttl: soon}}]}"), "timeToLive"},
-		"too many":             {scenes("- {say: s, do: [{send: {to: q, times: 5000}}]}"), "up to 1000"},
-		"a list as property":   {scenes("- {say: s, do: [{send: {to: q, properties: {a: [1]}}}]}"), "A property is"},
-		"no name":              {scenes("- {say: s, do: [{receive: {from: q}}]}"), "'as'"},
-		"expects nothing":      {scenes("- {say: s, then: [{text: t}]}"), "step 1, then 1: What is expected"},
-		"a state":              {scenes("- {say: s, do: [{send: {to: q, as: a}}], then: [{text: t, message: a, state: dead}]}"), "not 'dead'"},
-		"an address":           {scenes("- {say: s, look: //evil.example}"), "'look' is"},
-		"an entity of no kind": {"title: t\nteaches: t\nentities: [{with: {}}]\nsteps: [{say: s}]", "entity 1: An entity is"},
-		"a property":           {"title: t\nteaches: t\nentities: [{queue: q, with: {Colour: red}}]\nsteps: [{say: s}]", "no property 'Colour'"},
-		"its value":            {"title: t\nteaches: t\nentities: [{queue: q, with: {AutoDeleteOnIdle: PT1S}}]\nsteps: [{say: s}]", "entity 1: "},
-		"its name":             {"title: t\nteaches: t\nentities: [{queue: 'q?'}]\nsteps: [{say: s}]", "entity 1: "},
-		"two scenes":           {"title: t\n---\ntitle: u\n", "line 3: A file has one"},
-		"a rule":               {"title: t\nteaches: t\nentities: [{topic: t}, {subscription: t/Subscriptions/s, rules: [{name: r, sql: 'a ='}]}]\nsteps: [{say: s}]", "line 3, entity 2: "},
-		"no topic":             {"title: t\nteaches: t\nentities: [{subscription: t/Subscriptions/s}]\nsteps: [{say: s}]", "no entity 't'"},
-		"sends nowhere":        {scenes("- {say: s, do: [{send: {to: qq}}]}"), "line 5, step 1, do 1: The scene has made no entity 'qq'"},
-		"takes nowhere":        {scenes("- {say: s, do: [{receive: {from: qq/$DeadLetterQueue, none: true}}]}"), "no entity 'qq'"},
-		"looks nowhere":        {scenes("- {say: s, then: [{text: t, entity: qq, active: 1}]}"), "no entity 'qq'"},
-	} {
-		_, err := scene.Parse("x", []byte(tc.text))
-		if !errors.Is(err, engine.ErrArgument) || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v; want %q", name, err, tc.want)
-		}
-	}
-}
-
-// All that is wrong is told at once, each by its line.
-func TestParseTellsLines(t *testing.T) {
-	_, err := scene.Parse("x", []byte(`title: t
-teaches:
-minutes: -1
-entities:
-  - queue: q
-    with: {Colour: red}
-steps:
-  - say: one
-    look: q
-    do:
-      - send: {to: q, as: a, body: x}
-      - send: {to: qq}
-      - wait: soon
-  - do:
-      - complete: b
-    then:
-      - {text: t, entity: q, active: 1}
-      - text: t
-        message: c
-`))
-	want := []string{"2 ", "3 ", "6 entity 1", "9 step 1", "12 step 1, do 2", "13 step 1, do 3", "14 step 2", "15 step 2, do 1", "18 step 2, then 2"}
-	e, ok := errors.AsType[*scene.WrongError](err)
-	if !ok {
-		t.Fatalf("it is %v", err)
-	}
-	var got []string
-	for _, f := range e.Faults {
-		got = append(got, fmt.Sprint(f.Line, " ", f.At))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s\n%v", diff, err)
-	}
-	steps := strings.Repeat("  - say: \n", 50)
-	if _, err := scene.Parse("x", []byte("title: \nteaches: \nsteps:\n"+steps)); len(strings.Split(err.Error(), "\n")) != 50 {
-		t.Errorf("of many: %v", err)
-	}
-}
-
-// A library takes in what is written as it should be, and keeps its own.
-func TestLibrary(t *testing.T) {
-	lib, err := scene.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := len(lib.List())
-	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	if err := lib.Load(fstest.MapFS{"a.yaml": file(three), "b.yaml": file("title: x")}); !errors.Is(err, engine.ErrArgument) || !strings.Contains(err.Error(), "b.yaml: ") || len(lib.List()) != own {
-		t.Errorf("one of two is wrong: %v, and there are %d", err, len(lib.List())-own)
-	}
-	if err := lib.Load(fstest.MapFS{"c.txt": file(three)}); !errors.Is(err, engine.ErrArgument) {
-		t.Errorf("an empty folder: %v", err)
-	}
-	if err := lib.Load(fstest.MapFS{"02-a.yaml": file(three), "01-b.yaml": file(three)}); err != nil || lib.List()[own].ID != "b" || lib.List()[own+1].ID != "a" {
-		t.Errorf("two: %v", err)
-	}
-	if err := lib.Load(fstest.MapFS{"01-c.yaml": file(three), "02-c.yaml": file(three)}); !errors.Is(err, engine.ErrExists) || !strings.Contains(err.Error(), "02-c.yaml: ") || len(lib.List()) != own+2 {
-		t.Errorf("two of one id: %v", err)
-	}
-	if err := lib.Load(fstest.MapFS{"c.yaml": file(three), "deadline.yaml": file(three)}); !errors.Is(err, engine.ErrExists) || len(lib.List()) != own+2 {
-		t.Errorf("one of the program's own id: %v", err)
-	}
-	if _, err := lib.Add("c", []byte(three)); err != nil {
-		t.Error(err)
-	}
-	if s, err := lib.Add("c", []byte(strings.Replace(three, "Three", "3", 1))); err != nil || s.Title != "3 steps" || !s.Added || len(lib.List()) != own+3 {
-		t.Errorf("in place of another: %v", err)
-	}
-	for id, want := range map[string]error{"deadline": engine.ErrExists, "a": engine.ErrExists, "A b": engine.ErrArgument, "": engine.ErrArgument, strings.Repeat("x", 41): engine.ErrArgument} {
-		if _, err := lib.Add(id, []byte(three)); !errors.Is(err, want) {
-			t.Errorf("%q: %v", id, err)
-		}
-	}
-	for id, want := range map[string]error{"deadline": engine.ErrNotAllowed, "a": engine.ErrNotAllowed, "none": scene.ErrNone, "c": nil} {
-		if err := lib.Remove(id); !errors.Is(err, want) {
-			t.Errorf("remove %q: %v", id, err)
-		}
-	}
-	if _, err := lib.Find("c"); !errors.Is(err, scene.ErrNone) {
-		t.Errorf("it was removed: %v", err)
-	}
-	for n := len(lib.List()); n < 200; n++ {
-		if _, err := lib.Add(fmt.Sprint("s", n), []byte(three)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := lib.Add("c", []byte(three)); !errors.Is(err, engine.ErrQuota) {
-		t.Errorf("one too many: %v", err)
-	}
-}
-
-// Whatever is sent as a scene, it is understood or refused, soon.
-func FuzzParse(f *testing.F) {
-	f.Add(three)
-	f.Add("a: {b: [c, {d: e}]}\n- - - x\n? y\n: |\n  z")
-	f.Fuzz(func(t *testing.T, text string) {
-		s, err := scene.Parse("x", []byte(text))
-		if (s == nil) == (err == nil) || err != nil && !errors.Is(err, engine.ErrArgument) {
-			t.Errorf("%+v, %v", s, err)
 		}
 	})
 }

@@ -196,7 +196,7 @@ func (m Moment) in(u engine.Upcoming) engine.Instant {
 // a WrongError.
 func Parse(id string, text []byte) (*Scene, error) {
 	if len(text) > MostBytes {
-		return nil, &WrongError{[]Fault{{Text: fmt.Sprintf("A scene has at most %d bytes, not %d.", MostBytes, len(text))}}}
+		return nil, &WrongError{[]Fault{{Text: fmt.Sprintf("A scene has at most %d bytes, and this has more.", MostBytes)}}}
 	}
 	if !utf8.Valid(text) {
 		return nil, &WrongError{[]Fault{{Text: "A scene is text in UTF-8."}}}

@@ -116,8 +116,12 @@ func (s *Stages) Peek(name string) *Play {
 		return nil
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.byName[strings.ToLower(name)]
+	p := s.byName[strings.ToLower(name)]
+	s.mu.Unlock()
+	if p == nil || !p.stands() {
+		return nil
+	}
+	return p
 }
 
 // Play is Find, and ErrNoPlay where there is none.
@@ -137,6 +141,11 @@ func (s *Stages) noPlay(name string) error {
 
 // List are the plays that are under way, by their namespaces.
 func (s *Stages) List() []*Play {
+	return slices.DeleteFunc(s.all(), func(p *Play) bool { return !p.stands() })
+}
+
+// all is List, with those that have lost their namespace.
+func (s *Stages) all() []*Play {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]*Play, 0, len(s.byName))
@@ -150,9 +159,7 @@ func (s *Stages) List() []*Play {
 // End ends a play and removes its namespace, on behalf of somebody; empty: nobody
 // has looked at it for long.
 func (s *Stages) End(ctx context.Context, name, who string) error {
-	s.mu.Lock()
-	p := s.byName[strings.ToLower(name)]
-	s.mu.Unlock()
+	p := s.Peek(name)
 	if p == nil {
 		return s.noPlay(name)
 	}
@@ -166,12 +173,18 @@ func (s *Stages) end(ctx context.Context, p *Play, who string, still func() bool
 		return err
 	}
 	defer p.leave()
-	if s.Peek(p.name) != p || !still() {
+	if !still() {
 		return nil
 	}
 	s.mu.Lock()
-	delete(s.byName, p.name)
+	is := s.byName[p.name] == p
+	if is {
+		delete(s.byName, p.name)
+	}
 	s.mu.Unlock()
+	if !is || !p.stands() {
+		return nil
+	}
 	if _, err := s.o.Fleet.Remove(ctx, p.name, who); err != nil && !errors.Is(err, fleet.ErrNone) {
 		return err //nolint:wrapcheck // it says what it is about
 	}
@@ -200,15 +213,11 @@ func (s *Stages) tidy() {
 		case <-s.ctx.Done():
 			return
 		}
-		for _, p := range s.List() {
-			over := func() bool {
-				_, _, err := s.o.Fleet.Broker(p.name)
-				return time.Since(p.lastUse()) >= s.Stay() || errors.Is(err, fleet.ErrNone)
-			}
+		for _, p := range s.all() {
+			over := func() bool { return time.Since(p.lastUse()) >= s.Stay() || !p.stands() }
 			if !over() {
 				continue
 			}
-			// Who sets the stage anew has the turn, and its namespace is not there meanwhile.
 			if err := s.end(s.ctx, p, "", over); err != nil && s.ctx.Err() == nil {
 				s.log.Warn("the namespace of a scene was not removed", "namespace", p.name, "err", err)
 			}
