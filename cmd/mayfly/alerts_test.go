@@ -18,6 +18,7 @@ func TestAlertsOnTheCommandLine(t *testing.T) {
 	says(0, "Created rule 1, late.", "create", "late", "--when", "running-out", "--in", "orders*", "--within", "1m", "--then", "extend", "--by", "10m", "--times", "3")
 	says(4, "late", "create", "late", "--when", "deleted")
 	says(4, "", "create", "other", "--when", "running-out")
+	says(4, "'then' is notify where 'when' is expired, not 'extend'.", "create", "other", "--when", "expired", "--then", "extend", "--by", "5m", "--times", "3")
 	says(2, "--when", "create", "other")
 	says(2, "running-out", "create", "other", "--when", "never")
 	says(0, "late\n", "rules", "--names")

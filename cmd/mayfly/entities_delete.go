@@ -33,7 +33,7 @@ func (c *entitiesDeleteCommand) Run(ctx context.Context, s streams) error {
 	}
 	to := path("entities", c.Entity)
 	if !c.Yes {
-		if err := confirm(ctx, s, e.Path, "deletes "+what); err != nil {
+		if err := confirm(ctx, s, e.Path, "deletes "+what+" for good"); err != nil {
 			return err
 		}
 		to += fmt.Sprintf("?count=%d", count)

@@ -136,13 +136,17 @@ func problemOf(err error, code int) string {
 	}
 	at := slices.IndexFunc(exits(), func(e exit) bool { return e.code == code })
 	e := exits()[at]
-	r, n := utf8.DecodeRuneInString(err.Error())
+	text := err.Error()
+	if first, _, _ := strings.Cut(text, " "); !strings.Contains(first, "://") { // an address stays one
+		r, n := utf8.DecodeRuneInString(text)
+		text = string(unicode.ToUpper(r)) + text[n:]
+	}
 	return marshalled(struct {
 		Type   string `json:"type"`
 		Title  string `json:"title"`
 		Detail string `json:"detail"`
 		Code   string `json:"code"`
-	}{"about:blank", e.meaning, strings.TrimSuffix(string(unicode.ToUpper(r))+err.Error()[n:], ".") + ".", e.name})
+	}{"about:blank", e.meaning, strings.TrimSuffix(text, ".") + ".", e.name})
 }
 
 func marshalled(v any) string {

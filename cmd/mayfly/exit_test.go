@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -96,6 +97,19 @@ func TestInterrupted(t *testing.T) {
 		stop(errStopped)
 		if code := <-ended; code != exitInterrupted || len(said.line) > 0 {
 			t.Errorf("%q: got %d, %d complaints", args, code, len(said.line))
+		}
+	}
+}
+
+// TestProblemsBeginAsSentences: but for an address, which stays what can be gone to.
+func TestProblemsBeginAsSentences(t *testing.T) {
+	for said, want := range map[string]string{
+		"nothing was done":                       `"detail":"Nothing was done."`,
+		"http://127.0.0.1:1 does not answer":     `"detail":"http://127.0.0.1:1 does not answer."`,
+		"é no letter, see http://127.0.0.1:1/x.": `"detail":"É no letter, see http://127.0.0.1:1/x."`,
+	} {
+		if got := problemOf(errors.New(said), exitFailed); !strings.Contains(got, want) {
+			t.Errorf("%q: %s", said, got)
 		}
 	}
 }

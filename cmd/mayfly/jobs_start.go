@@ -66,7 +66,7 @@ func (f jobFlags) start(ctx context.Context, s streams, c client, in api.NewJob)
 		return err
 	}
 	if removes := in.Kind == "delete" || in.Kind == "purge"; removes && !f.Yes && meant.AtMost > 0 {
-		if err := confirm(ctx, s, strconv.FormatInt(meant.AtMost, 10), "removes "+goes); err != nil {
+		if err := confirm(ctx, s, strconv.FormatInt(meant.AtMost, 10), "removes "+goes+" for good"); err != nil {
 			return err
 		}
 	}

@@ -181,6 +181,11 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s streams) error {
 	}
 	if !c.Yes {
 		what := fmt.Sprintf("removes the namespace %s with %s and %s", n.Name, counted(int64(n.Entities), "entity", "entities"), messages(n.Messages))
+		if n.Temporary {
+			what += " for good"
+		} else {
+			what += ": a folder is kept aside, of a database all is gone for good"
+		}
 		if err := confirm(ctx, s, n.Name, what); err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func describePurge() description {
 type purgeCommand struct {
 	client
 	Entity string   `arg:"" help:"Queue, topic, topic/Subscriptions/name, or one with /$DeadLetterQueue."`
-	State  []string `enum:"active,deferred,scheduled,dead-letter" default:"active" help:"What to remove: active, deferred, scheduled, dead-letter; may be repeated."`
+	State  []string `enum:"active,deferred,scheduled,dead-letter" default:"active" help:"What to remove: active, deferred, scheduled, dead-letter; may be repeated. Default: ${default}."`
 	Filter *string  `placeholder:"SQL" help:"Only messages of which this is true, as in a rule: \"price > 10 AND sys.Label = 'x'\"."`
 	Yes    bool     `short:"y" help:"Do not ask."`
 }
@@ -72,7 +72,7 @@ func (c *purgeCommand) Run(ctx context.Context, s streams) error {
 		told += " where " + printable(*c.Filter, mostQuoted)
 	}
 	if !c.Yes && count > 0 {
-		if err := confirm(ctx, s, strconv.FormatInt(count, 10), fmt.Sprintf("removes %s (%s) from %s", goes, told, c.Entity)); err != nil {
+		if err := confirm(ctx, s, strconv.FormatInt(count, 10), fmt.Sprintf("removes %s (%s) from %s for good", goes, told, c.Entity)); err != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ var errUnconfirmed = errors.New("nothing was done: it was not confirmed; --yes d
 // confirm has a word typed by whoever agrees to what is about to happen: the
 // number of messages that go, or may at the most, or the name of what does.
 func confirm(ctx context.Context, s streams, word, what string) error {
-	if _, err := fmt.Fprintf(s.err, "This %s for good.\nType %s to go on: ", what, word); err != nil {
+	if _, err := fmt.Fprintf(s.err, "This %s.\nType %s to go on: ", what, word); err != nil {
 		return err
 	}
 	answered := make(chan error, 1)

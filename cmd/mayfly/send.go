@@ -48,7 +48,7 @@ type sendCommand struct {
 	Subject       string   `help:"Subject, also called Label."`
 	ContentType   string   `name:"content-type" help:"ContentType."`
 	Count         int      `default:"1" help:"How many of it to send."`
-	Repeat        int64    `placeholder:"N" help:"How many to send, each with its placeholders filled in, up to 100000. More than 1000 are sent by a job, whose end is waited for."`
+	Repeat        *int64   `placeholder:"N" help:"How many to send, each with its placeholders filled in, up to 100000. More than 1000 are sent by a job, whose end is waited for."`
 	Every         string   `placeholder:"DURATION" help:"With --repeat: by how much each becomes available later than the one before."`
 	Placeholders  bool     `help:"Fill in the placeholders of a single message, too."`
 	Template      string   `placeholder:"NAME" help:"A template that is kept on the server; flags and BODY go before what it says."`

@@ -10,20 +10,21 @@ import (
 	"strings"
 	"time"
 
+	"mayfly/engine/draft"
 	"mayfly/engine/value"
 	"mayfly/web/api"
 )
 
 // drafted tells whether what is sent is filled in by the server.
-func (c *sendCommand) drafted() bool { return c.Repeat != 0 || c.Placeholders || c.Template != "" }
+func (c *sendCommand) drafted() bool { return c.Repeat != nil || c.Placeholders || c.Template != "" }
 
 // repeat sends a message with placeholders, as often as was asked.
 func (c *sendCommand) repeat(ctx context.Context, s streams) error {
 	if c.Count != 1 {
 		return misused("--count sends the same message; with placeholders there is --repeat")
 	}
-	if c.Repeat < 0 {
-		return misused("--repeat is from 1, not %d", c.Repeat)
+	if c.Repeat != nil && *c.Repeat < 1 {
+		return misused("--repeat is from 1 to %d, not %d", draft.MostMessages, *c.Repeat)
 	}
 	m, err := c.draft(ctx, s.in)
 	if err != nil {
@@ -70,7 +71,10 @@ func (c *sendCommand) repeat(ctx context.Context, s streams) error {
 func (c *sendCommand) draft(ctx context.Context, in io.Reader) (api.Draft, error) {
 	m := api.Draft{
 		MessageID: c.MessageID, CorrelationID: c.CorrelationID, SessionID: c.SessionID, Subject: c.Subject, ContentType: c.ContentType, TimeToLive: c.TTL,
-		Body: c.Body, Repeat: c.Repeat, Every: c.Every, Placeholders: c.Placeholders,
+		Body: c.Body, Every: c.Every, Placeholders: c.Placeholders,
+	}
+	if c.Repeat != nil {
+		m.Repeat = *c.Repeat
 	}
 	if c.Body == nil && c.Template == "" {
 		var err error

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoTemplate says that there is no template of a name.
-var ErrNoTemplate = fmt.Errorf("%w: there is no such template", engine.ErrNotFound)
+var ErrNoTemplate error = &engine.Refusal{Kind: engine.ErrNotFound, Text: "There is no such template."}
 
 // Prefix begins the keys of the settings that templates are kept in.
 const Prefix = "template/"

@@ -18,7 +18,7 @@ import (
 )
 
 // ErrNoJob says that there is no job with a number, or none any more.
-var ErrNoJob = fmt.Errorf("%w: there is no such job", engine.ErrNotFound)
+var ErrNoJob error = &engine.Refusal{Kind: engine.ErrNotFound, Text: "There is no such job."}
 
 func noJob(id ID) error { return refuse(ErrNoJob, "There is no job %d.", id) }
 

@@ -118,6 +118,39 @@ func (r Rule) plain() Rule {
 	return r
 }
 
+// Fits is a FieldError where something is said that does not go with what the rule
+// waits for or does. Add and Replace leave that out, so that a form may send all its
+// fields.
+func (r Rule) Fits() error {
+	kept := r.plain()
+	if !slices.Contains(Whens(), r.When) || !slices.Contains(Thens(), kept.Then) {
+		return nil // which is refused by itself
+	}
+	if r.Then != "" && r.Then != kept.Then {
+		return wrong("then", engine.ErrArgument, "'then' is %s where 'when' is %s, not '%.64s'.", kept.Then, r.When, r.Then)
+	}
+	for _, f := range []struct {
+		name, goes string
+		cut        bool
+	}{
+		{"query", "running-out and dead-lettered", strings.TrimSpace(r.Query) != kept.Query},
+		{"reason", "dead-lettered", strings.TrimSpace(r.Reason) != kept.Reason},
+		{"within", "running-out and deleting", r.Within != kept.Within},
+		{"over", "dead-over", r.Over != kept.Over},
+	} {
+		if f.cut {
+			return wrong(f.name, engine.ErrArgument, "'%s' goes with 'when' %s, not with %s.", f.name, f.goes, r.When)
+		}
+	}
+	if r.By != kept.By {
+		return wrong("by", engine.ErrArgument, "'by' goes with 'then' extend, not with %s.", kept.Then)
+	}
+	if r.Times != kept.Times {
+		return wrong("times", engine.ErrArgument, "'times' goes with 'then' extend, not with %s.", kept.Then)
+	}
+	return nil
+}
+
 // check is nil for a rule that can be kept. Whether its webhook may be asked is for
 // others to say.
 func (r Rule) check() error {

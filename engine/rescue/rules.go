@@ -18,7 +18,11 @@ import (
 )
 
 // ErrNoRule says that there is no rule with a number, or none any more.
-var ErrNoRule = fmt.Errorf("%w: there is no such rule for rescue and alerts", engine.ErrNotFound)
+var ErrNoRule error = &engine.Refusal{Kind: engine.ErrNotFound, Text: "There is no such rule for rescue and alerts."}
+
+func noRule(id ID) error {
+	return &engine.Refusal{Kind: ErrNoRule, Text: fmt.Sprintf("There is no rule %d for rescue and alerts.", id)}
+}
 
 // Options are how rules work.
 type Options struct {
@@ -200,7 +204,7 @@ func (r *Rules) Rule(id ID) (Status, error) {
 	defer r.mu.Unlock()
 	l := r.all[id]
 	if l == nil {
-		return Status{}, fmt.Errorf("rule %d: %w", id, ErrNoRule)
+		return Status{}, noRule(id)
 	}
 	return l.status(), nil
 }
@@ -253,7 +257,7 @@ func (r *Rules) Test(id ID) error {
 	defer r.mu.Unlock()
 	l := r.all[id]
 	if l == nil {
-		return fmt.Errorf("rule %d: %w", id, ErrNoRule)
+		return noRule(id)
 	}
 	r.note(l, Alert{Test: true})
 	return nil

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -16,7 +15,7 @@ import (
 )
 
 // NewAlertRule is what POST /alert-rules and PUT /alert-rules/{id} take: what is
-// waited for, where, and what is done then. What is not of its kind is left out.
+// waited for, where, and what is done then. What does not go with that is refused.
 type NewAlertRule struct {
 	Name     string `json:"name"`               // no other rule has it; up to 60 characters
 	Disabled bool   `json:"disabled,omitempty"` // it rests
@@ -179,7 +178,7 @@ func presentAlertRule(s rescue.Status) AlertRule {
 	}
 }
 
-// rule is what was asked for, as far as it can be read.
+// rule is what was asked for.
 func (in NewAlertRule) rule() (r rescue.Rule, err error) {
 	r = rescue.Rule{
 		Name: in.Name, Off: in.Disabled, When: rescue.When(in.When), In: in.In, Query: in.Query, Reason: in.Reason, Over: in.Over,
@@ -198,7 +197,7 @@ func (in NewAlertRule) rule() (r rescue.Rule, err error) {
 		}
 		*f.to = d
 	}
-	return r, nil
+	return r, r.Fits() //nolint:wrapcheck // it says which field
 }
 
 // setAlertRule reads a rule, and makes it by set or foresees what it would do.
@@ -278,7 +277,7 @@ func (d *door) named(c echo.Context) (rescue.Status, error) {
 	}
 	s, err := d.rescue.Rule(ruleID(c))
 	if err != nil {
-		return s, fmt.Errorf("'%s': %w", cut(c.Param("id")), rescue.ErrNoRule)
+		return s, &engine.Refusal{Kind: rescue.ErrNoRule, Text: "There is no rule '" + cut(c.Param("id")) + "' for rescue and alerts."}
 	}
 	return s, nil
 }

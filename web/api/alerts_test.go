@@ -82,6 +82,38 @@ func TestAlertRules(t *testing.T) {
 	}
 }
 
+// What does not go with what a rule waits for or does is not left out without a word.
+func TestAlertRulesThatDoNotFit(t *testing.T) {
+	w := start(t, broker.Options{})
+	for _, tc := range []struct{ field, rule, says string }{
+		{"then", `"when":"expired","then":"extend","by":"5m","times":3`, "'then' is notify where 'when' is expired, not 'extend'."},
+		{"then", `"when":"deleted","then":"pray"`, "'then' is notify where 'when' is deleted, not 'pray'."},
+		{"query", `"when":"dead-over","over":5,"query":"state:dead"`, "'query' goes with 'when' running-out and dead-lettered, not with dead-over."},
+		{"reason", `"when":"dead-over","over":5,"reason":"x"`, "'reason' goes with 'when' dead-lettered, not with dead-over."},
+		{"within", `"when":"dead-lettered","within":"1m"`, "'within' goes with 'when' running-out and deleting, not with dead-lettered."},
+		{"over", `"when":"deleting","within":"1m","over":5`, "'over' goes with 'when' dead-over, not with deleting."},
+		{"by", `"when":"running-out","within":"1m","by":"5m"`, "'by' goes with 'then' extend, not with notify."},
+		{"times", `"when":"running-out","within":"1m","then":"dead-letter","times":3`, "'times' goes with 'then' extend, not with dead-letter."},
+		{"when", `"when":"soon","within":"1m","over":5`, "A rule waits for one of"},
+		{"then", `"when":"running-out","within":"1m","then":"pray","times":3`, "A rule does one of"},
+	} {
+		for _, dry := range []string{"", `,"dryRun":true`} {
+			var p Problem
+			w.want(400, "POST", "/alert-rules", `{"name":"x",`+tc.rule+dry+`}`, &p)
+			if p.Property != tc.field || !strings.HasPrefix(p.Detail, tc.says) {
+				t.Errorf("%s: %+v", tc.rule, p)
+			}
+		}
+	}
+	w.want(200, "POST", "/alert-rules", `{"name":"x","when":"dead-over","then":"notify","query":" ","reason":"","within":"","by":"","times":0}`, nil)
+	w.want(400, "PUT", "/alert-rules/1", `{"name":"x","when":"expired","over":3}`, nil)
+	var all AlertRules
+	w.want(200, "GET", "/alert-rules", "", &all)
+	if len(all.Rules) != 1 || all.Rules[0].When != "dead-over" {
+		t.Errorf("there are %+v", all)
+	}
+}
+
 // TestWebhookIsTold has a webhook on this machine, which a server of one's own may
 // tell.
 func TestWebhookIsTold(t *testing.T) {

@@ -268,7 +268,7 @@ func (d *door) onJob(c echo.Context, do func(ctx context.Context, id job.ID) (jo
 	}
 	n, err := strconv.ParseInt(c.Param("id"), 10, 64)
 	if err != nil {
-		return fmt.Errorf("'%s': %w", cut(c.Param("id")), job.ErrNoJob)
+		return &engine.Refusal{Kind: job.ErrNoJob, Text: "There is no job '" + cut(c.Param("id")) + "'."}
 	}
 	is, err := do(c.Request().Context(), job.ID(n))
 	if err != nil {

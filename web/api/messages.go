@@ -184,7 +184,7 @@ func readOutgoing(r *http.Request, most int64) ([]broker.Outgoing, error) {
 	out := make([]broker.Outgoing, len(in))
 	for i, m := range in {
 		if out[i], err = m.Compose(); err != nil && len(in) > 1 {
-			return nil, fmt.Errorf("message %d: %w", i, err)
+			return nil, fmt.Errorf("message %d: %w", i+1, err)
 		} else if err != nil {
 			return nil, err
 		}

@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 		"send: bad base64":        {"POST", "/send/q", `{"bodyBase64":"?"}`, 400, "Argument", "is not base64"},
 		"send: bad duration":      {"POST", "/send/q", `{"timeToLive":"soon"}`, 400, "Argument", "'timeToLive' is not a duration"},
 		"send: no time to live":   {"POST", "/send/q", `{"timeToLive":"0s"}`, 400, "ArgumentOutOfRange", "must be positive"},
-		"send: bad time":          {"POST", "/send/q", `[{},{"scheduledEnqueueTime":"tomorrow"}]`, 400, "Argument", "Message 1: The value for 'scheduledEnqueueTime'"},
+		"send: bad time":          {"POST", "/send/q", `[{},{"scheduledEnqueueTime":"tomorrow"}]`, 400, "Argument", "Message 2: The value for 'scheduledEnqueueTime'"},
 		"send: bad property":      {"POST", "/send/q", `{"properties":{"n":{"type":"int","value":"x"}}}`, 400, "Argument", "is not a value of type int"},
 		"send: a list property":   {"POST", "/send/q", `{"properties":{"n":[1]}}`, 400, "Argument", "cannot be a list"},
 		"send: id too long":       {"POST", "/send/q", `{"messageId":"` + strings.Repeat("x", 129) + `"}`, 400, "Argument", "The MessageId has 129 characters"},
@@ -275,4 +275,32 @@ func FuzzBodies(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Only an entity that is not there is told of as one.
+func TestNoSuchThing(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
+	for _, ask := range [][4]string{
+		{"GET", "/jobs/7", "", "There is no job 7."},
+		{"GET", "/jobs/99999999999999999999", "", "There is no job '99999999999999999999'."},
+		{"POST", "/jobs/x/undo", "", "There is no job 'x'."},
+		{"GET", "/alert-rules/7", "", "There is no rule '7' for rescue and alerts."},
+		{"PUT", "/alert-rules/7", `{"name":"x","when":"deleted"}`, "There is no rule 7 for rescue and alerts."},
+		{"POST", "/alert-rules/x/test", "", "There is no rule 'x' for rescue and alerts."},
+		{"POST", "/repeat/q", `{"template":"nope"}`, "There is no such template."},
+		{"DELETE", "/templates/nope", "", "There is no such template."},
+		{"DELETE", "/views/nope", "", "There is no view called 'nope'."},
+		{"DELETE", "/tokens/nope", "", "There is no such token or link."},
+		{"GET", "/namespaces/nope", "", "There is no namespace 'nope'."},
+		{"GET", "/scenes/nope", "", "There is no scene 'nope'."},
+		{"GET", "/plays/nope", "", "No scene is played in a namespace 'nope'."},
+		{"GET", "/entities/nope", "", "The messaging entity 'nope' could not be found."},
+	} {
+		var p Problem
+		w.want(404, ask[0], ask[1], ask[2], &p)
+		if p.Detail != ask[3] {
+			t.Errorf("%s %s: %q, not %q", ask[0], ask[1], p.Detail, ask[3])
+		}
+	}
 }

@@ -158,6 +158,30 @@ func TestPlays(t *testing.T) {
 	w.want(404, "GET", "/namespaces/"+p.Name, "", nil)
 }
 
+// A play whose namespace is removed is gone as one that was ended is.
+func TestPlayWithoutNamespace(t *testing.T) {
+	w := start(t, broker.Options{})
+	var p Play
+	w.want(201, "POST", "/plays", `{"scene":"deadline"}`, &p)
+	w.want(200, "DELETE", "/namespaces/"+p.Name+"?confirm="+p.Name, "", nil)
+	var all Plays
+	w.want(200, "GET", "/plays", "", &all)
+	if len(all.Plays) != 0 {
+		t.Errorf("it is listed: %+v", all)
+	}
+	at := "/plays/" + p.Name
+	for _, r := range [][3]string{
+		{"GET", "", ""}, {"POST", "/next?step=0", ""}, {"POST", "/back?step=0", ""}, {"POST", "/reset", ""}, {"DELETE", "", ""},
+		{"PUT", "/clock", `{"rate":60}`}, {"POST", "/leap", `{"to":"expiry"}`},
+	} {
+		var no Problem
+		w.want(404, r[0], at+r[1], r[2], &no)
+		if no.Code != "PlayNotFound" {
+			t.Errorf("%s %s: %+v", r[0], r[1], no)
+		}
+	}
+}
+
 // No other namespace has a clock that can be turned, nor anything else of a play.
 func TestNoPlayInRealNamespaces(t *testing.T) {
 	w := start(t, broker.Options{})
