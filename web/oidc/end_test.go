@@ -169,6 +169,33 @@ func TestEndOfSilence(t *testing.T) {
 	})
 }
 
+// TestEndsBeforeASignIn: who had no more time to sign out keeps nobody from signing in who
+// has.
+func TestEndsBeforeASignIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slowly := func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			case <-time.After(5 * time.Second):
+			}
+			const document = `{"issuer": "https://a.example", "authorization_endpoint": "https://a.example/in", "token_endpoint": "https://a.example/token", "jwks_uri": "https://a.example/keys"}`
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(document)), Request: r}, nil
+		}
+		p, err := oidc.New(oidc.Config{Issuer: "https://a.example", ClientID: "x", Roles: []oidc.Rule{{Value: "*", Role: identity.Viewer}}, Transport: transport(slowly), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.End(t.Context(), identity.Who{Way: identity.OIDC, Subject: "https://a.example id-ana"}, "", redirect); !errors.Is(err, oidc.ErrDown) {
+			t.Errorf("after five seconds it is asked still: %v", err)
+		}
+		r, w := httptest.NewRequest(http.MethodGet, "https://"+host+"/openid", nil), httptest.NewRecorder()
+		if at, err := p.Begin(w, r.WithContext(t.Context()), redirect, "/"); err != nil || !strings.HasPrefix(at, "https://a.example/in?") {
+			t.Errorf("who signs in is led to %q: %v", at, err)
+		}
+	})
+}
+
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

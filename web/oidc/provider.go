@@ -39,7 +39,7 @@ func (d *Denial) Error() string { return strings.TrimSuffix(d.Code+": "+d.Text, 
 func (d *Denial) Unwrap() error { return ErrDenied }
 
 const (
-	patience   = 10 * time.Second // for one answer of the provider
+	longest    = 10 * time.Second // for one answer of the provider
 	mostAnswer = 1 << 20          // bytes of one
 	restFor    = time.Second      // after the document could not be had, before it is asked for again
 	skew       = time.Minute      // by how much the provider's clock may differ
@@ -77,7 +77,7 @@ func New(c Config) (*Provider, error) {
 	}
 	p := &Provider{c: c, turn: make(chan struct{}, 1), used: map[string]time.Time{}}
 	p.key.Store(newKey())
-	p.http = &http.Client{Transport: bounded{c.Transport}, Timeout: patience, CheckRedirect: near}
+	p.http = &http.Client{Transport: bounded{c.Transport}, Timeout: longest, CheckRedirect: near}
 	return p, nil
 }
 
@@ -128,6 +128,9 @@ func (p *Provider) find(ctx context.Context, patience time.Duration) (*found, er
 	if err != nil {
 		p.c.Logger.Warn("the OpenID provider cannot be used now", "issuer", p.c.Issuer, "error", err)
 		err = fmt.Errorf("%w: %w", ErrDown, err)
+	}
+	if patience < longest && asking.Err() != nil {
+		return nil, err // says nothing of those who have longer
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +188,7 @@ func (p *Provider) usable(text string) bool {
 // browser by which Finish knows it again. The provider is to send it back to redirect;
 // back is where it was to go. The error is ErrDown.
 func (p *Provider) Begin(w http.ResponseWriter, r *http.Request, redirect, back string) (string, error) {
-	f, err := p.find(r.Context(), patience)
+	f, err := p.find(r.Context(), longest)
 	if err != nil {
 		return "", err
 	}
@@ -221,7 +224,7 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (Person, error
 	if said := q.Get("error"); said != "" || code == "" || len(code) > mostCode {
 		return who, &Denial{Code: said, Text: q.Get("error_description")}
 	}
-	f, err := p.find(ctx, patience)
+	f, err := p.find(ctx, longest)
 	if err != nil {
 		return who, err
 	}
