@@ -736,9 +736,17 @@
     return true;
   };
 
+  // withdraw takes a note away; whose focus was on it is on the page.
+  const withdraw = (note) => {
+    const had = note.contains(document.activeElement);
+    note.remove();
+    if (had) $("main").focus({ preventScroll: true });
+  };
+
   // ── What is about to delete itself ────────────────────────────────────────
   // A toast is there while its clock has less than half a minute, unless the
-  // reader has sent it away. The clock put back is another clock.
+  // reader has sent it away: nothing can be pinned when it has run out. The clock put
+  // back is another clock.
   const away = new Map(); // address to deadline
   const toast = () => {
     const place = $("[data-toasts]"), due = new Map();
@@ -747,7 +755,7 @@
       const { pin } = el.dataset, clock = $("time[data-of]", el), left = clock ? Date.parse(clock.dateTime) - now() : 0;
       if (left > 0 && left <= 30000 && away.get(pin) !== clock.dateTime) due.set(`${pin} ${clock.dateTime}`, { el, pin, clock });
     }
-    for (const el of [...place.children]) if (!el.dataset.told && !due.delete(el.dataset.of) && !touched(el)) el.remove();
+    for (const el of [...place.children]) if (!el.dataset.told && !due.delete(el.dataset.of)) withdraw(el);
     for (const [of, { el, pin, clock }] of due) {
       const note = $("template[data-toast]").content.firstElementChild.cloneNode(true), time = clock.cloneNode(true);
       const [before, after] = (words.leaves ?? "").replace("{name}", () => el.dataset.who).split("{n}");
@@ -977,14 +985,14 @@
   };
 
   // ── A stage ───────────────────────────────────────────────────────────────
-  // spot marks what the step of a scene is about, wherever the page leads to it.
+  // spot marks what the step of a scene is about, wherever the page leads to it: on its
+  // own page, where everything does, the heading.
   const spot = () => {
-    const stage = $("[data-marks]"), lit = new Set();
+    const stage = $("[data-marks]"), lit = new Set(), path = (url) => new URL(url, location.href).pathname;
     if (!stage) return;
-    for (const href of JSON.parse(stage.dataset.marks)) {
-      for (const a of all(".main a[href]")) {
-        if (new URL(a.href).pathname === new URL(href, location.href).pathname) lit.add(a.closest("tr, li, article, .tile, [data-key]") ?? a);
-      }
+    for (const marked of JSON.parse(stage.dataset.marks).map(path)) {
+      if (marked === path(panes[0].url)) all(".main h1").forEach((h) => lit.add(h));
+      else for (const a of all(".main a[href]")) if (path(a.href) === marked) lit.add(a.closest("tr, li, article, .tile, [data-key]") ?? a);
     }
     for (const el of all(".spotlit")) if (!lit.has(el)) el.classList.remove("spotlit");
     for (const el of lit) if (!el.classList.contains("spotlit")) el.classList.add("spotlit");
@@ -1161,6 +1169,11 @@
     announce();
     if (!hidden()) read(document);
   };
+  // stand says how high what stands at the foot of the page is.
+  const stand = () => {
+    const ground = $(".ground");
+    if (ground) new ResizeObserver(() => root.style.setProperty("--ground", `${ground.offsetHeight}px`)).observe(ground);
+  };
   const visible = () => {
     if (hidden()) return send({ op: "pause" });
     if (link.ws && ticks() - link.heard > 45000) drop();
@@ -1184,6 +1197,7 @@
     lastGood = now();
     setMode(mode);
     $(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    stand();
     connect();
     addEventListener("click", click);
     addEventListener("keydown", key);
@@ -1199,7 +1213,7 @@
     document.addEventListener("visibilitychange", visible);
     document.addEventListener("selectionchange", mark);
     setInterval(beat, 1000);
-    setInterval(() => { if (rate > 1 && !paused && !hidden()) read(document); }, 200);
+    setInterval(() => { if (rate > 1 && !paused && !hidden()) { toast(); read(document); } }, 200);
     seek();
   };
   if (document.readyState === "loading") addEventListener("DOMContentLoaded", start); else start();

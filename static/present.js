@@ -138,7 +138,7 @@
     root.toggleAttribute("data-following", !!f);
     if (!f) return;
     const who = state?.name, named = (key) => who ? word(key, who) : word(`${key}Somebody`);
-    const text = state?.ended ? word("followEnded") : f.off ? word("followOff") : ended(f) ? word("followScene") : !state ? word("followConnecting") : !state.begun ? word("followOver") : state.elsewhere ? word("followElsewhere") : named(state.here ? "following" : "followGone");
+    const text = state?.ended ? word("followEnded") : f.off ? word("followOff") : ended(f) ? word("followScene") : !state ? word("followConnecting") : !state.begun ? word("followOver") : state.elsewhere && state.here ? word("followElsewhere") : named(state.here ? "following" : "followGone");
     if ($("[data-say]", el).textContent !== text) say($("[data-say]", el), text); // the bar is a polite status itself
     el.dataset.state = state?.ended ? "over" : f.off ? "off" : !state?.begun ? "over" : state.here ? "on" : "gone";
     $("[data-act=unfollow]", el).hidden = !!f.off || !state?.begun;

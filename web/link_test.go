@@ -107,8 +107,14 @@ func TestLinkIsOpened(t *testing.T) {
 	if got.StatusCode != 401 || !strings.Contains(text, "This link has ended") || len(got.cookies) != 1 || got.cookies[0].MaxAge >= 0 {
 		t.Error("after it was revoked:", got.StatusCode, text, got.cookies)
 	}
-	if got, _ = get(path); got.StatusCode != 401 || len(got.cookies) > 0 {
-		t.Error("opened again:", got.StatusCode)
+	for _, dead := range []string{path, keys.LinkPath + "mfl_x"} {
+		got, text = get(dead)
+		if got.StatusCode != 401 || len(got.cookies) > 0 || !strings.Contains(text, "This link has ended") {
+			t.Error("opened again:", got.StatusCode, text)
+		}
+		if got, text := w.ask("GET", w.dashboard, dead); got.StatusCode != 401 || !strings.HasPrefix(got.Header.Get("Content-Type"), "text/plain") {
+			t.Error("not by a browser:", got.StatusCode, text)
+		}
 	}
 	if secret := path[len(keys.LinkPath)+15:]; strings.Contains(log.String(), secret) {
 		t.Error("the log has it")

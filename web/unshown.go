@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -13,10 +14,12 @@ import (
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/web/identity"
+	"mayfly/web/keys"
 )
 
-// unshown answers a browser that came by a link which has ended, or looks for a page that
-// its link does not show. It tells whether it did: others are told in a line.
+// unshown answers a browser that opens a link which has ended, or came by one, or looks
+// for a page that its link does not show. It tells whether it did: others are told in a
+// line.
 func (s *Server) unshown(err error, c echo.Context) bool {
 	r := c.Request()
 	m, code := page.Unshown{To: "/"}, http.StatusUnauthorized
@@ -27,8 +30,8 @@ func (s *Server) unshown(err error, c echo.Context) bool {
 		return false
 	case beyond && role.Within != "":
 		m.Within, m.To, code = role.Within, belowPages+url.PathEscape(role.Within), http.StatusForbidden
-	case over && refused.Cookie != "":
-		m.SignIn = !s.open()
+	case over && (refused.Cookie != "" || strings.HasPrefix(r.URL.Path, keys.LinkPath)):
+		m.SignIn = !s.open() && !identity.Asking(r).Known()
 		c.Response().Header().Set(echo.HeaderWWWAuthenticate, identity.Challenge)
 	default:
 		return false

@@ -24,6 +24,11 @@ func (a audience) Make(ctx context.Context, who identity.Who, actor string, w ui
 	return talk.Link{ID: k.ID, URL: path, Until: k.Until}, err //nolint:wrapcheck // it says what it is about
 }
 
+func (a audience) Of(who identity.Who, id string) (talk.Link, bool) {
+	k, ok := a.keys.LinkOf(who, id)
+	return talk.Link{ID: k.ID, Until: k.Until}, ok
+}
+
 func (a audience) Revoke(ctx context.Context, who identity.Who, actor, id string) error {
 	_, err := a.keys.Revoke(ctx, who, actor, id)
 	return err //nolint:wrapcheck // it says what it is about

@@ -154,9 +154,10 @@ func temporaryInBrowser(_ *testing.T, v *visit) {
 	v.create("queue", "reply-7f3a", `{"AutoDeleteOnIdle":"PT4S"}`)
 	v.want(sitters + `.length === 1`)
 	v.want(`document.querySelector(".toast")?.innerText.match(/reply-7f3a deletes itself in \ds/)`)
+	v.js(`document.querySelector(".toast [form]").focus()`) // it goes with what it is about, also from under somebody's hands
 	v.want(`document.querySelector(".sitter.leaving")?.innerText.includes("reply-7f3a")`)
 	v.want(`[...` + graves + `].map((g) => g.innerText).join().includes("reply-7f3a")`)
-	v.want(sitters + `.length === 0 && !document.querySelector(".toast")`)
+	v.want(sitters + `.length === 0 && !document.querySelector(".toast") && document.activeElement.matches("main")`)
 	v.stayed()
 
 	v.create("queue", "reply-c40d", `{"AutoDeleteOnIdle":"PT8S"}`)

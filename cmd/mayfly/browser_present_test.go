@@ -126,6 +126,7 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	ana.press("\x1b")
 	bob.want(`!document.querySelector(".drawer")`)
 	ana.visit("/n/default/q/orders/send")
+	bob.want(says + ` === "The presenter is on a page that this link does not show." && location.pathname === "/n/default/q/orders"`)
 	ana.visit("/n/default/queues")
 	at(bob, "/n/default/queues")
 
@@ -257,6 +258,9 @@ func presenter(t *testing.T, ctx context.Context) *visit {
 	return v
 }
 
+// stacked is whether the strip of a scene stands on the bar that says whom a tab follows, with nothing between them.
+const stacked = `Math.abs(document.querySelector(".stage").getBoundingClientRect().bottom - document.querySelector(".following").getBoundingClientRect().top) < 1`
+
 // followScene has an audience with a link, and somebody with none, follow a presenter
 // into a scene, step by step, back, to its beginning, and out of it when it ends.
 func followScene(t *testing.T, ctx context.Context) {
@@ -286,13 +290,22 @@ func followScene(t *testing.T, ctx context.Context) {
 		for _, v := range []*visit{bob, eve} { // what the step is about is marked, and nothing is to be pressed
 			v.want(`document.querySelectorAll(".main .spotlit").length > 0`)
 			v.do(chromedp.EmulateViewport(390, 844))
-			v.want(`document.querySelector(".stage").getBoundingClientRect().bottom <= document.querySelector(".following").getBoundingClientRect().top + 1`)
+			v.want(stacked)
 			v.do(chromedp.EmulateViewport(844, 390))
-			v.want(`document.querySelector(".stage").getBoundingClientRect().bottom <= document.querySelector(".following").getBoundingClientRect().top + 1`)
+			v.want(stacked)
 			v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+			v.want(stacked)
 			v.equal(`[...document.querySelectorAll(".stage button")].filter((el) => el.checkVisibility()).length`, 0)
 		}
 	}
+	ana.do(chromedp.EmulateViewport(390, 844)) // a phone shows it to others: one thing beside the other, and the strip at the foot
+	ana.want(`Math.abs(document.querySelector(".stage").getBoundingClientRect().bottom - innerHeight) < 1`)
+	ana.equal(`(() => {
+		const all = [...document.querySelectorAll(".bar > *, .bar .ns > *, .presenting > *")].filter((el) => el.checkVisibility() && getComputedStyle(el).display !== "contents" && el.matches(":not(.spaces, .showing)") && getComputedStyle(el).position !== "absolute");
+		const boxes = all.map((el) => el.getBoundingClientRect());
+		return all.filter((el, i) => boxes[i].right > innerWidth || boxes.some((b, j) => j > i && !el.contains(all[j]) && b.left < boxes[i].right - 1 && boxes[i].left < b.right - 1)).map((el) => el.outerHTML.slice(0, 80)).join();
+	})()`, "")
+	ana.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 	ana.js(`document.querySelector("[data-stage-act=back]").click()`)
 	ana.stands(stage+"/expirations", "Half a minute passes")
 	both("/expirations", "Half a minute passes")
@@ -331,6 +344,15 @@ func shareScene(t *testing.T, ctx context.Context) {
 	bob.stands(stage+"/queues", "")
 	ana.press("n")
 	bob.stands(stage+"/queues", "Two queues")
+	// Set back, it is the same scene for who follows.
+	for _, verb := range []string{"back", "reset"} {
+		ana.click(`[data-stage-act=` + verb + `]`)
+		for _, v := range []*visit{ana, bob} {
+			v.want(isLive + ` && !` + caption + `.startsWith("Two queues")`)
+		}
+		ana.press("n")
+		bob.stands(stage+"/queues", "Two queues")
+	}
 	bob.js(`window.stays = true`)
 	ana.js(`document.querySelector("[data-stage-act=leave]").click()`)
 	bob.want(says + ` === "The scene is over. You go on when the presenter does." && document.querySelector("[data-pill]").hidden`)

@@ -30,6 +30,10 @@ func scenesInBrowser(t *testing.T, v *visit) {
 		v.want(caption + `.startsWith("` + step.says + `") && (location.pathname + location.search).endsWith("` + step.at + `") && !document.querySelector(".stage-playing")`)
 		v.want(`(() => { const all = [...document.querySelectorAll(".stage-so li")]; return all.length > 0 && all.every((li) => li.dataset.tone === "yes") })()`)
 		v.want(`document.querySelectorAll(".main .spotlit").length > 0`)
+		v.equal(`document.querySelectorAll(".main :is(.states, .tabs, .badges, thead) .spotlit").length`, 0) // a page that is marked itself is so once
+		if step.at == "/expirations" {
+			v.drawerAboveStage()
+		}
 	}
 	v.click(`[data-stage-act=back]`)
 	v.want(caption + `.startsWith("Half a minute passes")`)
@@ -45,6 +49,25 @@ func scenesInBrowser(t *testing.T, v *visit) {
 
 	v.turnsClock(t)
 	v.scenesWithoutScripts()
+}
+
+// drawerAboveStage opens a message beside the page: all of the scene's strip can still be
+// pressed, and no note comes to lie on it.
+func (v *visit) drawerAboveStage() {
+	v.t.Helper()
+	v.click(`.main a[data-drawer]`)
+	v.want(`document.querySelector(".drawer h2")`)
+	for _, key := range []string{"P", "P"} { // to presenter mode, and back
+		v.press(key)
+		v.want(`document.querySelector(".drawer").getBoundingClientRect().bottom <= document.querySelector(".stage").getBoundingClientRect().top + 1`)
+		v.equal(`[...document.querySelectorAll(".stage :is(a, button)")].filter((el) => {
+			const r = el.getBoundingClientRect();
+			return !el.contains(document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2));
+		}).map((el) => el.outerHTML.slice(0, 80)).join()`, "")
+	}
+	v.equal(`document.querySelector(".toasts").getBoundingClientRect().bottom <= document.querySelector(".stage").getBoundingClientRect().top`, true)
+	v.press("\x1b")
+	v.want(`!document.querySelector(".drawer")`)
 }
 
 // turnsClock turns a clock, and compares what the page says with the server.

@@ -163,6 +163,28 @@ func wallInBrowser(t *testing.T, v *visit) {
 // whole rows only, as many as there is room for.
 func wallsFit(t *testing.T, ctx context.Context) {
 	v := open(t, ctx, "memory:")
+	for _, scene := range []bool{false, true} { // what panels say that have nothing is there line by line
+		home := "/n/default"
+		if scene {
+			home = v.begins("sandbox")
+		}
+		for _, size := range [][2]int64{{1280, 800}, {1920, 1080}} {
+			v.do(chromedp.EmulateViewport(size[0], size[1]))
+			v.visit(home + "?kiosk=1")
+			v.want(`mayfly.state === "live"`)
+			v.equal(`[...document.querySelectorAll(".split :is(h3, p)")].filter((el) => {
+				const text = el.getBoundingClientRect(), panel = el.closest(".panel").getBoundingClientRect();
+				return el.checkVisibility() && text.left < panel.right && text.bottom > panel.bottom;
+			}).map((el) => el.textContent).join()`, "")
+			v.equal(`document.querySelector(".tiles").getBoundingClientRect().bottom < document.querySelector(".split").getBoundingClientRect().top`, true)
+			v.visit(home + "/temporary?kiosk=1")
+			v.want(`mayfly.state === "live"`)
+			v.equal(`document.querySelector(".wall").getBoundingClientRect().height > 0`, scene) // the one that fits just so
+		}
+	}
+	v.press("\x1b")
+	v.want(mode + ` === undefined`)
+	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 	furnish(v)
 	for i := range 40 {
 		v.create("queue", fmt.Sprintf("reply-%04x", 4096+i), `{"AutoDeleteOnIdle":"PT9M"}`)

@@ -30,7 +30,8 @@ type Share struct {
 	Local            bool // only this machine reaches the address
 	Refused          component.Notice
 
-	URL       string // of the link; empty: there is none yet
+	On        bool   // there is a link
+	URL       string // of the link; empty: it is not known any more
 	QR        component.QR
 	Until     time.Time // when it ends; zero: nobody knows
 	Followers int

@@ -13,6 +13,7 @@ func shareStories() []Story {
 		{Name: "share", Page: shareAsked()},
 		{Name: "share-refused", Page: shareRefused()},
 		{Name: "share-on", Page: shareOn()},
+		{Name: "share-unknown", Page: shareUnknown()},
 		{Name: "share-over", Page: shareOver()},
 	}
 }
@@ -36,9 +37,15 @@ func shareRefused() page.Share {
 
 func shareOn() page.Share {
 	m := shareAsked()
-	m.URL, m.Until, m.Followers, m.Key, m.TalkName = "http://192.0.2.17:8080/l/mfl_one", now.Add(4*time.Hour), 3, "key", "Ana"
+	m.On, m.URL, m.Until, m.Followers, m.Key, m.TalkName = true, "http://192.0.2.17:8080/l/mfl_one", now.Add(4*time.Hour), 3, "key", "Ana"
 	m.QR = component.QR{Size: 9, Path: "M4 4h1v1h-1z"}
 	m.Shell.Spaces = []layout.Space{{Name: "shop", Href: home, Here: true}, {Name: "till", Href: "/n/till", Down: true, Away: true}}
+	return m
+}
+
+func shareUnknown() page.Share {
+	m := shareAsked()
+	m.On, m.Until, m.Followers = true, now.Add(4*time.Hour), 3
 	return m
 }
 

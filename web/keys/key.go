@@ -49,7 +49,7 @@ type Key struct {
 	Parent string    // the ID of the token that it was made with, if it was
 	Made   time.Time // in UTC, as all of them
 	Until  time.Time // from then on it is not good; zero: never
-	Used   time.Time // when it was good the last time, to the minute; zero: never, or nobody knows
+	Used   time.Time // when it was good the last time, to the minute, and not before Made; zero: never, or nobody knows
 }
 
 // talk is the id of the one whose audience was given the link; empty: none.

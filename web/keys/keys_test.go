@@ -362,6 +362,35 @@ func TestUsed(t *testing.T) {
 	})
 }
 
+// TestUsedOnceMade: a token that is used in the minute in which it was made was not used
+// before, also after a restart.
+func TestUsedOnceMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, keys.Options{})
+		time.Sleep(30*time.Second + 5*time.Millisecond)
+		made, secret := w.token(ana, keys.Wish{Name: "ci", Role: identity.Admin})
+		time.Sleep(time.Second)
+		if _, err := w.Tokens().Identify(bearing(secret)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Minute) // it is written
+		synctest.Wait()
+		again := keys.New(keys.Options{Logger: slog.New(slog.DiscardHandler)})
+		leave, err := again.Serve(t.Context(), w.b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+		for _, r := range []*keys.Ring{w.Ring, again} {
+			all, err := r.List(ana)
+			one, none := r.Find(ana, made.ID)
+			if err != nil || none != nil || len(all) != 1 || !all[0].Used.Equal(made.Made) || !one.Used.Equal(made.Made) {
+				t.Errorf("made %s: %+v, %+v, %v, %v", made.Made, all, one, err, none)
+			}
+		}
+	})
+}
+
 // TestRestart: keys are there again, with all that is known of them.
 func TestRestart(t *testing.T) {
 	w := start(t, keys.Options{})

@@ -161,3 +161,25 @@ func TestLinkToCapitals(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkOfTalk: a talk's link is found as long as it is good, by who may take it back.
+func TestLinkOfTalk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, keys.Options{})
+		k, _ := w.link(ben, keys.Wish{Name: "demo", Namespace: "shop", Page: "/n/shop?follow=monday", For: time.Hour})
+		w.link(ben, keys.Wish{Name: "other", Namespace: "shop"})
+		find := func(who identity.Who, talk, want string) {
+			t.Helper()
+			if got, ok := w.LinkOf(who, talk); got.ID != want || ok != (want != "") {
+				t.Errorf("%s finds %q of %q, want %q", who.Name, got.ID, talk, want)
+			}
+		}
+		find(ben, "monday", k.ID)
+		find(ana, "monday", k.ID)
+		find(eva, "monday", "")
+		find(ben, "tuesday", "")
+		find(ben, "", "")
+		time.Sleep(time.Hour)
+		find(ben, "monday", "")
+	})
+}

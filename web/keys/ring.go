@@ -69,6 +69,16 @@ type entry struct {
 	gone time.Time     // since when its maker is, as far as was seen; zero: he is not; likewise
 }
 
+// told is the key for those who may know of it: what was used in the minute in which it
+// was made was not used before.
+func (e *entry) told() Key {
+	k := e.Key
+	if !k.Used.IsZero() && k.Used.Before(k.Made) {
+		k.Used = k.Made
+	}
+	return k
+}
+
 // New is a ring without keys.
 func New(o Options) *Ring {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -327,7 +337,7 @@ func (r *Ring) List(who identity.Who) ([]Key, error) {
 	var all []Key
 	for _, e := range r.byID {
 		if r.concerns(e.Key, who) {
-			all = append(all, e.Key)
+			all = append(all, e.told())
 		}
 	}
 	slices.SortFunc(all, latest)
@@ -345,7 +355,21 @@ func (r *Ring) Find(who identity.Who, id string) (Key, error) {
 	if e == nil || !r.concerns(e.Key, who) {
 		return Key{}, ErrNone
 	}
-	return e.Key, nil
+	return e.told(), nil
+}
+
+// LinkOf is the link that the audience of a talk was given, by the talk's id; not ok:
+// there is none that is good and that who may know of.
+func (r *Ring) LinkOf(who identity.Who, talk string) (Key, bool) {
+	now := time.Now()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, e := range r.byID {
+		if talk != "" && e.talk() == talk && !e.Ended(now) && r.standing(e.Key) != identity.None && r.concerns(e.Key, who) {
+			return e.Key, true
+		}
+	}
+	return Key{}, false
 }
 
 // MadeWith are the keys that were made with a token, or with one that was: they do not
@@ -355,7 +379,7 @@ func (r *Ring) MadeWith(id string) (all []Key) {
 	defer r.mu.RUnlock()
 	for _, e := range r.byID {
 		if e.ID != id && r.under(e.Key, id) {
-			all = append(all, e.Key)
+			all = append(all, e.told())
 		}
 	}
 	slices.SortFunc(all, latest)

@@ -27,7 +27,10 @@ func (h *Hub) present(c *client, cmd command) {
 		h.mu.Unlock()
 		return
 	}
-	if page, err := h.opts.Shown(cmd.Page); err == nil {
+	page, err := h.opts.Shown(cmd.Page)
+	if err != nil {
+		c.seat.Apart()
+	} else {
 		at := talk.Place{Page: page}
 		if beside, err := h.opts.Shown(cmd.Beside); err == nil {
 			at.Beside = beside

@@ -69,6 +69,9 @@ func TestATalkIsFollowed(t *testing.T) {
 	bob.talks(is)
 	bob.send("pause", "", 0)
 	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/edit", Beside: ""})
+	is.Elsewhere = true
+	bob.talks(is)
+	is.Elsewhere = false
 	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/b"})
 	is.Place = talk.Place{Page: "/b"}
 	bob.talks(is)

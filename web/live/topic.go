@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -437,7 +438,10 @@ func (h *Hub) take(ctx context.Context, id topicID) (page view.Page, next *snaps
 	return page, next, nil
 }
 
+// text renders a part, and lets others have their turn: a page is many milliseconds of
+// work that nobody waits for as whoever sends waits for his answer.
 func text(ctx context.Context, name string, c templ.Component) (string, error) {
+	runtime.Gosched()
 	var b strings.Builder
 	if err := c.Render(ctx, &b); err != nil {
 		return "", fmt.Errorf("render %q: %w", name, err)

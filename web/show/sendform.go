@@ -152,7 +152,7 @@ func (p *Pages) askTemplates(ctx context.Context, at Place, t Typed) (view.Page,
 				return page.TemplateAsk{Shell: p.still(ctx, here, locale.T(ctx, "templates.title")), Name: asked, To: of("remove"), All: p.URL(here)}, nil
 			}
 		}
-		return nil, fmt.Errorf("the template %q: %w", cut(asked, 80), engine.ErrNotFound)
+		return nil, draft.ErrNoTemplate
 	}
 	m := page.Templates{
 		Shell: p.still(ctx, here, locale.T(ctx, "templates.title")), Rename: of("rename"), Remove: of("remove"), Asked: asked,

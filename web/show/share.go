@@ -27,7 +27,7 @@ type Sharing struct {
 	Typed
 	Name      string   // proposed
 	Addresses []string // where the dashboard listens for other machines, as URLs
-	On        bool     // Link is what others were given
+	On        bool     // Link is what others were given; its URL may not be known any more
 	Key       string   // of the talk, for the browser that has just begun it
 	Link      talk.Link
 	State     talk.State
@@ -53,11 +53,15 @@ func (p *Pages) Share(ctx context.Context, s Sharing) (page.Share, error) {
 		}
 		return m, nil
 	}
+	m.On, m.Until = true, s.Link.Until
+	if s.Link.URL == "" {
+		return m, nil
+	}
 	drawn, err := draw(s.Link.URL)
 	if err != nil {
 		return m, err
 	}
-	m.URL, m.QR, m.Until, m.Local = s.Link.URL, drawn, s.Link.Until, local([]string{s.Link.URL})
+	m.URL, m.QR, m.Local = s.Link.URL, drawn, local([]string{s.Link.URL})
 	return m, nil
 }
 

@@ -53,9 +53,6 @@ func (p *Pages) tokenRow(k keys.Key, gives identity.Role, with string, now time.
 		ID: k.ID, Link: k.Kind == keys.Link, Name: k.Name, Role: k.Role.String(), Namespace: k.Namespace, Page: k.Page, By: k.By, With: with,
 		Made: k.Made, Until: k.Until, Used: k.Used, Now: now, Revoke: p.TokensURL("/" + k.ID + "/revoke"),
 	}
-	if !r.Used.IsZero() && r.Used.Before(r.Made) { // it is known to the minute
-		r.Used = r.Made
-	}
 	switch {
 	case k.Ended(now):
 		r.State = page.TokenExpired

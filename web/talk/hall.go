@@ -55,6 +55,7 @@ type talk struct {
 	name  string
 	link  Link
 	place Place
+	apart bool               // the presenter has gone on from place to where nobody can follow
 	led   []string           // the namespaces of its places so far, in lower case, the latest last
 	desks map[*Seat]struct{} // of the presenter
 	gone  time.Time          // when the last of them went; zero: one is there
@@ -96,7 +97,7 @@ type State struct {
 	Name      string `json:"name,omitempty"`
 	Begun     bool   `json:"begun,omitempty"`     // there is such a talk
 	Here      bool   `json:"here,omitempty"`      // its presenter is there
-	Elsewhere bool   `json:"elsewhere,omitempty"` // its presenter is where the one who is told may not look; then Place is empty
+	Elsewhere bool   `json:"elsewhere,omitempty"` // its presenter is where the one who is told may not look; Place is where both could be last, or empty
 	Followers int    `json:"followers,omitempty"`
 }
 
@@ -237,15 +238,31 @@ func (h *Hall) Follow(id string, changed func()) *Seat {
 
 // At says where the presenter is. It does nothing at any other seat.
 func (s *Seat) At(p Place) {
+	s.move(func(t *talk) {
+		t.place, t.apart = p, false
+		t.lead(Namespace(p.Page), Namespace(p.Beside))
+	})
+}
+
+// Apart says that the presenter is where nobody can follow, such as at a form: others are
+// left where they are. It does nothing at any other seat.
+func (s *Seat) Apart() { s.move(func(t *talk) { t.apart = true }) }
+
+// move has the presenter be elsewhere, and tells everybody if that is news.
+func (s *Seat) move(to func(*talk)) {
 	h := s.hall
 	h.mu.Lock()
 	t := h.talks[s.id]
-	if !s.speaks || s.left || t == nil || t.place == p {
+	if !s.speaks || s.left || t == nil {
 		h.mu.Unlock()
 		return
 	}
-	t.place = p
-	t.lead(Namespace(p.Page), Namespace(p.Beside))
+	place, apart := t.place, t.apart
+	to(t)
+	if t.place == place && t.apart == apart {
+		h.mu.Unlock()
+		return
+	}
 	all := h.all(s.id)
 	h.mu.Unlock()
 	tell(all)
@@ -279,7 +296,7 @@ func (h *Hall) State(id string) State {
 	defer h.mu.Unlock()
 	is := State{ID: id, Followers: len(h.seats[id])}
 	if t := h.talks[id]; t != nil {
-		is.Begun, is.Here, is.Name, is.Place = true, t.here, t.name, t.place
+		is.Begun, is.Here, is.Name, is.Place, is.Elsewhere = true, t.here, t.name, t.place, t.apart
 	}
 	return is
 }

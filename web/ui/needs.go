@@ -52,7 +52,7 @@ func outside() map[string]identity.Role {
 		"GET /namespaces/:name/remove": identity.Admin, "POST /namespaces/:name/remove": identity.Admin,
 		"GET /namespaces/:name/limits": identity.Admin, "POST /namespaces/:name/limits": identity.Admin,
 		"GET /scenes": identity.Viewer, "GET /scenes/text/:scene": identity.Viewer, "GET /scenes/new": identity.Admin, "POST /scenes/new": identity.Admin, "POST /scenes/remove/:scene": identity.Admin,
-		"POST /scenes/play/:scene": identity.Admin, "POST /scenes/on/:play/leave": identity.Admin,
+		"GET /scenes/on/:play/:verb": identity.Viewer, "POST /scenes/play/:scene": identity.Admin, "POST /scenes/on/:play/leave": identity.Admin,
 		"GET /tokens": identity.Viewer, "GET /tokens/new": identity.Viewer, "POST /tokens/new": identity.Viewer,
 		"GET /tokens/link": identity.Operator, "POST /tokens/link": identity.Operator,
 		"GET /tokens/:id/revoke": identity.Viewer, "POST /tokens/:id/revoke": identity.Viewer,

@@ -33,14 +33,39 @@ func (d *Door) mountScenes(g *echo.Group) {
 	for verb, do := range map[string]func(echo.Context, *scene.Play, url.Values) error{
 		"next": d.nextStep, "back": d.stepBack, "reset": d.resetScene, "leave": d.leaveScene, "clock": d.turnClock, "leap": d.leapClock,
 	} {
-		g.POST("/scenes/on/:play/"+verb, d.sent(func(c echo.Context, typed url.Values) error {
-			p, err := d.scenes.Play(c.Param("play"))
-			if err != nil {
-				return d.goTo(c, d.pages.ScenesURL(), component.Notice{Tone: component.Low, Title: locale.T(c.Request().Context(), "scenes.gone")})
-			}
-			return do(c, p, typed)
-		}))
+		g.POST("/scenes/on/:play/"+verb, d.onPlay(do))
 	}
+	g.GET("/scenes/on/:play/:verb", d.toPlay)
+}
+
+// onPlay acts on a play. That it is over is said before the form is looked at: one that
+// a former server made is of a play that has ended with it.
+func (d *Door) onPlay(do func(echo.Context, *scene.Play, url.Values) error) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		p, err := d.scenes.Play(c.Param("play"))
+		if err != nil {
+			return d.sceneOver(c)
+		}
+		return d.sent(func(c echo.Context, typed url.Values) error { return do(c, p, typed) })(c)
+	}
+}
+
+// toPlay leads who looks at the address of a form to where the play is watched.
+func (d *Door) toPlay(c echo.Context) error {
+	p, err := d.scenes.Play(c.Param("play"))
+	if err != nil {
+		return d.sceneOver(c)
+	}
+	return c.Redirect(http.StatusSeeOther, d.pages.WatchURL(p.State()))
+}
+
+func (d *Door) sceneOver(c echo.Context) error {
+	r := c.Request()
+	if over(r) {
+		handOver(c)
+	}
+	ctx := locale.With(r.Context(), locale.Asked(r))
+	return d.goTo(c, d.pages.ScenesURL(), component.Notice{Tone: component.Low, Title: locale.T(ctx, "scenes.gone")})
 }
 
 func (d *Door) allScenes(c echo.Context, status int, refused component.Notice) error {

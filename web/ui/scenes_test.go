@@ -2,12 +2,12 @@ package ui_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
 	"mayfly/engine"
 	"mayfly/engine/scene"
-	"mayfly/views/locale"
 )
 
 const lunch = `title: Lunch & <b>more</b>
@@ -72,13 +72,6 @@ func TestSceneIsAdded(t *testing.T) {
 			w.Errorf("after a restart it is %+v, %v", s, err)
 		}
 
-		// What is over is said in the language of the page.
-		w.post("/n/default/language", "lang", "cs", "back", "/scenes")
-		if says, at := w.done("/scenes/on/lunch-abc/next", "step", "0"); says != "Tato scéna skončila. Její obor názvů už neexistuje." || at != "/scenes" {
-			w.Errorf("of a play that is over: %q at %s", says, at)
-		}
-		w.post("/n/default/language", "lang", locale.Auto, "back", "/scenes")
-
 		// What is removed is shown, to be added again.
 		if n := w.see("/scenes").Find(`[formaction^="/scenes/remove/"]`).Length(); n != 1 {
 			w.Errorf("%d can be removed", n)
@@ -93,5 +86,52 @@ func TestSceneIsAdded(t *testing.T) {
 		if says, at := w.done("/scenes/remove/deadline"); !strings.Contains(says, "came with the program") || at != "/scenes" {
 			w.Errorf("the program's own: %q at %s", says, at)
 		}
+	})
+}
+
+// Of a play that is over, every form leads to the scenes and says so in the language of
+// the page: also where it is a form of a former server, where the script sends it, and
+// where its address is looked at, which leads to a play that is not over.
+func TestPlayIsOver(t *testing.T) {
+	withinFleet(t, besideAnother, func(w *world) {
+		const scenes, says = "/scenes", "Tato scéna skončila. Její obor názvů už neexistuje."
+		w.post("/n/default/language", "lang", "cs", "back", scenes)
+		p, err := w.scenes.Begin(w.Context(), "deadline", "test")
+		w.must(err)
+		on, stage := "/scenes/on/"+p.Name(), "/n/"+p.Name()+"/queues"
+		if a := w.get(on + "/next"); a.status != http.StatusSeeOther || a.to != stage {
+			w.Errorf("the address of a form: %d %s", a.status, a.to)
+		}
+		old := url.Values{"csrf": {w.token()}, "step": {"0"}}
+		if a := w.send(on+"/next", url.Values{"csrf": {"forged"}, "step": {"0"}}); a.status != http.StatusForbidden || p.State().Done != 0 {
+			w.Errorf("a forged form: %d, step %d", a.status, p.State().Done)
+		}
+		w.restart()
+		over := func(what string, a answer) {
+			w.Helper()
+			if a.status != http.StatusSeeOther || a.to != scenes {
+				w.Errorf("%s: %d %s", what, a.status, a.to)
+				return
+			}
+			w.see(scenes).wants(200, says)
+		}
+		for _, verb := range []string{"next", "back", "reset", "leave", "clock", "leap"} {
+			over(verb, w.send(on+"/"+verb, old))
+			over("look at "+verb, w.get(on+"/"+verb))
+		}
+		if a := w.over(on+"/next", url.Values{"step": {"0"}}); a.status != http.StatusNoContent || a.header.Get("Mayfly-Go") != scenes {
+			w.Errorf("sent by the script: %d %q", a.status, a.header)
+		}
+		w.see(scenes).wants(200, says)
+
+		p, err = w.scenes.Begin(w.Context(), "deadline", "test")
+		w.must(err)
+		form := w.over("/scenes/on/"+p.Name()+"/next", url.Values{"step": {"0"}})
+		if form.status != http.StatusNoContent || form.header.Get("Mayfly-Go") != "/n/"+p.Name()+"/queues" {
+			w.Errorf("a step that the script asks for: %d %q", form.status, form.header)
+		}
+		_, err = w.fleet.Remove(w.Context(), p.Name(), "test")
+		w.must(err)
+		over("removed namespace", w.post("/scenes/on/"+p.Name()+"/next", "step", "1"))
 	})
 }

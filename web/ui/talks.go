@@ -25,6 +25,9 @@ type Links interface {
 	// Make makes one that is good for a while, in the namespace that the page is of,
 	// and returns its address without the base path.
 	Make(ctx context.Context, who identity.Who, actor string, w LinkWish) (talk.Link, error)
+	// Of is the one that the audience of a talk was given, by the talk's id, without its
+	// address, which is not kept; not ok: there is none that who may take back.
+	Of(who identity.Who, id string) (l talk.Link, ok bool)
 	Revoke(ctx context.Context, who identity.Who, actor, id string) error
 }
 
@@ -78,13 +81,17 @@ func asFollower(page, id string) string {
 	return page + sep + url.Values{talk.Following: {id}}.Encode()
 }
 
-// talkOf is the key of the talk that the browser has begun; empty: none that there is.
+// talkOf is the key of the talk that the browser has begun, and its link; empty: none that
+// there is. Where the hall was another then, the link's address is not known any more.
 func (d *Door) talkOf(r *http.Request) (key string, l talk.Link) {
 	c, err := r.Cookie(identity.CookieName(r, talkCookie))
 	if err != nil {
 		return "", l
 	}
 	l, ok := d.hall.Link(c.Value)
+	if id, err := talk.ID(c.Value); !ok && err == nil && d.links != nil {
+		l, ok = d.links.Of(identity.Asking(r), id)
+	}
 	if !ok {
 		return "", l
 	}
