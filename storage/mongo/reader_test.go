@@ -33,6 +33,7 @@ func TestTheNextOwnerLeavesWhatIsLookedAt(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * applyEvery)
+			synctest.Wait()
 		}
 		look, err := lookOn(t.Context(), db, nil, timed(Options{}))
 		if err != nil {

@@ -60,9 +60,13 @@ func (r *remembering) forgets(through uint64) {
 	r.commit(&engine.Batch{DropSeen: []engine.SeenThrough{{Holder: 1, N: through}}})
 }
 
-// remembers expects numbers from a load, and so many documents.
+// remembers expects so many documents, and numbers from a load, upon which what is gone
+// is swept.
 func (r *remembering) remembers(documents int, numbers ...uint64) {
 	r.Helper()
+	if n := len(r.db.ids(seen)); n != documents {
+		r.Errorf("there are %d documents, want %d", n, documents)
+	}
 	var got []uint64
 	for rec, err := range r.s.Load(r.Context()) {
 		if err != nil {
@@ -74,9 +78,6 @@ func (r *remembering) remembers(documents int, numbers ...uint64) {
 	}
 	if !slices.Equal(got, numbers) {
 		r.Errorf("numbers are %v, want %v", got, numbers)
-	}
-	if n := len(r.db.ids(seen)); n != documents {
-		r.Errorf("there are %d documents, want %d", n, documents)
 	}
 }
 
@@ -107,6 +108,7 @@ func TestForgottenStaysForgotten(t *testing.T) {
 		r.late(before)
 		r.remembers(5, 4, 5)
 		time.Sleep(3 * applyEvery)
+		synctest.Wait()
 		r.remembers(2, 4, 5)
 		r.forgets(5)
 		r.remembers(0)
@@ -115,11 +117,13 @@ func TestForgottenStaysForgotten(t *testing.T) {
 			r.late(before)
 			r.remembers(7, 1, 2)
 			time.Sleep(3 * applyEvery)
+			synctest.Wait()
 			r.remembers(2, 1, 2)
 			r.forgets(1) // lower than what was forgotten before
 			r.late(before)
 			r.remembers(6, 2)
 			time.Sleep(3 * applyEvery)
+			synctest.Wait()
 			r.remembers(1, 2)
 			r.forgets(2)
 			r.close()

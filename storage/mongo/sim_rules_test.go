@@ -72,6 +72,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 				t.Fatal(err)
 			}
 			time.Sleep(3 * applyEvery)
+			synctest.Wait()
 		}
 		commit(&engine.Batch{Entities: []engine.Entity{{ID: 1, Path: "t/s"}}})
 		again := *put
@@ -118,6 +119,7 @@ func TestTombstonesGo(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(3 * applyEvery)
+			synctest.Wait()
 		}
 		commit(&engine.Batch{
 			Entities: []engine.Entity{{ID: 1, Path: "kept"}, {ID: 2, Path: "gone"}}, Meters: []engine.Meter{{Holder: 2, NextSeq: 2}},
