@@ -129,7 +129,7 @@ func (p *Provider) find(ctx context.Context, patience time.Duration) (*found, er
 		p.c.Logger.Warn("the OpenID provider cannot be used now", "issuer", p.c.Issuer, "error", err)
 		err = fmt.Errorf("%w: %w", ErrDown, err)
 	}
-	if patience < longest && asking.Err() != nil {
+	if err != nil && patience < longest && asking.Err() != nil {
 		return nil, err // says nothing of those who have longer
 	}
 	p.mu.Lock()
