@@ -179,7 +179,16 @@ func TestLinkOfTalk(t *testing.T) {
 		find(eva, "monday", "")
 		find(ben, "tuesday", "")
 		find(ben, "", "")
+		var more []string // which lead to the same, made by whoever knows of it
+		for range 5 {
+			time.Sleep(time.Minute)
+			k, _ := w.link(ana, keys.Wish{Name: "more", Namespace: "shop", Page: "/n/shop?follow=monday", For: 2 * time.Hour})
+			more = append(more, k.ID)
+		}
+		find(ana, "monday", k.ID)
+		find(ben, "monday", k.ID)
 		time.Sleep(time.Hour)
+		find(ana, "monday", more[0])
 		find(ben, "monday", "")
 	})
 }

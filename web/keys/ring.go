@@ -358,18 +358,22 @@ func (r *Ring) Find(who identity.Who, id string) (Key, error) {
 	return e.told(), nil
 }
 
-// LinkOf is the link that the audience of a talk was given, by the talk's id; not ok:
-// there is none that is good and that who may know of.
-func (r *Ring) LinkOf(who identity.Who, talk string) (Key, bool) {
+// LinkOf is the link that the audience of a talk was given, by the talk's id: the first
+// that was made for it, as others may make more who know that. Not ok: there is none that
+// is good and that who may know of.
+func (r *Ring) LinkOf(who identity.Who, talk string) (first Key, ok bool) {
 	now := time.Now()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, e := range r.byID {
-		if talk != "" && e.talk() == talk && !e.Ended(now) && r.standing(e.Key) != identity.None && r.concerns(e.Key, who) {
-			return e.Key, true
+		if talk == "" || e.talk() != talk || e.Ended(now) || r.standing(e.Key) == identity.None || !r.concerns(e.Key, who) {
+			continue
+		}
+		if !ok || latest(first, e.Key) < 0 {
+			first, ok = e.Key, true
 		}
 	}
-	return Key{}, false
+	return first, ok
 }
 
 // MadeWith are the keys that were made with a token, or with one that was: they do not
