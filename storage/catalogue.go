@@ -60,19 +60,17 @@ type Place struct {
 }
 
 // Find is where the content of the namespace is that is called name: one beside that
-// which url is for, or that one, which has its name of whoever serves it. Empty: that
-// which url is for. The error says too that a file has others beside it and none that is
-// called so.
-func Find(ctx context.Context, url, name string, o Options) (p Place, err error) {
+// which url is for, or that one, which whoever serves it calls own. Without a name it is
+// that one; without own that goes by any name but those of others. The error says too that
+// a file has others beside it and none that is called so.
+func Find(ctx context.Context, url, own, name string, o Options) (p Place, err error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	file := strings.EqualFold(scheme, "sqlite")
-	if name == "" && file {
-		name = sqlite.Named(rest)
-		return Place{URL: url, Namespace: name, Name: name}, nil
+	if own == "" && file {
+		own = sqlite.Named(rest)
 	}
-	own := Place{URL: url, Namespace: name, Name: name}
-	if name == "" {
-		return own, nil
+	if name == "" || strings.EqualFold(name, own) {
+		return Place{URL: url, Namespace: own, Name: own}, nil
 	}
 	c, leave, err := OpenCatalogue(url, o)
 	if err != nil {
@@ -93,9 +91,9 @@ func Find(ctx context.Context, url, name string, o Options) (p Place, err error)
 		names = append(names, s.Name)
 	}
 	if file && len(names) > 0 && !strings.EqualFold(name, ofNobody) {
-		return p, fmt.Errorf("there is no namespace %s beside %s, but %s; what is in that file itself has no name", name, rest, strings.Join(names, ", "))
+		return p, fmt.Errorf("there is no namespace %s beside %s, but %s; what is in that file itself is meant without a name", name, rest, strings.Join(names, ", "))
 	}
-	return own, nil
+	return Place{URL: url, Namespace: name, Name: name}, nil
 }
 
 // ofNobody is what a namespace is called that nobody gave a name.

@@ -21,16 +21,20 @@ import (
 // server.
 type storeFlags struct {
 	Store     string `placeholder:"URL" env:"MAYFLY_STORE" help:"The store: sqlite:PATH or mongodb://HOST/DATABASE. Default: sqlite:${data}."`
-	Namespace string `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"The namespace, in a store that has several. Default: of a file the server's own, on MongoDB default."`
+	Namespace string `placeholder:"NAME" help:"The namespace, in a store that has several. Default: the server's own, which MAYFLY_NAMESPACE names; of a restore on MongoDB what the backup is of."`
 }
 
 // find is the store; the same as serve's unless it is said.
 func (k storeFlags) find(ctx context.Context) (storage.Place, error) {
-	c := Config{Store: k.Store, Namespace: k.Namespace}
-	if err := c.complete(); err != nil {
+	own := Config{Store: k.Store, Namespace: os.Getenv("MAYFLY_NAMESPACE")}
+	if err := own.complete(); err != nil {
 		return storage.Place{}, err
 	}
-	return storage.Find(ctx, c.Store, c.Namespace, storage.Options{}) //nolint:wrapcheck // a sentence
+	said := Config{Store: own.Store, Namespace: k.Namespace}
+	if err := said.complete(); err != nil {
+		return storage.Place{}, err
+	}
+	return storage.Find(ctx, own.Store, own.Namespace, said.Namespace, storage.Options{}) //nolint:wrapcheck // a sentence
 }
 
 func describeBackup() description {

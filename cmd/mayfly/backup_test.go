@@ -130,6 +130,13 @@ func TestBackupOfAnother(t *testing.T) {
 	for _, args := range [][]string{{"verify"}, {"backup", s.at("none")}, {"compact"}, {"restore", s.at("own")}} {
 		s.fails("there is no namespace shpo beside "+s.at("all.db")+", but shop", append(args, "--store", s.store("all.db"), "--namespace", "shpo")...)
 	}
+	t.Setenv("MAYFLY_NAMESPACE", "prod") // what the server calls its own
+	s.does(own, "backup", s.at("prod"), "--store", s.store("all.db"))
+	s.does(own, "backup", s.at("again"), "--store", s.store("all.db"), "--namespace", "prod")
+	s.does("of namespace prod", "verify", s.at("prod"))
+	t.Setenv("MAYFLY_NAMESPACE", "shop") // which is not served beside it, then
+	s.does(own, "backup", s.at("same"), "--store", s.store("all.db"), "--namespace", "shop")
+	t.Setenv("MAYFLY_NAMESPACE", "")
 	s.fails("in use by this process", "restore", s.at("own"), "--store", s.store("all.db"), "--namespace", "shop")
 	s.does("into "+s.at("new.db")+shops, "restore", s.at("named"), "--store", s.store("new.db"), "--namespace", "whatever")
 }
@@ -385,6 +392,18 @@ func TestBackupOfOneMadeAgain(t *testing.T) {
 	}
 	s.does(": 1 queue, 2 messages", "backup", s.at("shop"), "--store", url, "--namespace", "shop")
 	s.does("of namespace shop, kept in mongodb", "verify", s.at("shop"))
+
+	// Restored, it is what it was, where its servers look for it.
+	for _, args := range [][]string{{"namespaces", "delete", "shop", "--yes"}, {"namespaces", "create", "shop"}} {
+		if _, complaint, code := typed(t, "", append(args, "--server", server.Dashboard)...); code != exitOK {
+			t.Fatalf("%q: %s", args, complaint)
+		}
+	}
+	if err := server.stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.does(": 1 queue, 2 messages", "restore", s.at("shop"), "--store", url)
+	s.does(": 1 queue, 2 messages", "verify", "--store", url, "--namespace", "shop")
 }
 
 func TestSizes(t *testing.T) {

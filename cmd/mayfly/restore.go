@@ -56,6 +56,11 @@ func (c *restoreCommand) Run(ctx context.Context, s streams) (err error) {
 	if r := i.End(); !r.Sound() {
 		return fmt.Errorf("%s is whole, but nothing was restored, for what is in it is not sound:\n%s", c.File, wrongs(r))
 	}
+	if into.Namespace == "" && storage.Kind(into.URL) == "mongodb" {
+		if into, err = storage.Find(ctx, into.URL, "", backup.Namespace, storage.Options{}); err != nil {
+			return err //nolint:wrapcheck // a sentence
+		}
+	}
 	store, err := storage.Open(ctx, into.URL, storage.Options{
 		Namespace: cmp.Or(into.Namespace, backup.Namespace),
 		Owner:     engine.Owner{Host: "a restore under way"}, // for servers that wait meanwhile
