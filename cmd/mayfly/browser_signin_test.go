@@ -16,11 +16,11 @@ func usersFile(t *testing.T) string {
 	t.Helper()
 	text := ""
 	for name, role := range map[string]identity.Role{"ana": identity.Admin, "vera": identity.Viewer} {
-		line, err := users.Line(name, role, "password of "+name)
+		hash, err := users.Hash("password of " + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text += line + "\n"
+		text += users.Line(name, role, hash) + "\n"
 	}
 	path := filepath.Join(t.TempDir(), "users.txt")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -56,13 +56,13 @@ func (c *usersAddCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err //nolint:wrapcheck // a sentence
 	}
-	var role string
+	var role identity.Role
 	there, err := rewriteUsers(c.File, c.Name, func(former string) string {
-		if _, err := identity.ParseRole(former); err != nil {
-			former = "" // the file cannot be used as it is
+		var err error
+		if role, err = identity.ParseRole(cmp.Or(c.Role, former)); err != nil {
+			role = identity.Viewer // somebody new, or the file cannot be used as it is
 		}
-		role = cmp.Or(c.Role, former, identity.Viewer.String())
-		return strings.Join([]string{c.Name, role, hash}, ":")
+		return users.Line(c.Name, role, hash)
 	})
 	if err != nil {
 		return err

@@ -81,11 +81,11 @@ func start(t *testing.T) *world {
 
 func (w *world) line(name string, role identity.Role) string {
 	w.Helper()
-	l, err := users.Line(name, role, "password of "+name)
+	hash, err := users.Hash("password of " + name)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return l + "\n"
+	return users.Line(name, role, hash) + "\n"
 }
 
 func (w *world) write(text string) {

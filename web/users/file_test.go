@@ -19,11 +19,11 @@ const ofBcrypt = "$2a$04$flfEe9T099q5LXQXctxZeePt9GRu6CmrvJkRSqc2wY/7GJ6v.QCgi"
 
 func line(t *testing.T, name string, role identity.Role, password string) string {
 	t.Helper()
-	l, err := users.Line(name, role, password)
+	hash, err := users.Hash(password)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return users.Line(name, role, hash)
 }
 
 func write(t *testing.T, path, text string) {
