@@ -97,8 +97,9 @@ const (
 func (f *follower) pending(store *opened, q engine.PastQuery) (out []engine.PastEvent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	add := func(e engine.Event) {
-		if p := (engine.PastEvent{Epoch: store.epoch, Event: remembered(e)}); q.Match(p) {
+	add := func(e *engine.Event) { // under the lock that the owner appends with, too
+		if p := (engine.PastEvent{Epoch: store.epoch, Event: *e}); q.Match(p) {
+			p.Event = remembered(p.Event)
 			out = append(out, p)
 		}
 	}
@@ -109,13 +110,13 @@ func (f *follower) pending(store *opened, q engine.PastQuery) (out []engine.Past
 				return true
 			}
 			if e.Audit && e.N > store.from || wanted(e) && e.N > taken {
-				add(*e)
+				add(e)
 			}
 			return false
 		})
 	}
-	for _, e := range f.batch {
-		add(e)
+	for i := range f.batch {
+		add(&f.batch[i])
 	}
 	slices.SortFunc(out, func(a, b engine.PastEvent) int {
 		if a.Place().Before(b.Place()) {
