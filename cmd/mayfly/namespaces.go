@@ -184,7 +184,7 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s streams) error {
 		if n.Temporary {
 			what += " for good"
 		} else {
-			what += ": a folder is kept aside, of a database all is gone for good"
+			what += "; where it is kept in files its folder is kept aside, else all is gone for good"
 		}
 		if err := confirm(ctx, s, n.Name, what); err != nil {
 			return err

@@ -14,8 +14,9 @@ import (
 
 // Create makes a namespace, on behalf of actor, and waits until it is served or
 // it is known what keeps it from that, which its State tells. Of s, Created is
-// filled in, unless it is made in place of one that it goes on as. The error is ErrTaken, engine.ErrArgument or engine.ErrQuota,
-// or the catalogue's; nothing was made then.
+// filled in if it is zero: a scene that is set back stays as old as it was, and so
+// do its links. The error is ErrTaken, engine.ErrArgument or engine.ErrQuota, or the
+// catalogue's; nothing was made then.
 func (f *Fleet) Create(ctx context.Context, s Spec, actor string) (Namespace, error) {
 	if err := creatable(&s); err != nil {
 		return Namespace{}, err

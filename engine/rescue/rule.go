@@ -120,7 +120,7 @@ func (r Rule) plain() Rule {
 
 // Fits is a FieldError where something is said that does not go with what the rule
 // waits for or does. Add and Replace leave that out, so that a form may send all its
-// fields.
+// fields. A secret goes with every rule: commands have it of the environment.
 func (r Rule) Fits() error {
 	kept := r.plain()
 	if !slices.Contains(Whens(), r.When) || !slices.Contains(Thens(), kept.Then) {

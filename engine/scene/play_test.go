@@ -271,11 +271,16 @@ func TestResetIsNotTheEnd(t *testing.T) {
 		w := open(t, scene.Options{Fleet: slow})
 		p := w.add(three)
 		slow.by = 3 * time.Minute
-		w.must(p.Reset(t.Context(), "me"))
-		synctest.Wait()
-		if w.Peek(p.Name()) != p {
-			t.Error("it was ended")
+		set := make(chan error, 1)
+		go func() { set <- p.Reset(t.Context(), "me") }()
+		for _, when := range []string{"while it is made anew", "then"} {
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			if w.Peek(p.Name()) != p || len(w.List()) != 1 {
+				t.Error("it is not there", when)
+			}
 		}
+		w.must(<-set)
 	})
 }
 

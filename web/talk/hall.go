@@ -97,7 +97,7 @@ type State struct {
 	Name      string `json:"name,omitempty"`
 	Begun     bool   `json:"begun,omitempty"`     // there is such a talk
 	Here      bool   `json:"here,omitempty"`      // its presenter is there
-	Elsewhere bool   `json:"elsewhere,omitempty"` // its presenter is where the one who is told may not look; Place is where both could be last, or empty
+	Elsewhere bool   `json:"elsewhere,omitempty"` // its presenter is where the one who is told may not look, or nobody can follow; Place is where both could be last, or empty
 	Followers int    `json:"followers,omitempty"`
 }
 
