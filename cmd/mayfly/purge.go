@@ -119,24 +119,18 @@ func confirm(ctx context.Context, s streams, word, what string) error {
 	if _, err := fmt.Fprintf(s.err, "This %s.\nType %s to go on: ", what, word); err != nil {
 		return err
 	}
-	answered := make(chan error, 1)
-	go func() { // ends with the line, or with the process
-		line, err := bufio.NewReader(io.LimitReader(s.in, mostTyped)).ReadString('\n')
-		switch {
-		case err != nil && !errors.Is(err, io.EOF):
-			err = fmt.Errorf("read the answer: %w", err)
-		case strings.TrimSpace(line) != word:
-			err = errUnconfirmed
-		default:
-			err = nil
-		}
-		answered <- err
-	}()
-	select {
-	case err := <-answered:
-		return err
-	case <-ctx.Done():
+	line, err := awaited(ctx, func() (string, error) {
+		return bufio.NewReader(io.LimitReader(s.in, mostTyped)).ReadString('\n')
+	})
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("read the answer: %w", err)
+	case strings.TrimSpace(line) != word:
+		return errUnconfirmed
+	default:
+		return nil
 	}
 }
 

@@ -53,3 +53,23 @@ func leaving(ctx context.Context, in io.Reader) io.Reader {
 	context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
 	return r
 }
+
+// awaited is what read returns, or why ctx has ended before it did; then read ends with
+// what somebody types after all, or with the process.
+func awaited(ctx context.Context, read func() (string, error)) (string, error) {
+	type answer struct {
+		text string
+		err  error
+	}
+	said := make(chan answer, 1)
+	go func() {
+		text, err := read()
+		said <- answer{text, err}
+	}()
+	select {
+	case a := <-said:
+		return a.text, a.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}

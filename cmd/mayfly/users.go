@@ -225,23 +225,3 @@ func (s streams) password(ctx context.Context) (string, error) {
 	}
 	return password, nil
 }
-
-// awaited is what read returns, or why ctx has ended before it did; then read ends with
-// what somebody types after all, or with the process.
-func awaited(ctx context.Context, read func() (string, error)) (string, error) {
-	type answer struct {
-		text string
-		err  error
-	}
-	said := make(chan answer, 1)
-	go func() {
-		text, err := read()
-		said <- answer{text, err}
-	}()
-	select {
-	case a := <-said:
-		return a.text, a.err
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-}
