@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type Play struct {
 	playing  bool               // one is
 	findings []Finding          // of the last one
 	trouble  error              // what kept it from being played to its end
+	mended   bool               // it was played in a namespace made anew for it
 	cancel   context.CancelFunc // of what is being played
 	used     time.Time
 	anew     bool // its namespace is being made again
@@ -39,6 +41,7 @@ type State struct {
 	Playing   bool // the last of them still is
 	Findings  []Finding
 	Trouble   error // what kept the last from being played to its end; nil: nothing
+	Mended    bool  // what was done by hand did not fit the last: for it the namespace was made anew
 	Pace      broker.Pace
 	Clock     engine.Instant
 	Keys      map[string]engine.Key // of messages, by their names in the scene
@@ -80,7 +83,7 @@ func (p *Play) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return State{
-		Namespace: p.name, Scene: p.scene, Done: p.done, Playing: p.playing, Findings: p.findings, Trouble: p.trouble,
+		Namespace: p.name, Scene: p.scene, Done: p.done, Playing: p.playing, Findings: p.findings, Trouble: p.trouble, Mended: p.mended,
 		Pace: p.player.b.Pace(), Clock: p.player.clock.Now(), Keys: p.player.names(),
 	}
 }
@@ -162,7 +165,7 @@ func (p *Play) set(ctx context.Context, who string) error {
 	p.born = n.Created
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.player, p.done, p.findings, p.trouble = next, 0, nil, nil
+	p.player = next
 	return nil
 }
 
@@ -174,8 +177,10 @@ func errAgain() error {
 
 // Next plays the step after so many, on behalf of somebody. At once, it returns when
 // that is played; gliding, when it has begun. Once it has begun it does not matter
-// whether ctx ends. It is engine.ErrChanged where another number was played, or one is
-// being played.
+// whether ctx ends. Where it does not go as it says, somebody may have turned the clock
+// since the one before, or had a hand in what is there: all is played once more, at once
+// and in a namespace made anew. It is engine.ErrChanged where another number was played,
+// or one is being played.
 func (p *Play) Next(ctx context.Context, done int, t Tempo, who string) error { //nolint:contextcheck // what is watched is not waited for; it ends with the stages, or with the play
 	select {
 	case p.turn <- struct{}{}:
@@ -194,29 +199,32 @@ func (p *Play) Next(ctx context.Context, done int, t Tempo, who string) error { 
 	}
 	if t == AtOnce {
 		defer p.leave()
-		return p.step(ctx, t, who)
+		return p.step(ctx, who, p.fit)
 	}
 	playing, cancel := context.WithCancel(p.s.ctx)
 	p.begin(cancel)
 	p.s.wg.Go(func() {
 		defer p.leave()
 		defer cancel()
-		if err := p.play(playing, t, who); err != nil && playing.Err() == nil {
+		if err := p.play(playing, t, who, p.fit); err != nil && playing.Err() == nil {
 			p.s.log.Warn("a step of a scene was not played to its end", "namespace", p.name, "step", done+1, "err", err)
 		}
 	})
 	return nil
 }
 
-// step plays the next step, to its end even if whoever asked for it has left: half of
-// one would end the play. Called by who has the turn.
-func (p *Play) step(ctx context.Context, t Tempo, who string) error {
+// A rendition plays the step of a number.
+type rendition func(ctx context.Context, n int, t Tempo, who string) ([]Finding, error)
+
+// step plays the next step at once, to its end even if whoever asked for it has left:
+// half of one would end the play. Called by who has the turn.
+func (p *Play) step(ctx context.Context, who string, play rendition) error {
 	playing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	goOn := context.AfterFunc(p.s.ctx, cancel) //nolint:contextcheck // it ends with the stages, too
 	defer goOn()
 	p.begin(cancel)
-	return p.play(playing, t, who)
+	return p.play(playing, AtOnce, who, play)
 }
 
 // begin counts the next step as played.
@@ -224,26 +232,52 @@ func (p *Play) begin(cancel context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done++
-	p.playing, p.findings, p.cancel = true, nil, cancel
+	p.playing, p.findings, p.mended, p.cancel = true, nil, false, cancel
 }
 
 // play does what the step that was begun says, and looks whether all is as it says
 // then.
-func (p *Play) play(ctx context.Context, t Tempo, who string) error {
-	p.mu.Lock()
-	n, next, step := p.done, p.player, &p.scene.Steps[p.done-1]
-	p.mu.Unlock()
-	findings, err := next.play(ctx, step, t)
+func (p *Play) play(ctx context.Context, t Tempo, who string, play rendition) error {
+	n := p.State().Done
+	findings, err := play(ctx, n, t, who)
 	p.mu.Lock()
 	p.playing, p.findings, p.cancel = false, findings, nil
 	if err != nil {
 		p.trouble = fmt.Errorf("step %d: %w", n, err)
 	}
+	at := p.player
 	p.mu.Unlock()
-	if left := next.b.Remember(context.WithoutCancel(ctx), engine.EventScenePlayed, played(n, len(p.scene.Steps), step.Say), who); err == nil {
+	if left := at.b.Remember(context.WithoutCancel(ctx), engine.EventScenePlayed, played(n, len(p.scene.Steps), p.scene.Steps[n-1].Say), who); err == nil {
 		err = left
 	}
 	return err
+}
+
+// plain plays a step as it is written.
+func (p *Play) plain(ctx context.Context, n int, t Tempo, _ string) ([]Finding, error) {
+	return p.at().play(ctx, &p.scene.Steps[n-1], t)
+}
+
+// fit plays a step, and where it does not go as it says all up to it once more, in a
+// namespace made anew.
+func (p *Play) fit(ctx context.Context, n int, t Tempo, who string) ([]Finding, error) {
+	findings, err := p.plain(ctx, n, t, who)
+	fits := err == nil && !slices.ContainsFunc(findings, func(f Finding) bool { return !f.OK })
+	if fits || ctx.Err() != nil || errors.Is(err, engine.ErrClosed) || !p.stands() { // nobody wants it any more
+		return findings, err
+	}
+	if err := p.clear(context.WithoutCancel(ctx), who); err != nil { // half of it would help nobody
+		return nil, err
+	}
+	p.mu.Lock()
+	p.mended = true
+	p.mu.Unlock()
+	for i := range n {
+		if findings, err = p.plain(ctx, i+1, AtOnce, who); err != nil {
+			return nil, err
+		}
+	}
+	return findings, nil
 }
 
 // play plays one step.
@@ -284,8 +318,11 @@ func (p *Play) again(ctx context.Context, done, steps int, who string) error {
 	if err := p.clear(ctx, who); err != nil {
 		return err
 	}
+	p.mu.Lock()
+	p.done, p.findings, p.trouble, p.mended = 0, nil, nil, false
+	p.mu.Unlock()
 	for range steps {
-		if err := p.step(ctx, AtOnce, who); err != nil {
+		if err := p.step(ctx, who, p.plain); err != nil {
 			return err
 		}
 	}

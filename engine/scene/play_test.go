@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -281,6 +282,80 @@ func TestResetIsNotTheEnd(t *testing.T) {
 			}
 		}
 		w.must(<-set)
+	})
+}
+
+// What was done by hand between two steps does not keep a scene from going on: what does
+// not fit is played in a namespace made anew.
+func TestWhatDoesNotFit(t *testing.T) {
+	leap := func(m scene.Moment) func(*world, *scene.Play) {
+		return func(w *world, p *scene.Play) {
+			_, err := p.Leap(w.Context(), m, "me")
+			w.must(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		scene string
+		done  int // steps, before
+		by    func(*world, *scene.Play)
+		want  bool
+	}{
+		"nothing": {"deadline", 2, func(*world, *scene.Play) {}, false},
+		"the clock ran on": {"deadline", 2, func(w *world, p *scene.Play) {
+			w.must(p.Turn(w.Context(), 10, "me"))
+			time.Sleep(10 * time.Second)
+			w.must(p.Turn(w.Context(), 0, "me"))
+		}, true},
+		"it leapt to the end of a lock": {"lock", 2, leap(scene.Unlock), true},
+		"to where a queue deletes itself": {"reply-queues", 1, leap(scene.AutoDelete), true},
+		"a queue is gone": {"deadline", 1, func(w *world, p *scene.Play) {
+			w.must(w.broker(p).Delete(w.Context(), "ticker", broker.Unasked, "me"))
+		}, true},
+		"a queue is there that is nobody's": {"deadline", 1, func(w *world, p *scene.Play) {
+			_, err := w.broker(p).Create(w.Context(), engine.Queue, "mine", engine.Config{}, "me")
+			w.must(err)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := open(t, scene.Options{})
+				p := w.begin(tc.scene)
+				for n := range tc.done {
+					w.must(p.Next(t.Context(), n, scene.AtOnce, "me"))
+				}
+				tc.by(w, p)
+				for n := tc.done; n < len(p.Scene().Steps); n++ {
+					w.must(p.Next(t.Context(), n, scene.AtOnce, "me"))
+					is := p.State()
+					if is.Done != n+1 || is.Trouble != nil || is.Playing || slices.ContainsFunc(is.Findings, func(f scene.Finding) bool { return !f.OK }) {
+						t.Errorf("step %d: %+v", n+1, is)
+					}
+					if mended := tc.want && n == tc.done; is.Mended != mended {
+						t.Errorf("step %d was made to fit: %v, want %v", n+1, is.Mended, mended)
+					}
+				}
+				w.must(p.Reset(t.Context(), "me"))
+				if p.State().Mended {
+					t.Error("at the beginning it says that it was made to fit")
+				}
+			})
+		})
+	}
+}
+
+// A scene that goes otherwise than it says by itself is tried once more, and then told of.
+func TestWhatNeverFits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, scene.Options{})
+		p := w.add("title: t\nteaches: t\nentities: [{queue: q}]\nsteps:\n- {say: s, then: [{text: t, entity: q, active: 1}]}\n- {say: s, do: [{receive: {from: q, as: a}}]}")
+		w.must(p.Next(t.Context(), 0, scene.Gliding, "me"))
+		synctest.Wait()
+		if is := p.State(); is.Done != 1 || is.Playing || !is.Mended || len(is.Findings) != 1 || is.Findings[0].OK {
+			t.Errorf("not as it says: %+v", is)
+		}
+		if err := p.Next(t.Context(), 1, scene.AtOnce, "me"); !errors.Is(err, engine.ErrArgument) || p.State().Trouble == nil {
+			t.Errorf("broken off: %v, %+v", err, p.State())
+		}
 	})
 }
 

@@ -386,6 +386,8 @@ func judgeMessage(row engine.Row, e Expect) Instead {
 		return Instead{What: IsUnread, Is: err.Error()}
 	case e.In != "" && !strings.EqualFold(string(row.Path), e.In):
 		return Instead{What: IsIn, Is: string(row.Path)}
+	case e.In == "" && e.State != "" && row.Path.Entity() != row.Path: // a dead letter waits for nobody
+		return Instead{What: IsIn, Is: string(row.Path)}
 	case e.State != "" && e.State != state:
 		return Instead{What: HasState, Is: state}
 	case e.Reason != "" && e.Reason != extra.Reason:
