@@ -43,8 +43,13 @@ func scenesInBrowser(t *testing.T, v *visit) {
 	v.want(caption + `.startsWith("Another half minute") && !document.querySelector(".stage-playing")`)
 	v.press("n")
 	v.want(`document.querySelector("[data-stage-act=next]").disabled && document.querySelectorAll(".stage-so [data-tone=yes]").length === 1`)
+	v.equal(`document.querySelector(".stage-clocks b").textContent`, "+1 day")
+	v.click(`.stage-then button`) // the scene after it
+	v.equal(`/^\/n\/scheduled-[0-9a-f]{6}\//.test(location.pathname) && !document.querySelector(".stage-then")`, true)
 	v.click(`[data-stage-act=leave]`)
 	v.equal(`location.pathname`, "/scenes")
+	v.click(`.plays [formaction$="/leave"]`)
+	v.want(`!document.querySelector(".plays li")`)
 	v.equal(`document.querySelectorAll(".plays li").length`, 0)
 
 	v.turnsClock(t)

@@ -25,13 +25,22 @@ type Strip struct {
 	Marks []Mark // what to look at
 
 	Playing bool
-	Over    bool   // no step is left
-	Trouble string // what kept the step from being played to its end, in English; empty: nothing
+	Over    bool    // no step is left
+	Mended  bool    // what was done by hand did not fit the step: all was made anew for it
+	Then    *Sequel // what can be played next; nil: something of this one is left
+	Trouble string  // what kept the step from being played to its end, in English; empty: nothing
 
 	Rate  int  // of the clock; zero: it stands
 	Glide bool // it runs to where the step ends, and stops there
 	Now   time.Time
 	Wall  time.Time
+}
+
+// A Sequel is a scene that comes after one that is over.
+type Sequel struct {
+	Title string
+	Lang  string // of Title, where it is not the page's
+	Play  string // address that it is begun by
 }
 
 // A Finding is whether something is so that the step says.
@@ -94,6 +103,10 @@ func (s Strip) marks() string {
 	}
 	return string(b)
 }
+
+// ahead is by how many days the scene's clock is before the real one, which their faces
+// do not tell.
+func (s Strip) ahead() int { return int(s.Now.Sub(s.Wall).Hours() / 24) }
 
 // face is a clock's face; the script keeps it going, where a page is live.
 func face(ctx context.Context, t time.Time) string {

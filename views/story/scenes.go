@@ -20,6 +20,7 @@ func sceneStories() []Story {
 		{Name: "scenes-stage-begins", Page: onStage(layout.Strip{Of: 6, Say: "A message that no receiver survives is set aside."})},
 		{Name: "scenes-stage-playing", Page: onStage(layout.Strip{Step: 4, Of: 6, Say: "Thirty seconds later the lock is over.", Playing: true, Rate: 10, Glide: true})},
 		{Name: "scenes-stage-trouble", Page: onStage(layout.Strip{Step: 4, Of: 6, Say: "Thirty seconds later the lock is over.", Over: true, Trouble: "The lock supplied is invalid."})},
+		{Name: "scenes-stage-over", Page: onStage(layout.Strip{Step: 6, Of: 6, Say: "Somebody reads it, and sends it again.", Over: true, Mended: true, Then: &layout.Sequel{Title: "Mensagens", Lang: "pt-PT", Play: "/scenes/play/scheduled"}})},
 	}
 }
 
@@ -46,6 +47,9 @@ func scenesFull() page.Scenes {
 func onStage(s layout.Strip) page.Scenes {
 	m := scenes()
 	s.Title, s.To, s.All, s.Now, s.Wall = "A poison message", "/scenes/on/shop", "/scenes", now.Add(3*time.Hour), now
+	if s.Over {
+		s.Now = now.Add(51 * time.Hour)
+	}
 	m.Shell.Strip = &s
 	m.Shell.Live = shell("", "", "").Live
 	m.Shell.Live.Pace = layout.Pace{Turned: true, Rate: s.Rate}

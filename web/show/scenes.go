@@ -127,10 +127,13 @@ func (p *Pages) stage(ctx context.Context, sh *layout.Shell) {
 	is := play.State().In(locale.Lang(ctx))
 	s := &layout.Strip{
 		Lang: foreign(ctx, is.Scene), Title: is.Scene.Title, To: p.StageURL(is.Namespace), All: p.ScenesURL(), Step: is.Done, Of: len(is.Scene.Steps), Say: is.Scene.Teaches,
-		Playing: is.Playing, Over: is.Over(), Rate: is.Pace.Rate, Glide: is.Pace.Until != 0, Now: is.Clock.Time(), Wall: time.Now(),
+		Playing: is.Playing, Over: is.Over(), Mended: is.Mended, Rate: is.Pace.Rate, Glide: is.Pace.Until != 0, Now: is.Clock.Time(), Wall: time.Now(),
 	}
 	if is.Trouble != nil {
 		s.Trouble = cmp.Or(errors.Unwrap(is.Trouble), is.Trouble).Error() // which step it was stands above
+	}
+	if is.Over() && !is.Playing && is.Trouble == nil {
+		s.Then = p.sequel(ctx, is.Scene.ID)
 	}
 	for _, f := range is.Findings {
 		s.Done = append(s.Done, layout.Finding{Text: f.Text, Is: instead(ctx, f.Is)})
@@ -142,6 +145,17 @@ func (p *Pages) stage(ctx context.Context, sh *layout.Shell) {
 		s.All = ""
 	}
 	sh.Strip = s
+}
+
+// sequel is the scene that comes after one in the library; nil: none does.
+func (p *Pages) sequel(ctx context.Context, id string) *layout.Sequel {
+	all := p.o.Scenes.Library().List()
+	at := 1 + slices.IndexFunc(all, func(s *scene.Scene) bool { return s.ID == id })
+	if at == 0 || at == len(all) { // it was removed meanwhile, or is the last
+		return nil
+	}
+	next := all[at].In(locale.Lang(ctx))
+	return &layout.Sequel{Title: next.Title, Lang: foreign(ctx, next), Play: p.ScenesURL() + "/play/" + next.ID}
 }
 
 // marks is what a step has somebody look at, as far as it is there.
