@@ -77,6 +77,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("access", func(t *testing.T) { accessInBrowser(t, ctx) })
 	t.Run("present", func(t *testing.T) { presentInBrowser(t, ctx) })
 	t.Run("tongues", func(t *testing.T) { tonguesInBrowser(t, ctx) })
+	t.Run("full", func(t *testing.T) { fullInBrowser(t, ctx) })
 	t.Run("standby", func(t *testing.T) { standbyInBrowser(t, ctx) })
 	t.Run("peers", func(t *testing.T) { peersInBrowser(t, ctx) })
 	t.Run("walk semantics", func(t *testing.T) { semanticsInBrowser(t, ctx) })

@@ -51,6 +51,8 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"an endless lease":      {[]string{"--lease", "never"}, nil, exitUsage, "--lease is a duration"},
 		"a short lease":         {[]string{"--lease", "200ms"}, nil, exitUsage, "--lease is at least 300ms, not 200ms"},
 		"no history at all":     {[]string{"--history-for", "0s"}, nil, exitUsage, "--history-for is a duration"},
+		"no pages at all":       {[]string{"--live-pages", "0"}, nil, exitUsage, "--live-pages is a number from 1, not 0"},
+		"less than no sockets":  {[]string{"--live-sockets=-1"}, nil, exitUsage, "--live-sockets is a number from 0, not -1"},
 		"a bad size":            {[]string{"--history-bytes", "much"}, nil, exitUsage, `--history-bytes: "much" is not a size`},
 		"a bad advertisement":   {[]string{"--advertise", "here:80"}, nil, exitUsage, `--advertise is a URL such as http://host:8080, not "here:80"`},
 		"no server":             {[]string{"peek", "q", "--server", "http://127.0.0.1:1"}, nil, exitUnreachable, "http://127.0.0.1:1 does not answer: "},

@@ -57,6 +57,11 @@ type Config struct {
 	// MetricsEntities is how many entities /metrics tells one by one; zero: 1000;
 	// negative: none.
 	MetricsEntities int
+	// How many sockets of open pages a namespace has, and of them one address; and how
+	// many pages a socket watches. Pages without one poll.
+	LiveSockets           int // zero: 500; negative: none
+	LiveSocketsPerAddress int // zero: as many
+	LivePages             int // zero: 64
 	ReadyJSON       bool
 	Logger          *slog.Logger // zero: nothing is logged
 	Ready           func(Ready)  // called each time everything is served, and each time standing by begins

@@ -40,6 +40,31 @@ func (c *serveCommand) measure(config *Config) error {
 	return nil
 }
 
+// count reads numbers.
+func (c *serveCommand) count(config *Config) error {
+	for _, f := range []struct {
+		flag  string
+		n     int
+		to    *int
+		least int
+		none  int // what zero is
+	}{
+		{"--namespaces", c.Namespaces, &config.Namespaces, 0, -1},
+		{"--metrics-entities", c.Metrics.Entities, &config.MetricsEntities, 0, -1},
+		{"--live-sockets", c.Live.Sockets, &config.LiveSockets, 0, -1},
+		{"--live-sockets-per-address", c.Live.SocketsPerAddress, &config.LiveSocketsPerAddress, 0, 0},
+		{"--live-pages", c.Live.Pages, &config.LivePages, 1, 0},
+	} {
+		if f.n < f.least {
+			return fmt.Errorf("%s is a number from %d, not %d", f.flag, f.least, f.n)
+		}
+		if *f.to = f.n; f.n == 0 {
+			*f.to = f.none
+		}
+	}
+	return nil
+}
+
 // parseSize reads a number of bytes as people write it: 4096, 64KiB, 1.5GiB.
 // Units are powers of 1024, whatever they are called.
 func parseSize(text string) (int64, error) {

@@ -67,6 +67,8 @@ func openDashboard(sp *space, o beside, r Ready) *dashboard {
 		Stage:  sp.p.staged,
 		Mute:   func(r *http.Request) bool { return !identity.Of(r.Context()).Role.May(identity.Operator) },
 		Logger: c.Logger,
+
+		MaxSockets: c.LiveSockets, MaxPerAddress: c.LiveSocketsPerAddress, MaxSubscriptions: c.LivePages,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop = stop

@@ -66,6 +66,11 @@ type serveCommand struct {
 	Metrics         struct {
 		Entities int `placeholder:"N" default:"1000" env:"MAYFLY_METRICS_ENTITIES" help:"How many entities /metrics tells one by one; the rest is summed."`
 	} `embed:"" prefix:"metrics-"`
+	Live struct {
+		Sockets           int `placeholder:"N" default:"500" env:"MAYFLY_LIVE_SOCKETS" help:"How many open pages of one namespace are kept up to date by a socket; others look again every five seconds. 0: none. Default: ${default}."`
+		SocketsPerAddress int `placeholder:"N" default:"0" env:"MAYFLY_LIVE_SOCKETS_PER_ADDRESS" help:"How many of them come from one address. Default: as many as there are, for a team may sit behind one."`
+		Pages             int `placeholder:"N" default:"64" env:"MAYFLY_LIVE_PAGES" help:"How many pages one socket is told of. Default: ${default}."`
+	} `embed:"" prefix:"live-"`
 	ReadyJSON bool   `name:"ready-json" env:"MAYFLY_READY_JSON" help:"Print the block at the start as one line of JSON."`
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" env:"MAYFLY_LOG_LEVEL" help:"What to log on standard error: debug, info, warn or error. Requests are logged at debug."`
 }
@@ -107,21 +112,8 @@ func (c *serveCommand) config(s streams) (config Config, err error) {
 		Advertise: c.Advertise, Peer: c.Peer, PeerAt: c.PeerAt, Insecure: c.Insecure, Auth: c.Auth, OIDC: provider, SAS: policy, SASKeys: keys, Safe: c.Safe, Scenes: c.Scenes, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, PrivateWebhooks: c.PrivateWebhooks, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),
 	}
-	switch n := c.Namespaces; {
-	case n < 0:
-		return config, fmt.Errorf("--namespaces is a number from 0, not %d", n)
-	case n == 0:
-		config.Namespaces = -1
-	default:
-		config.Namespaces = n
-	}
-	switch n := c.Metrics.Entities; {
-	case n < 0:
-		return config, fmt.Errorf("--metrics-entities is a number from 0, not %d", n)
-	case n == 0:
-		config.MetricsEntities = -1
-	default:
-		config.MetricsEntities = n
+	if err := c.count(&config); err != nil {
+		return config, err
 	}
 	return config, c.measure(&config)
 }

@@ -101,7 +101,7 @@ type Options struct {
 	Mute func(*http.Request) bool
 
 	Base             string        // the path the dashboard is served under, "" for the root
-	MaxSockets       int           // 500
+	MaxSockets       int           // 500; negative: none
 	MaxPerAddress    int           // no limit: teams sit behind one address
 	MaxSubscriptions int           // 64 for a socket
 	MaxTopics        int           // 4096 different ones
