@@ -17,8 +17,18 @@ import (
 	"mayfly/web/relay"
 )
 
-// hostsKey is where a request's context has the access.Hosts of its listener.
-type hostsKey struct{}
+// hostsKey is where a request's context has the access.Hosts of its listener, and portKey
+// whose port that is.
+type (
+	hostsKey struct{}
+	portKey  struct{}
+)
+
+// portOf is the namespace whose port a request came to; empty: it is one of all.
+func portOf(r *http.Request) string {
+	name, _ := r.Context().Value(portKey{}).(string)
+	return name
+}
 
 // identify gives the request an id, a GUID, which clients quote when something
 // went wrong. One that the client sent is not taken: it could be any.

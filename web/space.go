@@ -47,7 +47,7 @@ func (o *others) named(name string) *Space {
 
 // Add has the server answer for one more namespace, by its name in lower case: it
 // stands by at first. On the dashboard's port what is below /n/NAME and
-// /api/v1/n/NAME is its; on the other, requests to a host called so.
+// /api/v1/n/NAME is its; on the other, requests to a host called so, and to its Ports.
 func (s *Server) Add(name string) *Space {
 	sp := &Space{s: s, name: name}
 	sp.StandBy(Standby{Namespace: name})
@@ -242,10 +242,14 @@ var errUnsure error = &engine.Refusal{Kind: engine.ErrBusy, Text: "The server is
 // Options.Unsure.
 func (s *Server) Known() { s.unsure.Store(false) }
 
-// called is the namespace that a host is called by: the one that a request names,
-// or its client in TLS, or the one that its token is for; else the server's own. The
-// error is for a host that can mean nothing but a namespace that there is not.
+// called is the namespace of the port that a request came to, else the one that a host
+// is called by: the one that it names, or its client in TLS, or the one that its token is
+// for; else the server's own. The error is for a port, or a host that can mean nothing
+// else, of a namespace that there is not.
 func (s *Server) called(r *http.Request) (*Space, error) {
+	if name := portOf(r); name != "" {
+		return s.find(name)
+	}
 	hosts := []string{r.Host}
 	if r.TLS != nil {
 		hosts = append(hosts, r.TLS.ServerName)
@@ -262,8 +266,26 @@ func (s *Server) called(r *http.Request) (*Space, error) {
 		case label != "" && label != "localhost" && s.unsure.Load():
 			return nil, errUnsure
 		case fleet.Meant(h):
-			return nil, &engine.Refusal{Kind: fleet.ErrNone, SubCode: 40402, Text: fmt.Sprintf("There is no namespace '%s'.", cut(label))}
+			return nil, noSpace(label)
 		}
 	}
 	return s.Space, nil
+}
+
+// find is the namespace of that name.
+func (s *Server) find(name string) (*Space, error) {
+	unsure := s.unsure.Load() // before it is looked for, or it might have come in between
+	sp := s.others.named(name)
+	switch {
+	case sp != nil:
+		return sp, nil
+	case unsure:
+		return nil, errUnsure
+	default:
+		return nil, noSpace(name)
+	}
+}
+
+func noSpace(name string) error {
+	return &engine.Refusal{Kind: fleet.ErrNone, SubCode: 40402, Text: fmt.Sprintf("There is no namespace '%s'.", cut(name))}
 }

@@ -45,7 +45,7 @@ func (w *world) besideWith(name string, pages func(*echo.Group)) *web.Space {
 func TestSpaceOfARequest(t *testing.T) {
 	w := serve(t, web.Options{Hosts: []string{"shop", "shop.example", "bus.example"}}, web.Doors{UI: func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "page of its own") })
-	}})
+	}}, "shop", "default", "other")
 	w.beside("shop")
 	token := func(of string) string { return sas.Sign("sb://"+of+"/q", "root", "key", time.Now().Add(time.Hour)) }
 	const shop, own, neither = "shop", "own", "neither"
@@ -77,6 +77,15 @@ func TestSpaceOfARequest(t *testing.T) {
 		"REST, by token of another":      {w.admin, "/own", []string{"Authorization", token("other.localhost")}, neither},
 		"REST, by token of a name":       {w.admin, "/own", []string{"Authorization", token("other.servicebus.windows.net")}, own},
 		"REST, own host before token":    {w.admin, "/own", []string{"Host", "default.localhost", "Authorization", token("shop.localhost")}, own},
+		"REST, by port":                  {w.ports["shop"], "/own", nil, shop},
+		"REST, port before host":         {w.ports["shop"], "/own", []string{"Host", "default.localhost"}, shop},
+		"REST, port before no host":      {w.ports["shop"], "/own", []string{"Host", "other.localhost"}, shop},
+		"REST, port before token":        {w.ports["shop"], "/own", []string{"Authorization", token("default.localhost")}, shop},
+		"REST, by port of its own":       {w.ports["default"], "/own", []string{"Host", "shop.localhost"}, own},
+		"REST, by port of none":          {w.ports["other"], "/own", nil, neither},
+		"REST, port of none before host": {w.ports["other"], "/own", []string{"Host", "shop.localhost"}, neither},
+		"Atom, by port":                  {w.ports["shop"], "/$Resources/Queues", []string{"Host", "default.localhost"}, shop},
+		"Atom, by port of none":          {w.ports["other"], "/$Resources/Queues", nil, neither},
 		"REST, host before token":        {w.admin, "/own", []string{"Host", "shop.localhost", "Authorization", token("other.localhost")}, shop},
 	} {
 		got, body := w.ask("GET", tc.address, tc.path, tc.headers...)
@@ -124,7 +133,7 @@ func TestPageOfAllSpaces(t *testing.T) {
 
 // Each stands by and goes by itself.
 func TestSpaceStandsByAndGoes(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{})
+	w := serve(t, web.Options{}, web.Doors{}, "shop")
 	shop := w.beside("shop")
 	status := func(address, path string, want int) {
 		t.Helper()
@@ -137,17 +146,20 @@ func TestSpaceStandsByAndGoes(t *testing.T) {
 	status(w.dashboard, "/api/v1/n/shop/entities/own", 503)
 	status(w.dashboard, "/n/shop", 503)
 	status(w.admin, "/own", 503)
+	status(w.ports["shop"], "/own", 503)
 	status(w.dashboard, "/api/v1/entities/q", 200)
 	status(w.dashboard, "/readyz", 200)
 	w.server.Remove("shop")
 	status(w.dashboard, "/api/v1/n/shop/entities/own", 404)
-	status(w.admin, "/q", 410) // which the server's own has
+	for _, port := range []string{w.admin, w.ports["shop"]} {
+		status(port, "/q", 410) // which the server's own has
+	}
 }
 
 // Until it is known which namespaces there are, a host that may name one is asked to
 // come again.
 func TestSpaceThatIsNotKnownYet(t *testing.T) {
-	w := serve(t, web.Options{Unsure: true, Hosts: []string{"shop"}}, web.Doors{})
+	w := serve(t, web.Options{Unsure: true, Hosts: []string{"shop"}}, web.Doors{}, "shop")
 	w.beside("till")
 	status := func(host string, want int, text string) {
 		t.Helper()
@@ -161,6 +173,13 @@ func TestSpaceThatIsNotKnownYet(t *testing.T) {
 	const unsure = "finding out which namespaces there are"
 	status("shop", 503, unsure)
 	status("shop.localhost", 503, unsure)
+	at := func(want int, text string) {
+		t.Helper()
+		if got, body := w.ask("GET", w.ports["shop"], "/q"); got.StatusCode != want || !strings.Contains(body, text) {
+			t.Errorf("at its port: %d, want %d: %.200s", got.StatusCode, want, body)
+		}
+	}
+	at(503, unsure)
 	path := func(at string, want int, text string) {
 		t.Helper()
 		if got, body := w.ask("GET", w.dashboard, at, "Accept", "text/html"); got.StatusCode != want || !strings.Contains(body, text) {
@@ -179,6 +198,8 @@ func TestSpaceThatIsNotKnownYet(t *testing.T) {
 	path("/api/v1/n/shop/entities", 404, "There is no namespace")
 	status("shop", 200, "")
 	status("shop.localhost", 410, "There is no namespace 'shop'.")
+	at(410, "There is no namespace 'shop'.")
 	w.beside("shop")
 	status("shop.localhost", 200, "")
+	at(200, "")
 }

@@ -56,9 +56,9 @@ type Options struct {
 	// SAS is what becomes of requests on the admin port without a token that is
 	// good for them. The dashboard knows no tokens.
 	SAS sas.Policy
-	// AMQP serves a connection that came inside a WebSocket, and returns when it
-	// is over. Zero: none is let in.
-	AMQP func(net.Conn)
+	// AMQP serves a connection that came inside a WebSocket, at a port of the namespace if
+	// that is not empty, and returns when it is over. Zero: none is let in.
+	AMQP func(nc net.Conn, namespace string)
 	// Unsure is set where there may be namespaces that the server does not know of
 	// yet: requests on the admin port that name one which it does not know are to
 	// come again, until Known is called. On the dashboard's, other servers are asked.
@@ -111,7 +111,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{o: o, room: access.NewRoom(), abroad: newAbroad()}
 	if o.AMQP != nil {
-		s.socket = socket.NewHandler(o.AMQP)
+		s.socket = socket.NewHandler(func(nc net.Conn, r *http.Request) { o.AMQP(nc, portOf(r)) })
 	}
 	s.unsure.Store(o.Unsure)
 	s.nobody = sync.OnceValue(s.newNobody)
@@ -133,11 +133,9 @@ func (s *Server) server(ctx context.Context, port http.HandlerFunc) *http.Server
 		MaxHeaderBytes: int(min(64<<10+4*s.o.HeaderSize, 16<<20)),
 		ErrorLog:       slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(l net.Listener) context.Context {
-			hosts := access.Hosts{Listener: l.Addr(), Allowed: s.o.Hosts}
-			if secure, ok := l.(Secure); ok {
-				hosts.Certified = secure.Names
-			}
-			return context.WithValue(ctx, hostsKey{}, hosts)
+			p, _ := l.(Port) // as Serve has it
+			ctx := context.WithValue(ctx, hostsKey{}, access.Hosts{Listener: l.Addr(), Allowed: s.o.Hosts, Certified: p.Names})
+			return context.WithValue(ctx, portKey{}, p.Namespace)
 		},
 	}
 }
@@ -151,24 +149,34 @@ func (s *Server) Dashboard() http.Handler { return s.dashboard.Handler }
 // Admin is the handler of the admin port.
 func (s *Server) Admin() http.Handler { return s.admin.Handler }
 
-// A Secure listener has connections with TLS, under names that it shows a
-// certificate for: requests may call the server by them.
-type Secure struct {
+// A Port is a listener at which the admin port's answers are to be had, of which there
+// is something to say.
+type Port struct {
 	net.Listener
-	Names func() []string // safe for concurrent use
+	// Names are those that it shows a certificate for, where its connections have TLS:
+	// requests may call the server by them. Safe for concurrent use. Nil: there is no TLS.
+	Names func() []string
+	// Namespace is whose requests are that come here, by its name in lower case, whatever
+	// host they name, and whether there is one or not. Empty: that of their host.
+	Namespace string
+	AMQPAt    string // as in Options, for who wants this namespace
 }
 
 // Serve accepts connections until Shutdown, and returns nil then. What the admin
-// port answers may be reached at several listeners. It owns all of them.
+// port answers may be reached at several listeners, Ports or others. It owns all of them.
 func (s *Server) Serve(dashboard net.Listener, admin ...net.Listener) error {
 	ended := make(chan error, 1+len(admin))
 	logged := new(atomic.Int64)
 	var all sync.WaitGroup
 	serve := func(srv *http.Server, l net.Listener) {
-		if _, secure := l.(Secure); !secure {
-			l = &strays{l, s.o.Logger, s.o.AMQPAt, logged}
+		p, ok := l.(Port)
+		if !ok {
+			p = Port{Listener: l, AMQPAt: s.o.AMQPAt}
 		}
-		err := srv.Serve(l)
+		if p.Names == nil {
+			p.Listener = &strays{p.Listener, s.o.Logger, p.AMQPAt, logged}
+		}
+		err := srv.Serve(p)
 		if !errors.Is(err, http.ErrServerClosed) {
 			ended <- fmt.Errorf("serve %s: %w", l.Addr(), err)
 			return

@@ -29,7 +29,8 @@ type world struct {
 	*testing.T
 	broker           *broker.Broker
 	server           *web.Server
-	dashboard, admin string // addresses with port
+	dashboard, admin string            // addresses with port
+	ports            map[string]string // likewise, of one namespace each
 	served           chan error
 }
 
@@ -46,7 +47,7 @@ func open(t *testing.T) *broker.Broker {
 	return b
 }
 
-func serve(t *testing.T, o web.Options, d web.Doors) *world {
+func serve(t *testing.T, o web.Options, d web.Doors, namespaces ...string) *world {
 	t.Helper()
 	d.Broker = open(t)
 	if o.Logger == nil {
@@ -63,7 +64,14 @@ func serve(t *testing.T, o web.Options, d web.Doors) *world {
 	}
 	dashboard, admin := listen(), listen()
 	w.dashboard, w.admin = dashboard.Addr().String(), admin.Addr().String()
-	go func() { w.served <- w.server.Serve(dashboard, admin) }()
+	admins := []net.Listener{admin}
+	w.ports = map[string]string{}
+	for _, name := range namespaces {
+		l := listen()
+		w.ports[name] = l.Addr().String()
+		admins = append(admins, web.Port{Listener: l, Namespace: name})
+	}
+	go func() { w.served <- w.server.Serve(dashboard, admins...) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

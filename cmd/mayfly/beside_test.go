@@ -35,7 +35,7 @@ func BenchmarkSmallBesideLarge(b *testing.B) {
 	s := amqp.New(amqp.Options{Logger: slog.New(slog.DiscardHandler)})
 	s.Open(w.Broker)
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
+	go func() { served <- s.Serve(l, "") }()
 	defer func() {
 		s.Close(context.Background())
 		w.must(<-served)

@@ -53,6 +53,9 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"no history at all":     {[]string{"--history-for", "0s"}, nil, exitUsage, "--history-for is a duration"},
 		"no pages at all":       {[]string{"--live-pages", "0"}, nil, exitUsage, "--live-pages is a number from 1, not 0"},
 		"less than no sockets":  {[]string{"--live-sockets=-1"}, nil, exitUsage, "--live-sockets is a number from 0, not -1"},
+		"a port of nobody":      {[]string{"--listen", "amqp:127.0.0.1:0"}, nil, exitUsage, "--listen is written NAMESPACE=KIND:ADDRESS, such as shop=amqp:127.0.0.1:5673"},
+		"a port of no kind":     {[]string{"--listen", "shop=http:127.0.0.1:0"}, nil, exitUsage, "amqp, amqps, admin or https"},
+		"a port of a bad name":  {[]string{"--listen", "a_b=amqp:127.0.0.1:0"}, nil, exitUsage, "--listen a_b=amqp:127.0.0.1:0: The name of a namespace has letters"},
 		"a bad size":            {[]string{"--history-bytes", "much"}, nil, exitUsage, `--history-bytes: "much" is not a size`},
 		"a bad advertisement":   {[]string{"--advertise", "here:80"}, nil, exitUsage, `--advertise is a URL such as http://host:8080, not "here:80"`},
 		"no server":             {[]string{"peek", "q", "--server", "http://127.0.0.1:1"}, nil, exitUnreachable, "http://127.0.0.1:1 does not answer: "},
@@ -97,7 +100,7 @@ func TestVariablesAreFlags(t *testing.T) {
 	for name, text := range map[string]string{
 		"MAYFLY_HTTP": "127.0.0.1:0", "MAYFLY_ADMIN": "127.0.0.1:0", "MAYFLY_STORE": "memory:", "MAYFLY_READY_JSON": "true",
 		"MAYFLY_NAMESPACE": "fromvariable", "MAYFLY_PROFILE": "emulator", "MAYFLY_LIMIT": "min-auto-delete=1s,without=topics,sessions,peek-count=3", "MAYFLY_ALLOW_HOST": "a.example,b.example",
-		"MAYFLY_LOG_LEVEL": "error",
+		"MAYFLY_LOG_LEVEL": "error", "MAYFLY_LISTEN": "shop=amqp:127.0.0.1:0,shop=admin:127.0.0.1:0",
 	} {
 		t.Setenv(name, text)
 	}
@@ -118,7 +121,7 @@ func TestVariablesAreFlags(t *testing.T) {
 		t.Fatalf("it ended with %d", code)
 	}
 	cancel()
-	if r.Namespace != "fromflag" {
+	if r.Namespace != "fromflag" || len(r.Listen) != 2 {
 		t.Errorf("got %+v", r)
 	}
 	if code := <-ended; code != exitOK {

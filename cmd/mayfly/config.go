@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ type Config struct {
 	AMQP         string         // zero: 127.0.0.1:5672; none: nobody listens
 	AMQPS        string         // zero: none
 	HTTPS        string         // zero: none
+	Listen       []Listen       // ports of one namespace each, beside these
 	TLSDir       string         // folder of certificates; zero: one in the user's data folder
 	TLSNames     []string       // names that the certificate is for beside the usual ones
 	Store        string         // URL; zero: sqlite: and the user's data folder
@@ -62,9 +64,9 @@ type Config struct {
 	LiveSockets           int // zero: 500; negative: none
 	LiveSocketsPerAddress int // zero: as many
 	LivePages             int // zero: 64
-	ReadyJSON       bool
-	Logger          *slog.Logger // zero: nothing is logged
-	Ready           func(Ready)  // called each time everything is served, and each time standing by begins
+	ReadyJSON             bool
+	Logger                *slog.Logger // zero: nothing is logged
+	Ready                 func(Ready)  // called each time everything is served, and each time standing by begins
 
 	// open opens a store; zero: storage.Open.
 	open func(ctx context.Context, url string, o storage.Options) (engine.Store, error)
@@ -128,6 +130,11 @@ func (c *Config) complete() error {
 			return err
 		}
 	}
+	for _, l := range c.Listen {
+		if err := checkAddress(l.flag(), l.Address, c.Insecure || c.guarded(l.flag())); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -136,7 +143,7 @@ const noPort = "none"
 
 // checkTLS checks what is for the ports with TLS, and finds the folder for it.
 func (c *Config) checkTLS() error {
-	if c.AMQPS == "" && c.HTTPS == "" {
+	if !c.secure() {
 		if c.TLSDir != "" || len(c.TLSNames) > 0 {
 			return errors.New("--tls-dir and --tls-name are for the ports with TLS, and there are none: add --amqps ADDRESS, --https ADDRESS or both")
 		}
@@ -151,6 +158,11 @@ func (c *Config) checkTLS() error {
 		return errors.New("there is no home folder to keep certificates in: say where with --tls-dir DIR")
 	}
 	return nil
+}
+
+// secure tells whether any port has TLS.
+func (c *Config) secure() bool {
+	return c.AMQPS != "" || c.HTTPS != "" || slices.ContainsFunc(c.Listen, Listen.secure)
 }
 
 // checkSharing checks what is for a store that servers share.
@@ -202,13 +214,13 @@ func checkAddress(flag, text string, insecure bool) error {
 		return fmt.Errorf("%s is an address such as 127.0.0.1:%s, not %q", flag, port, text)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("%s %s: %q is not a port", flag, text, port)
+		return fmt.Errorf("%s: %q is not a port", given(flag, text), port)
 	}
 	if insecure || host == "localhost" {
 		return nil
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("%s %s is reachable from other machines and there is no authentication; use 127.0.0.1, %s, or add --insecure if that is what you want", flag, text, asking(flag))
+		return fmt.Errorf("%s is reachable from other machines and there is no authentication; use 127.0.0.1, %s, or add --insecure if that is what you want", given(flag, text), asking(flag))
 	}
 	return nil
 }

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 
-	"mayfly/web"
 	"mayfly/web/authority"
 )
 
@@ -21,7 +20,7 @@ func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener
 		if e, ok := errors.AsType[*net.OpError](err); ok {
 			err = e.Err
 		}
-		err = fmt.Errorf("nothing can listen on %s %s: %w", flag, text, err)
+		err = fmt.Errorf("nothing can listen on %s: %w", given(flag, text), err)
 		if flag == "--amqp" && errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("%w; if that is another broker or the Service Bus emulator, choose another address with --amqp, or none", err)
 		}
@@ -29,9 +28,17 @@ func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener
 	}
 	// localhost is what the system's hosts file says.
 	if at, ok := l.Addr().(*net.TCPAddr); !insecure && (!ok || !at.IP.IsLoopback()) {
-		return nil, errors.Join(fmt.Errorf("%s %s is %s here, which other machines may reach; %s, or add --insecure if that is what you want", flag, text, l.Addr(), asking(flag)), l.Close())
+		return nil, errors.Join(fmt.Errorf("%s is %s here, which other machines may reach; %s, or add --insecure if that is what you want", given(flag, text), l.Addr(), asking(flag)), l.Close())
 	}
 	return l, nil
+}
+
+// given is an address as the command line has it.
+func given(flag, address string) string {
+	if strings.HasSuffix(flag, ":") {
+		return flag + address
+	}
+	return flag + " " + address
 }
 
 // asking is the flag by which whoever comes to a port is asked to show that he may.
@@ -46,8 +53,10 @@ func asking(flag string) string {
 type ports struct {
 	dashboard, admin   net.Listener
 	amqp, amqps, https net.Listener         // nil: there is none
+	its                []port               // of one namespace each
 	peer               net.Listener         // of other servers; nil: likewise
 	authority          *authority.Authority // nil: nothing speaks TLS
+	own                string               // the server's own namespace
 }
 
 // openPorts takes all ports, or none.
@@ -57,7 +66,8 @@ func openPorts(ctx context.Context, c Config) (p ports, err error) {
 			p.close()
 		}
 	}()
-	if c.AMQPS != "" || c.HTTPS != "" {
+	p.own = c.Namespace
+	if c.secure() {
 		p.authority, err = authority.Open(authority.Options{Dir: c.TLSDir, Names: c.TLSNames, Logger: c.Logger})
 		if err != nil {
 			return p, fmt.Errorf("--tls-dir: %w", err)
@@ -79,15 +89,24 @@ func openPorts(ctx context.Context, c Config) (p ports, err error) {
 		}
 		*o.at = l
 	}
+	for _, o := range c.Listen {
+		l, err := listen(ctx, o.flag(), o.Address, c.Insecure || c.guarded(o.flag()))
+		if err != nil {
+			return p, err
+		}
+		p.its = append(p.its, port{o, l})
+	}
 	return p, nil
 }
 
 // close lets all ports go. Those that were served are closed already.
 func (p ports) close() {
-	for _, l := range []net.Listener{p.dashboard, p.admin, p.amqp, p.amqps, p.https, p.peer} {
-		if l != nil {
-			_ = l.Close() //nolint:errcheck // as said
-		}
+	all := p.forClients()
+	if p.peer != nil {
+		all = append(all, p.peer)
+	}
+	for _, l := range all {
+		_ = l.Close() //nolint:errcheck // as said
 	}
 }
 
@@ -116,49 +135,14 @@ func abroad(a net.Addr) []string {
 	return urls
 }
 
-// forAdmin are the listeners that the admin port's answers are to be had at.
-func (p ports) forAdmin() []net.Listener {
-	all := []net.Listener{p.admin}
-	if p.https != nil {
-		all = append(all, web.Secure{Listener: tls.NewListener(p.https, p.authority.Config("http/1.1")), Names: p.authority.Names})
-	}
-	return all
-}
-
-// forAMQP are the listeners that AMQP is spoken at.
-func (p ports) forAMQP() (all []net.Listener) {
-	if p.amqp != nil {
-		all = append(all, p.amqp)
-	}
-	if p.amqps != nil {
-		all = append(all, tls.NewListener(p.amqps, p.authority.Config()))
-	}
-	return all
-}
-
 // loopback tells whether nobody on another machine reaches any port.
 func (p ports) loopback() bool {
-	for _, l := range []net.Listener{p.dashboard, p.admin, p.amqp, p.amqps, p.https} {
-		if l == nil {
-			continue
-		}
+	for _, l := range p.forClients() {
 		if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 			return false
 		}
 	}
 	return true
-}
-
-// placeOfAMQP is where AMQP is, in words; empty: nowhere.
-func (p ports) placeOfAMQP() string {
-	switch {
-	case p.amqp != nil:
-		return p.amqp.Addr().String()
-	case p.amqps != nil:
-		return p.amqps.Addr().String() + ", with TLS"
-	default:
-		return ""
-	}
 }
 
 // address is a listener's URL as somebody on this machine would open it.

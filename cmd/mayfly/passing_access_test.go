@@ -499,14 +499,14 @@ func TestWhoOwnsWhat(t *testing.T) {
 		code, text := request(t, http.MethodGet, other.Dashboard+"/readyz", "")
 		return code == http.StatusOK && strings.Contains(text, "namespace shop: passed on to the server at "+owner.Dashboard+", which owns it\n")
 	})
-	for r, want := range map[Ready][]string{
-		owner: {`mayfly_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_ready{namespace="shop"} 1`},
-		other: {`mayfly_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_ready{namespace="shop"} 0`},
+	for at, want := range map[string][]string{
+		owner.Dashboard: {`mayfly_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_ready{namespace="shop"} 1`},
+		other.Dashboard: {`mayfly_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_ready{namespace="shop"} 0`},
 	} {
-		_, text := request(t, http.MethodGet, r.Dashboard+"/metrics", "")
+		_, text := request(t, http.MethodGet, at+"/metrics", "")
 		for _, line := range want {
 			if !strings.Contains(text, line) {
-				t.Errorf("%s does not say %s", r.Dashboard, line)
+				t.Errorf("%s does not say %s", at, line)
 			}
 		}
 	}

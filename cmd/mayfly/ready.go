@@ -45,27 +45,28 @@ type Ready struct {
 	Epoch     uint64 `json:"epoch"`           // how many times the namespace has been opened, so far, by whoever owns it
 	Owner     string `json:"owner,omitempty"` // while it stands by: where the server is that owns the namespace
 
+	Listen []Listening `json:"listen,omitempty"` // ports of one namespace each
+
 	Asks bool `json:"asks,omitempty"` // the dashboard and the API ask who somebody is
 }
 
 // ready is what there is to tell whatever the namespace holds.
 func (sp *space) ready(state string) Ready {
-	p, host := sp.p, sp.p.hostOf(sp.spec.Name)
-	r := Ready{State: state, Dashboard: address(p.ports.dashboard.Addr()), Admin: address(p.ports.admin.Addr()), Data: data(sp.store), Namespace: sp.spec.Name, Asks: p.people.door != nil}
+	p := sp.p
+	r := Ready{State: state, Dashboard: address(p.ports.dashboard.Addr()), Data: data(sp.store), Namespace: sp.spec.Name, Listen: p.listens(), Asks: p.people.door != nil}
 	r.ConnectionString, r.AdminConnectionString = p.connections(sp.spec.Name)
 	r.API = r.Dashboard + "/api/v1"
 	if !sp.main { // whose name is part of its addresses
 		r.API += "/n/" + sp.spec.Name
-		r.Admin = addressNamed(p.ports.admin.Addr(), host)
 	}
-	if at := p.ports.amqp; at != nil {
-		r.AMQP = at.Addr().String()
+	at, host := p.ports.reached(sp.spec.Name, kindAdmin)
+	if r.Admin = address(at); host != "localhost" {
+		r.Admin = addressNamed(at, host)
 	}
-	if at := p.ports.amqps; at != nil {
-		r.AMQPS = at.Addr().String()
-	}
-	if at := p.ports.https; at != nil {
-		r.HTTPS = "https" + strings.TrimPrefix(address(at.Addr()), "http")
+	for kind, to := range map[string]*string{kindAMQP: &r.AMQP, kindAMQPS: &r.AMQPS, kindHTTPS: &r.HTTPS} {
+		if at, _ := p.ports.reached(sp.spec.Name, kind); at != nil {
+			*to = placeOf(at, kind)
+		}
 	}
 	if p.ports.authority != nil {
 		r.CA = p.ports.authority.CA()
@@ -73,30 +74,60 @@ func (sp *space) ready(state string) Ready {
 	return r
 }
 
-// hostOf is what clients on this machine call the server by for a namespace.
-func (p *program) hostOf(name string) string {
-	if name == p.c.Namespace {
-		return "localhost"
+// A Listening is a port of one namespace.
+type Listening struct {
+	Namespace        string `json:"namespace"`
+	Kind             string `json:"kind"`                       // amqp, amqps, admin or https
+	At               string `json:"at"`                         // host and port, or a URL, as Ready has them
+	ConnectionString string `json:"connectionString,omitempty"` // likewise, where it is to be had without TLS
+}
+
+// listens are the ports of one namespace, in the order of their flags.
+func (p *program) listens() (all []Listening) {
+	for _, o := range p.ports.its {
+		l := Listening{Namespace: o.Namespace, Kind: o.Kind, At: placeOf(o.Addr(), o.Kind)}
+		if !o.secure() {
+			l.ConnectionString = p.connection("localhost", o.Addr(), o.Kind)
+		}
+		all = append(all, l)
 	}
-	return name + ".localhost"
+	return all
+}
+
+// placeOf is where a port of a kind is, as Ready has it.
+func placeOf(at net.Addr, kind string) string {
+	switch kind {
+	case kindAdmin:
+		return address(at)
+	case kindHTTPS:
+		return "https" + strings.TrimPrefix(address(at), "http")
+	default:
+		return at.String()
+	}
 }
 
 // connections are what SDKs are given for a namespace, as Ready has them.
 func (p *program) connections(name string) (messages, admin string) {
-	host := p.hostOf(name)
-	if at := p.ports.amqp; at != nil {
-		messages = connectionString(host, at.Addr(), portAMQP)
+	if at, host := p.ports.reached(name, kindAMQP); at != nil {
+		messages = p.connection(host, at, kindAMQP)
 	}
-	admin = connectionString(host, p.ports.admin.Addr(), 0)
-	if p.c.SAS == sas.Enforce { // which key is nothing for a log
-		messages, admin = withoutKey(messages), withoutKey(admin)
-	}
-	return messages, admin
+	at, host := p.ports.reached(name, kindAdmin)
+	return messages, p.connection(host, at, kindAdmin)
 }
 
-// withoutKey has KEY where the key is to stand that the JSON API tells.
-func withoutKey(connection string) string {
-	return strings.Replace(connection, "SharedAccessKey=SAS_KEY_VALUE", keyElsewhere, 1)
+// connection is what SDKs are given for a port of a kind without TLS. Where keys are
+// asked for, KEY stands where the one is to stand that the JSON API tells: it is nothing
+// for a log.
+func (p *program) connection(host string, at net.Addr, kind string) string {
+	usual := 0
+	if kind == kindAMQP {
+		usual = portAMQP
+	}
+	s := connectionString(host, at, usual)
+	if p.c.SAS == sas.Enforce {
+		s = strings.Replace(s, "SharedAccessKey=SAS_KEY_VALUE", keyElsewhere, 1)
+	}
+	return s
 }
 
 // keyElsewhere is what a connection string says instead of a key.
@@ -136,10 +167,12 @@ func (r Ready) print(w io.Writer, asJSON bool) error {
 	}
 	var b strings.Builder
 	b.WriteString("Mayfly is running. Ctrl-C stops it.\n\n")
-	for _, line := range [][2]string{
-		{"Dashboard", r.Dashboard}, {"Service Bus", r.Admin}, {"AMQP", r.AMQP}, {"with TLS", strings.TrimSpace(r.AMQPS + "  " + r.HTTPS)}, {"Trust", tilde(r.CA)},
-		{"SDKs", r.ConnectionString}, {"Send", r.Curl}, {"Data", tilde(r.Data)},
-	} {
+	lines := [][2]string{{"Dashboard", r.Dashboard}, {"Service Bus", r.Admin}, {"AMQP", r.AMQP}, {"with TLS", strings.TrimSpace(r.AMQPS + "  " + r.HTTPS)}}
+	for _, l := range r.Listen {
+		lines = append(lines, [2]string{l.Namespace, l.Kind + " " + l.At})
+	}
+	lines = append(lines, [][2]string{{"Trust", tilde(r.CA)}, {"SDKs", r.ConnectionString}, {"Send", r.Curl}, {"Data", tilde(r.Data)}}...)
+	for _, line := range lines {
 		if line[1] != "" {
 			fmt.Fprintf(&b, "  %-11s  %s\n", line[0], line[1])
 		}

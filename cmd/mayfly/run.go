@@ -94,7 +94,7 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	}
 	defer p.keys.Close()
 	p.server = web.New(web.Options{ //nolint:contextcheck // requests end with Shutdown, gracefully
-		Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAt: at.placeOfAMQP(), SAS: c.SAS, Unsure: shared,
+		Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAt: at.placeOfAMQP(c.Namespace), SAS: c.SAS, Unsure: shared,
 		Who: p.people.sources, Gates: p.people.gates, Stage: p.staged,
 		Metrics: metrics.Handler(metrics.Options{
 			Namespaces: func() []metrics.Namespace { return p.measured.of(p.fleet, p.advertised().Dashboard) }, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),
@@ -135,7 +135,7 @@ func (p *program) start() {
 	}
 	serve(func() error { return p.server.Serve(p.ports.dashboard, p.ports.forAdmin()...) })
 	for _, l := range wires {
-		serve(func() error { return p.wire.Serve(l) })
+		serve(func() error { return p.wire.Serve(l.Listener, l.Namespace) })
 	}
 	if l := p.ports.peer; l != nil {
 		serve(func() error { return p.relay.Serve(l) })

@@ -45,7 +45,8 @@ func TestAddressesWithTokens(t *testing.T) {
 		{Config{Admin: "0.0.0.0:0"}, "--admin"},
 		{Config{AMQP: "0.0.0.0:0"}, "--amqp"},
 		{Config{HTTP: "0.0.0.0:0", SAS: sas.Enforce}, "--http"},
-		{Config{Admin: "0.0.0.0:0", AMQP: "0.0.0.0:0", SAS: sas.Enforce}, ""},
+		{Config{Listen: []Listen{{"shop", kindAMQP, "0.0.0.0:0"}}}, "--listen"},
+		{Config{Admin: "0.0.0.0:0", AMQP: "0.0.0.0:0", Listen: []Listen{{"shop", kindAMQP, "0.0.0.0:0"}}, SAS: sas.Enforce}, ""},
 	} {
 		tc.c.Store = "memory:"
 		if err := tc.c.complete(); (err == nil) != (tc.flag == "") || err != nil && (!strings.HasPrefix(err.Error(), tc.flag+" ") || strings.Contains(err.Error(), "--sas enforce") != (tc.flag != "--http")) {

@@ -27,6 +27,7 @@ type serveCommand struct {
 	AMQP      string   `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"AMQP, for the SDKs of Service Bus; none: no such port. Default: ${default}."`
 	AMQPS     string   `name:"amqps" placeholder:"ADDRESS" env:"MAYFLY_AMQPS" help:"AMQP with TLS, such as 127.0.0.1:5671."`
 	HTTPS     string   `name:"https" placeholder:"ADDRESS" env:"MAYFLY_HTTPS" help:"What --admin serves, with TLS, such as 127.0.0.1:443."`
+	Listen    []string `placeholder:"NAMESPACE=KIND:ADDRESS" env:"MAYFLY_LISTEN" help:"A port that belongs to one namespace, whatever host its clients name, such as shop=amqp:127.0.0.1:5673; the kinds are amqp, amqps, admin and https, as the flags above. May be repeated."`
 	TLSDir    string   `name:"tls-dir" placeholder:"DIR" type:"path" env:"MAYFLY_TLS_DIR" help:"Where the certificate is: tls.crt and tls.key if they are there; else ca.pem, of a local CA that is made at the first start. Default: ${tls}."`
 	TLSName   []string `name:"tls-name" placeholder:"NAME" env:"MAYFLY_TLS_NAME" help:"A name or address that the certificate is for, beside localhost, 127.0.0.1, ::1 and *.servicebus.windows.net; may be repeated."`
 	Store     string   `placeholder:"URL" env:"MAYFLY_STORE" help:"Where messages are kept: sqlite:PATH, mongodb://HOST/DATABASE, or memory: for a broker that forgets. Default: sqlite:${data}."`
@@ -98,6 +99,10 @@ func (c *serveCommand) config(s streams) (config Config, err error) {
 	if err != nil {
 		return config, err
 	}
+	listens, err := parseListen(c.Listen)
+	if err != nil {
+		return config, err
+	}
 	provider, err := c.provider()
 	if err != nil {
 		return config, err
@@ -107,7 +112,7 @@ func (c *serveCommand) config(s streams) (config Config, err error) {
 		panic(err) // the flag's enum has let it through
 	}
 	config = Config{
-		HTTP: c.HTTP, Admin: c.Admin, AMQP: cmp.Or(c.AMQP, noPort), AMQPS: c.AMQPS, HTTPS: c.HTTPS, TLSDir: c.TLSDir, TLSNames: c.TLSName,
+		HTTP: c.HTTP, Admin: c.Admin, AMQP: cmp.Or(c.AMQP, noPort), AMQPS: c.AMQPS, HTTPS: c.HTTPS, Listen: listens, TLSDir: c.TLSDir, TLSNames: c.TLSName,
 		Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits,
 		Advertise: c.Advertise, Peer: c.Peer, PeerAt: c.PeerAt, Insecure: c.Insecure, Auth: c.Auth, OIDC: provider, SAS: policy, SASKeys: keys, Safe: c.Safe, Scenes: c.Scenes, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, PrivateWebhooks: c.PrivateWebhooks, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),

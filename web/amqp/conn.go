@@ -41,6 +41,7 @@ type conn struct {
 
 	authenticated bool          // SASL came first; of the reader
 	by            *relay.Passed // what another server told of the client that passes it on; nil: it came itself
+	port          string        // the namespace whose port it came to; empty: one of all
 	rule, key     string        // as SASL PLAIN has them, for whoever it is passed on to
 	onward        func()        // passes it on to the owner of its namespace; nil: it is served here
 	peer          peer          // set before the connection runs

@@ -54,7 +54,7 @@ func play(t *testing.T, lines []string) {
 	w.queue("qs", engine.Config{RequiresSession: true})
 	client, server := net.Pipe()
 	defer client.Close()
-	go w.s.ServeConn(server) // the world waits for it
+	go w.s.ServeConn(server, "") // the world waits for it
 	about := ""
 	for i, line := range lines {
 		verb, text, _ := strings.Cut(line, " ")

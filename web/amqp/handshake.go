@@ -27,8 +27,8 @@ func mechanisms() []string { return []string{"MSSBCBS", "PLAIN", "ANONYMOUS", "E
 const mostOpening = 1_000
 
 // serve is the life of a connection. What another server has told of one that it
-// passes on is in by; nil: it is the client's own.
-func (s *Server) serve(nc net.Conn, by *relay.Passed) {
+// passes on is in by; nil: it is the client's own, at a port of the namespace, or of none.
+func (s *Server) serve(nc net.Conn, by *relay.Passed, namespace string) {
 	defer nc.Close()
 	if s.opening.Add(1) > mostOpening {
 		s.opening.Add(-1)
@@ -37,7 +37,7 @@ func (s *Server) serve(nc net.Conn, by *relay.Passed) {
 	_ = nc.SetDeadline(time.Now().Add(handshakePatience))                                //nolint:errcheck // the read says it
 	closing := context.AfterFunc(s.open, func() { _ = nc.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // likewise
 	c := newConn(s, nc)
-	c.by = by
+	c.by, c.port = by, namespace
 	err := c.handshake()
 	s.opening.Add(-1)
 	closing()

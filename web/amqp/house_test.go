@@ -73,7 +73,7 @@ func (h house) queue(name engine.Path, c engine.Config) {
 // pipe is a connection to the server; the other end is served by a goroutine.
 func (h house) pipe() net.Conn {
 	near, far := net.Pipe()
-	go h.s.ServeConn(far)
+	go h.s.ServeConn(far, "")
 	return near
 }
 

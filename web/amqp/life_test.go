@@ -96,7 +96,7 @@ func BenchmarkAMQPLife(b *testing.B) {
 			}
 			s := amqp.New(amqp.Options{Logger: slog.New(slog.DiscardHandler)})
 			s.Open(house)
-			go s.Serve(l) //nolint:errcheck // it ends with the server
+			go s.Serve(l, "") //nolint:errcheck // it ends with the server
 			defer s.Close(context.Background())
 			snd := dial(b, l.Addr().String(), amqptest.Sends(0, "q"))
 			rcv := dial(b, l.Addr().String(), amqptest.Receives(0, "q"))

@@ -11,7 +11,11 @@ import (
 
 // spaceFor is the namespace that the client of a connection wants.
 func (c *conn) spaceFor() *Space {
-	if c.by == nil {
+	switch {
+	case c.by != nil:
+	case c.port != "":
+		return c.s.spaceAt(c.port)
+	default:
 		return c.s.spaceOf(c.peer.host, serverName(c.nc))
 	}
 	if sp := c.s.Find(strings.ToLower(c.by.Namespace)); sp != nil {

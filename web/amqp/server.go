@@ -67,8 +67,10 @@ func New(o Options) *Server {
 }
 
 // Serve accepts connections from l until it is closed or the server is, and
-// returns why it stopped accepting; nil if the server was closed.
-func (s *Server) Serve(l net.Listener) error {
+// returns why it stopped accepting; nil if the server was closed. They are for the
+// namespace of that name, in lower case, whatever host they name, and whether there is
+// one or not; if it is empty, for the one that their host names: see [Server.Add].
+func (s *Server) Serve(l net.Listener, namespace string) error {
 	unbind := context.AfterFunc(s.open, func() { _ = l.Close() }) //nolint:errcheck // it was only listened on
 	defer unbind()
 	for {
@@ -78,7 +80,7 @@ func (s *Server) Serve(l net.Listener) error {
 			if s.enter() {
 				go func() {
 					defer s.wg.Done()
-					s.serve(nc, nil)
+					s.serve(nc, nil, namespace)
 				}()
 			} else {
 				_ = nc.Close()
@@ -99,14 +101,14 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // ServeConn serves one connection, such as one in a WebSocket, and returns when
-// it is over. It closes nc.
-func (s *Server) ServeConn(nc net.Conn) {
+// it is over. It closes nc. The namespace is as in Serve.
+func (s *Server) ServeConn(nc net.Conn, namespace string) {
 	if !s.enter() {
 		_ = nc.Close()
 		return
 	}
 	defer s.wg.Done()
-	s.serve(nc, nil)
+	s.serve(nc, nil, namespace)
 }
 
 // ServePassedOn serves a connection that another server passes on, and returns when it
@@ -117,7 +119,7 @@ func (s *Server) ServePassedOn(nc *relay.Conn) {
 		return
 	}
 	defer s.wg.Done()
-	s.serve(nc, &nc.Passed)
+	s.serve(nc, &nc.Passed, "")
 }
 
 // enter counts a connection in unless the server is over.

@@ -40,8 +40,9 @@ func newSpace(s *Server) *Space {
 }
 
 // Add has the server serve one more namespace, by its name in lower case: it
-// stands by at first. A connection is for the namespace that the host is called by
-// which its client names in its open, or else in TLS: see [fleet.Label].
+// stands by at first. A connection is for the namespace of the port that it came to, see
+// [Server.Serve]; else for the one that the host is called by which its client names in
+// its open, or else in TLS: see [fleet.Label].
 func (s *Server) Add(name string) *Space {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,18 +105,32 @@ func (s *Server) spaceOf(hosts ...string) *Space {
 		if sp := s.others[label]; sp != nil {
 			return sp
 		}
-		switch {
-		case s.unsure && label != "" && label != "localhost":
-			sp := newSpace(s)
-			sp.why = "The server is finding out which namespaces there are."
-			return sp
-		case fleet.Meant(h):
-			sp := newSpace(s)
-			sp.why, sp.refusal = fmt.Sprintf("There is no namespace '%.64s'.", label), wire.CondNotFound
-			return sp
+		if s.unsure && label != "" && label != "localhost" || fleet.Meant(h) {
+			return s.absent(label)
 		}
 	}
 	return s.Space
+}
+
+// spaceAt is the namespace of that name, of whose port a client is. Nobody else is to
+// serve it.
+func (s *Server) spaceAt(name string) *Space {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sp := s.others[name]; sp != nil {
+		return sp
+	}
+	return s.absent(name)
+}
+
+// absent is what clients are told that want a namespace which the server does not know:
+// where there may be one, to come again. Called with mu held.
+func (s *Server) absent(name string) *Space {
+	sp := newSpace(s)
+	if sp.why = "The server is finding out which namespaces there are."; !s.unsure {
+		sp.why, sp.refusal = fmt.Sprintf("There is no namespace '%.64s'.", name), wire.CondNotFound
+	}
+	return sp
 }
 
 // all are the server's own namespace and the others. Called with mu held.

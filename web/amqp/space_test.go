@@ -31,13 +31,17 @@ func (w *world) shop() (*amqp.Space, *broker.Broker) {
 	return sp, b
 }
 
-// A connection is for the namespace that its open names by the first label of the
-// host; a client of one does not see the other's, and is not told of there.
+// A connection is for the namespace of the port that it came to, else for the one that
+// its open names by the first label of the host; a client of one does not see the
+// other's, and is not told of there.
 func TestSpaceByHost(t *testing.T) {
-	for host, inShop := range map[string]bool{
-		"shop": true, "SHOP.localhost": true, "shop.localhost:5672": true, "shop.servicebus.windows.net": true,
-		"": false, "localhost": false, "127.0.0.1": false, "other.example": false, "a.shop": false,
+	for at, inShop := range map[[2]string]bool{
+		{"", "shop"}: true, {"", "SHOP.localhost"}: true, {"", "shop.localhost:5672"}: true, {"", "shop.servicebus.windows.net"}: true,
+		{"", ""}: false, {"", "localhost"}: false, {"", "127.0.0.1"}: false, {"", "other.example"}: false, {"", "a.shop"}: false,
+		{"shop", ""}: true, {"shop", "localhost"}: true, {"shop", "default.localhost"}: true, {"shop", "other.localhost"}: true,
+		{"default", "localhost"}: false, {"default", "shop.localhost"}: false, {"default", "other.localhost"}: false,
 	} {
+		port, host := at[0], at[1]
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, amqp.Options{}, broker.Options{})
 			shop, b := w.shop()
@@ -49,7 +53,7 @@ func TestSpaceByHost(t *testing.T) {
 			if host != "" {
 				open.Hostname = wire.Some(host)
 			}
-			c := amqptest.Connect(t, w.plug(), open)
+			c := amqptest.Connect(t, w.plugAt(port), open)
 			c.Begin(0)
 			c.Sender(0, 0, "orders")
 			c.Send(0, 0, 0, amqptest.Data([]byte("x")))
@@ -60,7 +64,7 @@ func TestSpaceByHost(t *testing.T) {
 			}{{w.b, w.s, !inShop}, {b, shop, inShop}} {
 				n, clients := depth(t, of.b), of.of.Connections(peers.Query{}).All
 				if want := map[bool]int{true: 1}[of.in]; int(n) != want || clients != want {
-					t.Errorf("%q, in %s: %d messages and %d clients; want %d", host, of.b.Name(), n, clients, want)
+					t.Errorf("%q at the port of %q, in %s: %d messages and %d clients; want %d", host, port, of.b.Name(), n, clients, want)
 				}
 			}
 		})
@@ -83,18 +87,25 @@ func depth(t *testing.T, b *broker.Broker) (n int64) {
 func TestSpaceStandsByAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, amqp.Options{Unsure: true}, broker.Options{})
-		refused := func(host string, condition wire.Condition, why string) {
+		refusedAt := func(port, host string, condition wire.Condition, why string) {
 			t.Helper()
-			if e := amqptest.Connect(t, w.plug(), wire.Open{Hostname: wire.Some(host)}).Closed(); e == nil || e.Condition != condition || !strings.Contains(e.Description, why) {
-				t.Errorf("%s was closed with %v; want %s, %q", host, e, condition, why)
+			if e := amqptest.Connect(t, w.plugAt(port), wire.Open{Hostname: wire.Some(host)}).Closed(); e == nil || e.Condition != condition || !strings.Contains(e.Description, why) {
+				t.Errorf("%s at the port of %q was closed with %v; want %s, %q", host, port, e, condition, why)
 			}
 		}
+		refused := func(host string, condition wire.Condition, why string) {
+			t.Helper()
+			refusedAt("", host, condition, why)
+		}
 		refused("shop", wire.CondConnectionForced, "finding out which namespaces there are") // it may come again
+		refusedAt("shop", "localhost", wire.CondConnectionForced, "finding out which namespaces there are")
 		shop, b := w.shop()
 		refused("other.localhost", wire.CondConnectionForced, "finding out")
 		w.s.Known()
 		refused("other.localhost", wire.CondNotFound, "There is no namespace 'other'.")
 		refused("A.Other.LOCALHOST:5672", wire.CondNotFound, "There is no namespace 'a'.")
+		refusedAt("other", "localhost", wire.CondNotFound, "There is no namespace 'other'.")
+		refusedAt("other", "shop.localhost", wire.CondNotFound, "There is no namespace 'other'.")
 		ours := amqptest.Connect(t, w.plug(), wire.Open{})
 		theirs := func() *amqptest.Client { return amqptest.Connect(t, w.plug(), wire.Open{Hostname: wire.Some("shop")}) }
 		ended := func(c *amqptest.Client, why string) {
@@ -108,12 +119,14 @@ func TestSpaceStandsByAndGoes(t *testing.T) {
 		shop.StandBy("Ask another.", nil)
 		ended(first, "Ask another.")
 		ended(theirs(), "Ask another.")
+		refusedAt("shop", "localhost", wire.CondConnectionForced, "Ask another.")
 		shop.Open(b)
 		second := theirs()
 		synctest.Wait()
 		w.s.Remove("shop", "The namespace shop was removed.")
 		ended(second, "The namespace shop was removed.")
 		refused("shop.localhost", wire.CondNotFound, "There is no namespace 'shop'.")
+		refusedAt("shop", "localhost", wire.CondNotFound, "There is no namespace 'shop'.")
 		third := theirs() // there is none called so any more: it is the server's own
 		synctest.Wait()
 		if n := w.s.Connections(peers.Query{}).All; n != 2 {

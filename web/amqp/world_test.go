@@ -64,7 +64,7 @@ func (w *world) listen() string {
 		w.t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- w.s.Serve(l) }()
+	go func() { served <- w.s.Serve(l, "") }()
 	w.t.Cleanup(func() {
 		w.s.Close(context.Background())
 		if err := <-served; err != nil {
@@ -75,9 +75,12 @@ func (w *world) listen() string {
 }
 
 // plug connects to the server without a network.
-func (w *world) plug() net.Conn {
+func (w *world) plug() net.Conn { return w.plugAt("") }
+
+// plugAt is the same at a port of a namespace.
+func (w *world) plugAt(namespace string) net.Conn {
 	ours, theirs := net.Pipe()
-	go w.s.ServeConn(theirs)
+	go w.s.ServeConn(theirs, namespace)
 	return ours
 }
 

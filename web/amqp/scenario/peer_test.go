@@ -52,7 +52,7 @@ func call(t *testing.T, s *amqp.Server, frame uint32) *caller {
 		open.MaxFrameSize = wire.Some(frame)
 	}
 	ours, theirs := net.Pipe()
-	go s.ServeConn(theirs)
+	go s.ServeConn(theirs, "")
 	c := &caller{
 		Client: amqptest.Connect(t, ours, open), ends: map[uint32]*end{}, desks: map[string]*desk{},
 		outcomes: map[uint32]wire.State{}, answers: map[uint32]wire.State{},

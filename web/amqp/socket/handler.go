@@ -29,13 +29,13 @@ const handshakePatience = 10 * time.Second
 // A Handler upgrades requests. Make it with NewHandler; it is safe for
 // concurrent use.
 type Handler struct {
-	serve    func(net.Conn)
+	serve    func(net.Conn, *http.Request)
 	upgrader websocket.Upgrader
 }
 
-// NewHandler upgrades requests for serve, which returns when it is done with a
-// connection and has closed it.
-func NewHandler(serve func(net.Conn)) *Handler {
+// NewHandler upgrades requests for serve, which is told which it was that a connection
+// came by, and returns when it is done with that and has closed it.
+func NewHandler(serve func(net.Conn, *http.Request)) *Handler {
 	return &Handler{serve: serve, upgrader: websocket.Upgrader{
 		HandshakeTimeout: handshakePatience,
 		CheckOrigin:      sameOrigin,
@@ -67,7 +67,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the upgrader has answered
 	}
-	h.serve(NewConn(ws))
+	h.serve(NewConn(ws), r)
 }
 
 // choose is the first of the offered subprotocols that is AMQP, as it was

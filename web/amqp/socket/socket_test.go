@@ -21,7 +21,7 @@ import (
 // serving is the address of a handler that gives its connections to serve.
 func serving(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
-	s := httptest.NewServer(socket.NewHandler(serve))
+	s := httptest.NewServer(socket.NewHandler(func(c net.Conn, _ *http.Request) { serve(c) }))
 	t.Cleanup(s.Close)
 	return "ws" + strings.TrimPrefix(s.URL, "http") + socket.Path
 }
