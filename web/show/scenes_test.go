@@ -1,6 +1,7 @@
-package show
+package show_test
 
 import (
+	"encoding/json"
 	"path"
 	"regexp"
 	"slices"
@@ -8,32 +9,84 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/PuerkitoBio/goquery"
+
 	"mayfly/engine"
 	"mayfly/engine/scene"
 	"mayfly/views/locale"
+	"mayfly/web/show"
 )
 
-// Every scene of the program is watched on pages that there are, and what is to
-// be looked at on them is an entity or a message of it.
+// Every scene of the program is watched on pages that there are. After each step all
+// that it has somebody look at and that is still there is lit on the page it is watched
+// on, and something is, unless the step says that there is nothing to look at.
 func TestScenesAreWatched(t *testing.T) {
 	lib, err := scene.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range lib.List() {
-		for i, step := range s.Steps {
-			look := step.Look
-			if look == "/" {
-				look = ""
-			}
-			if at, err := Parse("/n/x"+look, engine.DefaultLimits()); err != nil || at.Do != "" {
-				t.Errorf("%s, step %d is watched on %q, which is no page: %v", s.ID, i+1, step.Look, err)
-			}
-			if i == 0 && step.Look == "" {
-				t.Errorf("%s does not say where it begins", s.ID)
+		if s.Steps[0].Look == "" {
+			t.Errorf("%s does not say where it begins", s.ID)
+		}
+		t.Run(s.ID, func(t *testing.T) {
+			perform(t, lib, s.ID, isWatched)
+		})
+	}
+}
+
+// isWatched plays a scene to its end and looks at its pages.
+func isWatched(t *testing.T, p *scene.Play, pages *show.Pages) {
+	for i, step := range p.Scene().Steps {
+		look := step.Look
+		if look == "/" {
+			look = ""
+		}
+		if at, err := show.Parse("/n/x"+look, engine.DefaultLimits()); err != nil || at.Do != "" {
+			t.Errorf("step %d is watched on %q, which is no page: %v", i+1, step.Look, err)
+		}
+		if err := p.Next(t.Context(), i, scene.AtOnce, "ana"); err != nil {
+			t.Fatalf("step %d: %v", i+1, err)
+		}
+		at := pages.WatchURL(p.State())
+		page, _, err := pages.Open(t.Context(), at)
+		if err != nil {
+			t.Fatalf("step %d, %s: %v", i+1, at, err)
+		}
+		doc, err := goquery.NewDocumentFromReader(strings.NewReader(render(t.Context(), t, page.Full())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks := marksOn(t, doc)
+		for _, mark := range marks {
+			if lit(doc, at, mark) == 0 {
+				t.Errorf("step %d: nothing on %s is of %s", i+1, at, mark)
 			}
 		}
+		if nothing := step.Mark != nil && len(step.Mark) == 0; len(marks) == 0 && !nothing {
+			t.Errorf("step %d: nothing of %q is there to look at", i+1, step.Mark)
+		}
 	}
+}
+
+// marksOn are the addresses of what a page has somebody look at.
+func marksOn(t *testing.T, doc *goquery.Document) (marks []string) {
+	t.Helper()
+	text, ok := doc.Find("[data-marks]").Attr("data-marks")
+	if err := json.Unmarshal([]byte(text), &marks); err != nil || !ok {
+		t.Errorf("a page has the marks %q: %v", text, err)
+	}
+	return marks
+}
+
+// lit is how much the script lights for a mark on the page at an address: links to it,
+// and on its own page the heading.
+func lit(doc *goquery.Document, at, mark string) int {
+	path := func(url string) string { path, _, _ := strings.Cut(url, "?"); return path }
+	if path(mark) == path(at) {
+		return doc.Find(".main h1").Length()
+	}
+	return doc.Find(".main a[href]").FilterFunction(func(_ int, a *goquery.Selection) bool { return path(a.AttrOr("href", "")) == path(mark) }).Length()
 }
 
 var (

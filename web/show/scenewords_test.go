@@ -55,25 +55,15 @@ steps:
       - {text: t, message: order, properties: {k: "2"}}
 `
 
-// onStage plays a scene's first step, and calls f with what shows it in a language.
-func onStage(t *testing.T, text string, f func(t *testing.T, p *scene.Play, see func(tag, page string) *goquery.Document)) {
+// perform begins a scene, and calls f with it and the pages of its namespace.
+func perform(t *testing.T, lib *scene.Library, id string, f func(t *testing.T, p *scene.Play, pages *show.Pages)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		lib, err := scene.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := lib.Add("lunch", []byte(text)); err != nil {
-			t.Fatal(err)
-		}
 		house := &theatre{}
 		stages := scene.Start(scene.Options{Fleet: house, Library: lib})
 		defer stages.Close()
-		p, err := stages.Begin(t.Context(), "lunch", "ana")
+		p, err := stages.Begin(t.Context(), id, "ana")
 		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Next(t.Context(), 0, scene.AtOnce, "ana"); (err == nil) != (p.State().Trouble == nil) {
 			t.Fatal(err)
 		}
 		pages := show.Start(house.b, show.Options{Scenes: stages, Logger: slog.New(slog.DiscardHandler)})
@@ -83,6 +73,24 @@ func onStage(t *testing.T, text string, f func(t *testing.T, p *scene.Play, see 
 				t.Error(err)
 			}
 		}()
+		f(t, p, pages)
+	})
+}
+
+// onStage plays a scene's first step, and calls f with what shows it in a language.
+func onStage(t *testing.T, text string, f func(t *testing.T, p *scene.Play, see func(tag, page string) *goquery.Document)) {
+	t.Helper()
+	lib, err := scene.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lib.Add("lunch", []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	perform(t, lib, "lunch", func(t *testing.T, p *scene.Play, pages *show.Pages) {
+		if err := p.Next(t.Context(), 0, scene.AtOnce, "ana"); (err == nil) != (p.State().Trouble == nil) {
+			t.Fatal(err)
+		}
 		f(t, p, func(tag, at string) *goquery.Document {
 			t.Helper()
 			ctx := locale.With(t.Context(), tag)
