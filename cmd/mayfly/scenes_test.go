@@ -1,11 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"mayfly/web/api"
 )
 
 const lunchScene = `title: Lunch
@@ -118,6 +125,69 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	says("", 0, "Removed the scene lunch.", "scenes", "remove", "lunch")
 	says("", 3, "", "scenes", "remove", "lunch")
 	says("", 4, "came with the program", "scenes", "remove", "deadline")
+}
+
+// A folder of scenes is read at the start and beside those of the program; where one is
+// not as it should be, nothing starts, and each fault is told by its file and line.
+func TestScenesOfAFolder(t *testing.T) {
+	folder := t.TempDir()
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("07-lunch.yaml", lunchScene)
+	write("notes.txt", "title: [")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	serve := func(out, complaint io.Writer) int {
+		return execute(ctx, []string{"--scenes", folder, "--store", "memory:", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--amqp", "none", "--ready-json", "--log-level", "error"}, nil, streams{in: strings.NewReader(""), out: out, err: complaint})
+	}
+	out, ended := &once{line: make(chan string, 1)}, make(chan int, 1)
+	go func() { ended <- serve(out, out) }()
+	s := &server{}
+	select {
+	case line := <-out.line:
+		if err := json.Unmarshal([]byte(line), &s.Ready); err != nil {
+			t.Fatal(err, line)
+		}
+	case code := <-ended:
+		t.Fatalf("it ended with %d", code)
+	}
+	var all api.Scenes
+	if err := json.Unmarshal([]byte(s.must(t, 200, "GET", s.API+"/scenes", "", "")), &all); err != nil {
+		t.Fatal(err)
+	}
+	if last := all.Scenes[len(all.Scenes)-1]; len(all.Scenes) < 2 || last.ID != "lunch" || last.Title != "Lunch" || last.From != "folder" || all.Scenes[0].From != "program" {
+		t.Errorf("they are %+v", all.Scenes)
+	}
+	if told, complaint, code := typed(t, "", "scenes", "play", "lunch", "--auto", "--server", s.Dashboard); code != exitOK || !strings.Contains(told, "They are gone.") {
+		t.Errorf("it is played as %d %q %q", code, told, complaint)
+	}
+	s.must(t, 409, "PUT", s.API+"/scenes/lunch", "", lunchScene)
+	s.must(t, 400, "DELETE", s.API+"/scenes/lunch", "", "")
+	cancel()
+	if code := <-ended; code != exitOK {
+		t.Errorf("it ended with %d", code)
+	}
+
+	ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	write("08-supper.yaml", strings.Replace(strings.Replace(lunchScene, "wait: expiry", "wait: soon", 1), "title: Lunch", "title:", 1))
+	write("09-snack.yaml", "title: [")
+	var printed, complaint bytes.Buffer
+	if code := serve(&printed, &complaint); code != exitFailed || printed.Len() > 0 {
+		t.Errorf("with one that is wrong it ends with %d, and prints %q", code, &printed)
+	}
+	for _, want := range []string{"--scenes " + folder + " is not as it should be, and nothing was started", "08-supper.yaml: line 1: 'title' is", "08-supper.yaml: line 10, step 2, do 1: 'wait' is", "09-snack.yaml: line 1: It cannot be read"} {
+		if !strings.Contains(complaint.String(), want) {
+			t.Errorf("it says %q, and not %q", &complaint, want)
+		}
+	}
+	if strings.Contains(complaint.String(), "lunch") || strings.Contains(complaint.String(), "notes") {
+		t.Errorf("it complains of others: %q", &complaint)
+	}
 }
 
 // What was added is there again when the server is.

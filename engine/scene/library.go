@@ -70,7 +70,7 @@ func (l *Library) load(folder fs.FS, at string) error {
 			s, err = Parse(IDOf(name), text)
 			all = append(all, s)
 		}
-		if err != nil {
+		for _, err := range eachOf(err) {
 			wrong = append(wrong, fmt.Errorf("%s: %w", path.Base(name), err))
 		}
 	}

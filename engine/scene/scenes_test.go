@@ -40,6 +40,39 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// What else the scenes are to show has no id there; each is found by its name, and by what
+// it does.
+func TestScenesWithoutID(t *testing.T) {
+	lib, err := scene.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	does := func(of func(scene.Step) bool) func(*scene.Scene) bool {
+		return func(s *scene.Scene) bool { return slices.ContainsFunc(s.Steps, of) }
+	}
+	action := func(of func(scene.Action) bool) func(*scene.Scene) bool {
+		return does(func(step scene.Step) bool { return slices.ContainsFunc(step.Do, of) })
+	}
+	for id, so := range map[string]func(*scene.Scene) bool{
+		"poison": does(func(step scene.Step) bool { // no receiver survives the message
+			return slices.ContainsFunc(step.Then, func(e scene.Expect) bool { return e.Reason == "MaxDeliveryCountExceeded" })
+		}),
+		"scheduled": action(func(a scene.Action) bool { // a burst
+			return a.Send != nil && a.Send.Delay != "" && a.Send.Every == "" && a.Send.Times > 1
+		}),
+		"fan-out": func(s *scene.Scene) bool { // filtered
+			return slices.ContainsFunc(s.Entities, func(e scene.Entity) bool { return len(e.Rules) > 0 && e.Rules[0].SQL != "" })
+		},
+		"reply-queues": action(func(a scene.Action) bool { // temporary
+			return a.Create != nil && a.Create.Queue != "" && a.Create.With["AutoDeleteOnIdle"] != nil
+		}),
+	} {
+		if s, err := lib.Find(id); err != nil || !so(s) {
+			t.Errorf("no scene %s shows that: %v", id, err)
+		}
+	}
+}
+
 // Every scene is played to its end, and all is as it says: at once, and as it is
 // watched. The real time of that is what somebody waits for.
 func TestScenes(t *testing.T) {

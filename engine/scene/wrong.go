@@ -35,6 +35,20 @@ func (e *WrongError) Error() string {
 // Unwrap is engine.ErrArgument.
 func (*WrongError) Unwrap() error { return engine.ErrArgument }
 
+// eachOf are the faults in an error one by one, or the error itself if it has none.
+func eachOf(err error) (all []error) {
+	e, ok := errors.AsType[*WrongError](err)
+	switch {
+	case ok:
+		for _, f := range e.Faults {
+			all = append(all, &WrongError{[]Fault{f}})
+		}
+	case err != nil:
+		all = append(all, err)
+	}
+	return all
+}
+
 // String is "line 7, step 2, do 1: ", and what is wrong.
 func (f Fault) String() string {
 	var where []string
