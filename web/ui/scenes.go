@@ -59,13 +59,18 @@ func (d *Door) toPlay(c echo.Context) error {
 	return c.Redirect(http.StatusSeeOther, d.pages.WatchURL(p.State()))
 }
 
+// sceneOver leads to the scenes, and says why nothing is done.
 func (d *Door) sceneOver(c echo.Context) error {
 	r := c.Request()
 	if over(r) {
 		handOver(c)
 	}
 	ctx := locale.With(r.Context(), locale.Asked(r))
-	return d.goTo(c, d.pages.ScenesURL(), component.Notice{Tone: component.Low, Title: locale.T(ctx, "scenes.gone")})
+	says := locale.T(ctx, "scenes.gone")
+	if is, ok := d.fleet.Find(c.Param("play")); ok && !is.Temporary {
+		says = locale.T(ctx, "scenes.real", locale.Args{"Name": is.Name})
+	}
+	return d.goTo(c, d.pages.ScenesURL(), component.Notice{Tone: component.Low, Title: says})
 }
 
 func (d *Door) allScenes(c echo.Context, status int, refused component.Notice) error {

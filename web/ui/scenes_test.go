@@ -5,9 +5,13 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/fleet"
 	"mayfly/engine/scene"
+	"mayfly/views/layout"
 )
 
 const lunch = `title: Lunch & <b>more</b>
@@ -133,5 +137,54 @@ func TestPlayIsOver(t *testing.T) {
 		_, err = w.fleet.Remove(w.Context(), p.Name(), "test")
 		w.must(err)
 		over("removed namespace", w.post("/scenes/on/"+p.Name()+"/next", "step", "1"))
+	})
+}
+
+// Of a namespace that no scene is played in nothing is done by the forms of one, and it is
+// said that time there is real.
+func TestNoPlayInRealNamespaces(t *testing.T) {
+	withinFleet(t, besideAnother, func(w *world) {
+		_, err := w.fleet.Create(w.Context(), fleet.Spec{Name: "shop"}, "test")
+		w.must(err)
+		p, err := w.scenes.Begin(w.Context(), "deadline", "test")
+		w.must(err)
+		brokers := map[string]*broker.Broker{"": w.b}
+		for _, at := range []string{"default", "shop"} {
+			brokers[at], _, err = w.fleet.Broker(at)
+			w.must(err)
+		}
+		for _, b := range brokers {
+			_, err := b.Create(w.Context(), engine.Queue, "orders", engine.Config{}, "test")
+			w.must(err)
+			_, err = b.Send(w.Context(), "orders", []broker.Outgoing{{Content: engine.Content{TTL: time.Hour}, Body: []byte("two soups")}}, "test")
+			w.must(err)
+		}
+		form := url.Values{"csrf": {w.token()}, layout.AskStep: {"0"}, layout.AskRate: {"60"}, layout.AskMoment: {string(scene.Expiry)}, layout.AskTempo: {layout.TempoGlide}, "back": {"/n/shop"}}
+		for _, name := range []string{"default", "shop", "SHOP"} {
+			for _, verb := range []string{"next", "back", "reset", "leave", "clock", "leap"} {
+				last, began := map[string]uint64{}, time.Now()
+				for at, b := range brokers {
+					last[at] = b.Events().Last()
+				}
+				if a := w.send("/scenes/on/"+name+"/"+verb, form); a.status != http.StatusSeeOther || a.to != "/scenes" {
+					w.Errorf("%s of %s: %d %s", verb, name, a.status, a.to)
+				}
+				w.see("/scenes").wants(200, "No scene is played in the namespace "+strings.ToLower(name)+". Time there is real")
+				w.pass(2 * time.Second)
+				for at, b := range brokers {
+					now, err := b.Now(w.Context())
+					w.must(err)
+					if took := now.Time().Sub(began); took > 3*time.Second || b.Pace() != (broker.Pace{Rate: 1}) || b.Events().Last() != last[at] {
+						w.Errorf("%s of %s: in %q %v have passed, the clock runs as %+v, and there are events up to %d, not %d", verb, name, at, took, b.Pace(), b.Events().Last(), last[at])
+					}
+				}
+				if is := p.State(); is.Done != 0 || is.Pace.Rate != 0 {
+					w.Errorf("%s of %s: the play is at %+v", verb, name, is)
+				}
+			}
+		}
+		if a := w.get("/scenes/on/shop/next"); a.status != http.StatusSeeOther || a.to != "/scenes" {
+			w.Errorf("the address of a form: %d %s", a.status, a.to)
+		}
 	})
 }
