@@ -908,9 +908,10 @@
     if (every && !box.checked) every.checked = false;
     choose();
   };
-  const step = (by) => { // to the next row, or the one before
-    const rows = rowsNow(), at = rows.indexOf(document.activeElement?.closest("[data-key]"));
-    const to = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by];
+  const step = (by) => { // to the next row that stays, or the one before, also from one on its way out
+    const rows = rowsNow(), from = document.activeElement?.closest("[data-key]");
+    const beyond = (row) => from.compareDocumentPosition(row) & (by > 0 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING);
+    const to = !rows.includes(from) && !from?.matches(".leaving") ? rows.at(by > 0 ? 0 : -1) : by > 0 ? rows.find(beyond) : rows.findLast(beyond);
     $("a[data-drawer], a", to ?? document.createElement("i"))?.focus();
   };
   const choose = () => {

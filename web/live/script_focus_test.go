@@ -69,3 +69,44 @@ func letIn(_ *testing.T, s *stage) {
 	s.want(order + ` === "2,1"`)
 	s.equal(`document.activeElement.closest("[data-key]")?.dataset.key`, "2")
 }
+
+// By the keyboard the rows are gone through that stay, from wherever the focus is: also
+// from one that is struck through.
+func steps(_ *testing.T, s *stage) {
+	rows := map[string]string{}
+	for i, name := range []string{"one", "two", "three", "four", "five"} {
+		key := strconv.Itoa(i + 1)
+		rows[key] = menu(key, name, true)
+	}
+	s.start(full(6, []string{"1", "2", "3", "4", "5"}, rows))
+	press := func(key, row string) {
+		s.t.Helper()
+		s.run(chromedp.KeyEvent(key))
+		s.equal(`document.activeElement.closest("[data-key]")?.dataset.key ?? ""`, row)
+	}
+	from := func(row string) {
+		s.t.Helper()
+		s.js(`document.querySelector("[data-key='` + row + `'] a").focus()`)
+	}
+	press("j", "1")
+	press("j", "2")
+	press("k", "1")
+	press("k", "1")
+	s.js(`document.activeElement.blur()`)
+	press("k", "5")
+	press("j", "5")
+
+	from("3")
+	s.send(delta(7, []string{"1", "5"}, nil, map[string]string{"2": "expired", "3": "expired", "4": "deferred"}))
+	s.want(`document.querySelectorAll(".leaving").length === 3`)
+	press("j", "5")
+	from("3")
+	press("k", "1")
+	press("j", "5")
+
+	from("5") // where none is left on that side, it stays
+	s.send(delta(8, []string{"1"}, nil, map[string]string{"5": "expired"}))
+	s.want(`document.querySelector("[data-key='5'].leaving")`)
+	press("j", "5")
+	press("k", "1")
+}
