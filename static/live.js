@@ -19,6 +19,7 @@
 //       with data-when="live paused …" show in those states only
 //   input[name=time] rel|local|utc · input[name=keys] · data-act="theme"
 //   data-act="copy" data-text="…", data-copy="…" or data-copy-from="#id"
+//   data-hold="LIST" aria-pressed   a list of several on a page stays as it is meanwhile
 //   data-dialog="id", data-close · places: data-newbar="LIST", data-reload, data-status
 //   [data-over="ID"] in a slot       has ended: said aloud when it comes
 //   <a data-drawer href>             opens beside the page where there is room: the
@@ -264,7 +265,8 @@
   const slotsOf = ({ el }) => all("[data-slot]", el).filter((slot) => slot.closest(".drawer, body") === el);
 
   // A list: order is what the server shows; held are rows of it that wait for
-  // the reader; leaving are rows no longer of it, with the tick they may go at.
+  // the reader, who has said so where it is still; leaving are rows no longer of it,
+  // with the tick they may go at.
   const lists = new Map();
   const keyed = (el) => [...el.children].filter((row) => "key" in row.dataset);
   const listOf = (name) => { // a drawer has none
@@ -283,7 +285,7 @@
   // would have to lay out what the next one changes again.
   let above = null; // what began above the screen then; null: nothing is being changed
   const isAbove = (el) => above ? above.has(el) : el.getBoundingClientRect().top < 0;
-  const busy = ({ el }) => touched(el) || el.dataset.insert === "hold" &&
+  const busy = ({ el, still }) => still || touched(el) || el.dataset.insert === "hold" &&
     (isAbove(el) || !!$("input:checked, [open], [aria-expanded=true], [aria-current]", el));
 
   const mergeList = (name, { order, put = {}, gone = {} }) => {
@@ -306,7 +308,7 @@
   // reader is busy with. Rows on their way out keep theirs.
   const settle = (list, now = false) => {
     const { el, order, held, leaving, name } = list, wait = !now && busy(list);
-    newbar(list, wait && el.dataset.insert === "hold" ? held.size : 0);
+    newbar(list, wait && (list.still || el.dataset.insert === "hold") ? held.size : 0);
     if (wait) return;
     const rows = new Map(keyed(el).map((row) => [row.dataset.key, row]));
     let at = el.firstElementChild;
@@ -368,7 +370,7 @@
   // so much leaves that nobody could read it, a dozen are struck through at a time.
   const sweep = (list) => {
     if (paused) return;
-    const wait = touched(list.el);
+    const wait = list.still || touched(list.el);
     for (const [row, due] of list.leaving) {
       if (due > ticks() && list.leaving.size <= 12 || $("input:checked", row) || row.contains(document.activeElement) || wait && list.leaving.size <= 200) continue;
       list.leaving.delete(row);
@@ -1090,7 +1092,7 @@
     const mover = e.target.closest("button[data-arrange]");
     if (mover) { e.preventDefault(); arrange(mover); return; }
     if (e.target.closest("[data-fold] > summary")) folds.set(foldOf(e.target).dataset.fold, !foldOf(e.target).open);
-    const el = e.target.closest("[data-pill], [data-act], [data-newbar], [data-copy], [data-copy-from], [data-dialog], [data-close]");
+    const el = e.target.closest("[data-pill], [data-act], [data-newbar], [data-hold], [data-copy], [data-copy-from], [data-dialog], [data-close]");
     if (!el) return;
     const { dataset: d } = el;
     if ("pill" in d) pause();
@@ -1098,6 +1100,7 @@
     else if (d.act === "close") close();
     else if (d.act === "dismiss") dismiss(el.closest(".toast"));
     else if (d.newbar) letIn(el, listOf(d.newbar));
+    else if (d.hold) hold(el, listOf(d.hold));
     else if (d.act === "copy" || "copy" in d || d.copyFrom) copy(el);
     else if (d.dialog && document.getElementById(d.dialog)?.showModal) { e.preventDefault(); document.getElementById(d.dialog).showModal(); }
     else if ("close" in d && el.closest("dialog")) { e.preventDefault(); el.closest("dialog").close(); }
@@ -1108,6 +1111,11 @@
     const keyed = bar.matches(":focus-visible");
     settle(list, true);
     if (keyed) $("a", list.el)?.focus();
+  };
+  // hold has a list wait as it does below the pointer, until it is pressed again.
+  const hold = (by, list) => {
+    write(by, "aria-pressed", list.still = !list.still);
+    settle(list);
   };
   // refresh brings what does not come by itself: where another order or filter holds
   // it back, the page anew; else a snapshot, in which what is chosen stays chosen.

@@ -18,6 +18,7 @@ func TestScript(t *testing.T) {
 		"turned":        turned,
 		"merge":         merge,
 		"hold":          hold,
+		"still":         still,
 		"leaving":       leaving,
 		"stream":        stream,
 		"storm":         storm,
@@ -83,6 +84,7 @@ var bodies = map[string]string{
 	"turned":      `<p><time role="timer" datetime="` + in(time.Hour) + `" data-of="3600">?</time> <time datetime="` + in(0) + `" data-ago>?</time></p>`,
 	"merge":       table("", row("1", "one", hour), row("2", "two", hour), row("3", "three", hour)),
 	"hold":        table(` data-insert="hold"`, row("1", "one", hour), row("2", "two", hour)),
+	"still":       `<button type="button" data-hold="rows" aria-pressed="false">Hold</button>` + table("", row("1", "one", hour), row("2", "two", hour)),
 	"leaving":     table("", row("1", "one", hour), row("2", "two", hour), row("3", "three", hour)),
 	"stream":      table("", row("1", "one", hour), row("2", "two", hour), row("3", "three", hour)),
 	"storm":       table(""),
@@ -210,6 +212,34 @@ func hold(_ *testing.T, s *stage) {
 	s.want(`!document.querySelector(".newbar").hidden`)
 	s.js(`document.querySelector("[data-key='1'] input").checked = false`)
 	s.want(order + ` === "5,4,1,2" && document.querySelector(".newbar").hidden`)
+}
+
+// A list that is held stays as it is, wherever the pointer is, until it is let go.
+func still(_ *testing.T, s *stage) {
+	s.start(full(6, []string{"1", "2"}, map[string]string{"1": row("1", "one", hour), "2": row("2", "two", hour)}))
+	const pressed = `document.querySelector("[data-hold]").ariaPressed`
+	s.run(chromedp.Click(chromedp.CSS(`[data-hold]`)))
+	s.equal(pressed, "true")
+	s.send(delta(7, []string{"3", "2"}, map[string]string{"2": row("2", "TWO", hour), "3": row("3", "three", hour)}, map[string]string{"1": "expired"}))
+	s.want(textOf + `(".newbar") === "1 new while you are here"`)
+	s.equal(order, "1,2")
+	s.equal(textOf+`("[data-key='2'] .what")`, "TWO") // rows change in place
+	s.js(`window.since = performance.now()`)
+	s.send(delta(8, []string{"4", "3", "2"}, map[string]string{"4": row("4", "four", hour)}, nil))
+	s.want(textOf + `(".newbar") === "2 new while you are here"`)
+	s.want(`performance.now() > since + 3000`) // longer than what leaves is struck through
+	s.equal(order, "1,2")
+	s.equal(`document.querySelector("[data-key='1']").classList.contains("leaving")`, true)
+
+	s.run(chromedp.Click(chromedp.CSS(`.newbar`))) // lets in what waits, and no more
+	s.want(`document.querySelector(".newbar").hidden && document.querySelector("[data-key='4']")`)
+	s.point("")
+	s.send(delta(9, []string{"5", "4", "3", "2"}, map[string]string{"5": row("5", "five", hour)}, nil))
+	s.want(textOf + `(".newbar") === "1 new while you are here" && !document.querySelector(".newbar").hidden`)
+
+	s.run(chromedp.Click(chromedp.CSS(`[data-hold]`)))
+	s.equal(pressed, "false")
+	s.want(order + ` === "5,4,3,2" && document.querySelector(".newbar").hidden`)
 }
 
 func leaving(_ *testing.T, s *stage) {
