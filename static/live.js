@@ -646,6 +646,17 @@
     }
     show();
   };
+  // again looks every so often whether a page that stands by is another one by now, and
+  // leaves it to be read until then.
+  const again = (seconds) => setTimeout(async () => {
+    const says = (main) => { for (const time of all("time", main)) time.remove(); return main.textContent; };
+    try {
+      const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(4500) });
+      const there = $("main", new DOMParser().parseFromString(await answer.text(), "text/html"));
+      if (!answer.headers.has("Mayfly-Standby") || says(there) !== says($("main").cloneNode(true))) { location.replace(bareURL(location.href)); return; }
+    } catch { /* nobody answers now; somebody may later */ }
+    again(seconds);
+  }, seconds * 1000);
   const stopPolling = () => { clearTimeout(pollTimer); polling = 0; link.failures = []; };
   const partsOf = (pane) => ({
     slots: Object.fromEntries(slotsOf(pane).map((el) => [el.dataset.slot, el])),
@@ -1224,6 +1235,7 @@
     setInterval(beat, 1000);
     setInterval(() => { if (rate > 1 && !paused && !hidden()) { toast(); read(document); } }, 200);
     seek();
+    if (document.body.dataset.again) again(Number(document.body.dataset.again));
   };
   if (document.readyState === "loading") addEventListener("DOMContentLoaded", start); else start();
 })();

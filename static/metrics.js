@@ -81,6 +81,7 @@
     const legend = chart.el.querySelector(".u-legend"); // uPlot's own stylesheet is in no layer, and would win
     legend.style.fontSize = "12px";
     legend.style.color = "var(--ink-2)";
+    legend.style.pointerEvents = "none"; // a click would hide a line, which no key does
   };
 
   let last = null;

@@ -33,7 +33,7 @@ type Shell struct {
 	Scenes    string // address of the scenes; empty: there are none
 	Strip     *Strip // of a scene that is played here; nil: none is
 	Live      Live
-	Refresh   int              // after so many seconds a page that stands still loads itself again; zero: it does not
+	Refresh   int              // every so many seconds a page that stands still looks whether it is another one; zero: it does not
 	Notice    component.Notice // what just happened; shown once
 	Banner    component.Notice // what is wrong for everybody, such as a store that cannot be written
 	Jobs      Jobs             // what is done in the background; zero: nothing
@@ -131,6 +131,9 @@ func (s Shell) live(ctx context.Context) templ.Attributes {
 	a := templ.Attributes{
 		"data-base":  view.Base(ctx),
 		"data-words": words(ctx),
+	}
+	if s.Refresh > 0 {
+		a["data-again"] = strconv.Itoa(s.Refresh)
 	}
 	if s.Live.On() {
 		a["data-live"] = s.Live.URL
