@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
@@ -74,9 +76,11 @@ func furnish(v *visit) {
 	v.ask("POST", api+"/alert-rules", "", `{"name":"unpaid","when":"dead-lettered","in":"payments","then":"notify"}`)
 	v.ask("POST", api+"/jobs", "", `{"kind":"copy","paths":["payments"],"query":"subject:payment*","to":"empty"}`)
 	v.ask("POST", api+"/namespaces", "", `{"name":"shop"}`)
+	v.ask("PUT", api+"/access/worker", "", `{"rights":["Send","Listen"]}`)
 	v.ask("PUT", api+"/templates/late%20orders", "", `{"body":"{\"order\":{{n}}}","subject":"order.placed","repeat":100,"every":"1m"}`)
 	v.ask("PUT", api+"/views/by%20city", "", `{"columns":["seq","json.customer.city","ttl"],"lists":["messages","search"]}`)
 	v.create("queue", "chats", `{"RequiresSession":true}`)
+	v.create("subscription", "prices/subscriptions/calls", `{"RequiresSession":true}`)
 	v.send("chats", `{"Label":"hello","SessionId":"anna"}`, "Hello, is anybody there?")
 }
 
@@ -86,6 +90,7 @@ type place struct{ name, path string }
 // places are all the pages there are, with something in them.
 func (v *visit) places() []place {
 	const n = "/n/default"
+	client := v.connected()
 	all := []place{
 		{"overview", n}, {"metrics", n + "/metrics"}, {"metrics-day", n + "/metrics?within=day"}, {"expirations", n + "/expirations"}, {"queues", n + "/queues"}, {"queues-filtered", n + "/queues?q=rep&sort=idle&dir=desc"},
 		{"queues-none", n + "/queues?q=zzz"}, {"topics", n + "/topics"}, {"deferred", n + "/deferred"}, {"search", n + "/search?q=order"}, {"search-first", n + "/search"}, {"search-wrong", n + "/search?q=color:red"}, {"temporary", n + "/temporary"},
@@ -107,6 +112,11 @@ func (v *visit) places() []place {
 		{"queue-sorted", n + "/q/orders?sort=ttl&dir=desc&filter=subject:order*"}, {"deferred-columns", n + "/deferred?column=seq&column=message&column=ttl"},
 		{"settings", "/settings"}, {"tokens", "/tokens"}, {"tokens-new", "/tokens/new"}, {"tokens-link", "/tokens/link"}, {"tokens-revoke", v.token()}, {"scenes", "/scenes"}, {"scenes-new", "/scenes/new"}, {"namespaces-limits", "/namespaces/shop/limits"}, {"namespaces", "/namespaces"}, {"namespaces-remove", "/namespaces/shop/remove"}, {"templates", n + "/templates"}, {"send-template", n + "/q/orders/send?template=late+orders"},
 		{"views", n + "/views"}, {"palette", n + "/go?q=ord"}, {"connections", n + "/connections"}, {"share", n + "/share"}, {"sessions", n + "/q/chats?tab=sessions"}, {"session", n + "/q/chats/session?id=anna"},
+		{"edit-topic", n + "/t/prices/edit"}, {"send-topic", n + "/t/prices/send"}, {"import-topic", n + "/t/prices/import"}, {"purge-topic", n + "/t/prices/purge"}, {"resubmit-topic", n + "/t/prices/resubmit?dlq=transfer"}, {"status-topic", n + "/t/prices/status?to=Disabled"},
+		{"delete-subscription", n + "/t/prices/s/eu/delete"}, {"purge-subscription", n + "/t/prices/s/eu/purge"}, {"resubmit-subscription", n + "/t/prices/s/eu/resubmit"}, {"status-subscription", n + "/t/prices/s/eu/status?to=ReceiveDisabled"},
+		{"rule-try", n + "/t/prices/s/eu/rules/try?rule=%24Default"}, {"session-subscription", n + "/t/prices/s/calls/session?id=anna"}, {"status-queue", n + "/q/orders/status?to=Disabled"},
+		{"access-new", n + "/access/new"}, {"access-renew", n + "/access/renew?rule=worker&key=primary"}, {"access-remove", n + "/access/remove?rule=worker"},
+		{"views-delete", n + "/views/delete?view=by+city"}, {"templates-remove", n + "/templates/remove?template=late+orders"}, {"connections-one", client}, {"connections-end", client + "/disconnect"},
 		{"purge-dead", n + "/q/orders/purge?place=dead-letter"}, {"jobs-delete", n + "/jobs/new?kind=delete&path=orders&q=subject:order*"},
 		{"reference", n + "/api"}, {"reference-filtered", n + "/api?filter=peek"}, {"reference-none", n + "/api?filter=zzz"},
 	}
@@ -142,6 +152,31 @@ func (v *visit) places() []place {
 	v.visit(n + "/queues?q=very")
 	at := v.js(`document.querySelector("[data-list=rows] a").getAttribute("href")`).(string)
 	return append(all, place{"queue-long", at})
+}
+
+// connected has a client of the Go SDK hold a lock as long as the test runs, and returns
+// the address of its connection.
+func (v *visit) connected() string {
+	v.t.Helper()
+	ctx := v.t.Context()
+	client, err := azservicebus.NewClientFromConnectionString(v.server.ConnectionString, nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.t.Cleanup(func() { _ = client.Close(context.WithoutCancel(ctx)) })
+	r, err := client.NewReceiverForQueue("orders", nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if _, err := r.ReceiveMessages(ctx, 1, nil); err != nil {
+		v.t.Fatal(err)
+	}
+	v.visit("/n/default/connections")
+	at, ok := v.js(`document.querySelector("[data-list=rows] .name a")?.getAttribute("href")`).(string)
+	if !ok {
+		v.t.Fatal("nobody is connected")
+	}
+	return at
 }
 
 // token is the address that asks whether to revoke the first of the tokens.
@@ -207,17 +242,24 @@ var looks = []struct {
 	theme         string
 }{{1440, 900, "light"}, {1440, 900, "dark"}, {900, 700, "light"}, {900, 700, "dark"}, {390, 844, "light"}, {390, 844, "dark"}}
 
-// look looks at the page that is open: nothing is wider than the screen, and no
-// word of a command is broken at its hyphen.
+// look looks at the page that is open: nothing is wider than the screen, no words
+// are cut off, and no word of a command is broken at its hyphen. The dark is for who
+// looks at the pictures.
 func (v *visit) look(name string) {
 	v.t.Helper()
 	for _, l := range looks {
+		if l.theme == "dark" && *shots == "" {
+			continue
+		}
 		v.do(chromedp.EmulateViewport(l.width, l.height))
 		if _, err := chromedp.Call(v.tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.theme}}}); err != nil {
 			v.t.Fatal(err)
 		}
 		if wide, _ := v.js(`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`).(float64); wide > 0 {
 			v.t.Errorf("%s at %d is %v px too wide, by %v", name, l.width, wide, v.js(`[...document.querySelectorAll("body *")].filter((el) => el.getBoundingClientRect().right > innerWidth + 1 && !el.closest("pre, .scroll, .tabs, .pills")).slice(0, 3).map((el) => el.outerHTML.slice(0, 120))`))
+		}
+		if cut := v.js(cutOff); fmt.Sprint(cut) != "[]" {
+			v.t.Errorf("%s at %d cuts off %v", name, l.width, cut)
 		}
 		if broken := v.js(`[...document.querySelectorAll(".lede > code")].filter((el) => el.getClientRects().length > 1).map((el) => el.innerText)`); fmt.Sprint(broken) != "[]" {
 			v.t.Errorf("%s at %d breaks %v", name, l.width, broken)
