@@ -141,14 +141,18 @@ func (v *visit) news(element string) bool {
 }
 
 // axeInBrowser has axe-core look at every page there is, and at what opens over
-// them, on a screen in both themes and on a phone.
-func axeInBrowser(_ *testing.T, v *visit) {
+// them, on a screen in both themes and on a phone; and goes by the tabulator through one
+// page of each kind.
+func axeInBrowser(t *testing.T, v *visit) {
 	furnish(v)
-	seen := map[string]bool{}
-	for _, p := range v.places() {
+	all, patterns := v.places(), routed(t)
+	placed(t, all)
+	seen, tabbed := map[string]bool{}, map[string]bool{}
+	for _, p := range all {
 		v.visit(p.path)
 		v.want(`!document.body.dataset.live || ` + isLive)
 		v.inThemes(p.name, `document`)
+		v.hears(p.name)
 		v.axeOpened(p.name)
 		if path, _, _ := strings.Cut(p.path, "?"); !seen[path] {
 			seen[path] = true
@@ -156,8 +160,13 @@ func axeInBrowser(_ *testing.T, v *visit) {
 			v.axe(p.name+" on a phone", `document`, axeAll)
 			v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 		}
+		if k := kind(patterns, p.path); !tabbed[k] {
+			tabbed[k] = true
+			v.tabbedPage(p.name)
+		}
 	}
 	v.axeDialogs()
+	v.axeAnswers()
 }
 
 // axeDialogs looks at what no page of the walk has open.
@@ -178,7 +187,12 @@ func (v *visit) axeDialogs() {
 	v.js(fmt.Sprintf(`document.querySelector(%q).click()`, do("bulk/delete"))) // a note may lie over it
 	v.want(guard)
 	v.inThemes("guard", `document`)
+	v.tabbed("guard", ".guard")
 	v.do(chromedp.KeyEvent(kb.Escape))
+	v.want(`!` + guard)
+	v.js(`document.querySelector("[data-list=rows] a[data-drawer]").click()`)
+	v.want(`document.querySelector(".drawer h2")`)
+	v.tabbedPage("drawer")
 	v.visit("/scenes")
 	v.click(`[formaction="/scenes/play/deadline"]`)
 	v.want(isLive)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -13,8 +14,8 @@ import (
 // chosen one, of what is folded the fold. A place that scrolls takes the focus,
 // too, but nothing depends on it.
 const stops = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")].filter((el) =>
-	el.checkVisibility({ visibilityProperty: true }) && !el.disabled && el.tabIndex >= 0 &&
-	!(el.type === "radio" && !el.checked && document.querySelector('input[name="' + el.name + '"]:checked')))`
+	el.checkVisibility({ visibilityProperty: true }) && !el.disabled && el.tabIndex >= 0 && !el.closest("[inert]") &&
+	!(el.type === "radio" && el !== [...document.querySelectorAll('input[name="' + CSS.escape(el.name) + '"]')].filter((of) => of.form === el.form).toSorted((a, b) => b.checked - a.checked)[0]))`
 
 // focused says what is wrong with how the focus shows: it is an outline, on the
 // element or what is drawn for it, within the window and not covered.
@@ -28,24 +29,92 @@ const focused = `(() => {
 	return top && (el.contains(top) || top.contains(el) || top.closest("label")?.contains(el)) ? "" : "covered by " + top?.outerHTML.slice(0, 80) + ": " + name;
 })()`
 
-// tabbed goes through the page by the tabulator and checks that it comes by
-// everything, and that one always sees where.
-func (v *visit) tabbed(what string) {
+// begun begins at the first stop within an element. A page has tabs already
+// from elsewhere than its beginning where something in it had the focus.
+const begun = `((within) => {
+	window.tabs = { came: new Set(), last: null, all: () => ` + stops + `.filter((el) => el.closest(within)) };
+	window.scrollTo(0, 0);
+	tabs.all()[0]?.focus();
+})`
+
+// tabbedOn says what is wrong with where the tabulator has led: nothing is null where it
+// has been already, and empty where all is well. A field may have parts.
+const tabbedOn = `(() => {
+	const el = document.activeElement;
+	if (el === document.body || tabs.came.has(el) && el !== tabs.last) return null;
+	if (el === tabs.last) return "";
+	tabs.came.add(tabs.last = el);
+	return ` + focused + `;
+})()`
+
+// tabbed goes through what is within an element by the tabulator and checks that it
+// comes by everything, and that one always sees where.
+func (v *visit) tabbed(what, within string) {
 	v.t.Helper()
-	v.js(`{ document.activeElement.blur(); window.scrollTo(0, 0); document.querySelectorAll("*").forEach((el) => { delete el.reached; }); }`)
-	all := int(v.js(stops + `.length`).(float64))
-	for range all + 40 {
-		v.do(chromedp.KeyEvent(kb.Tab))
-		if wrong, _ := v.js(focused).(string); wrong != "" {
-			v.t.Errorf("%s: %s", what, wrong)
+	down := *kb.Encode([]rune(kb.Tab)[0])[0] // nothing waits for its end
+	press := func() {
+		if _, err := chromedp.Call(v.tab, input.DispatchKeyEvent, down); err != nil {
+			v.t.Fatal(err)
 		}
-		if v.js(`(() => { const again = document.activeElement.reached; document.activeElement.reached = true; return !!again || document.activeElement === document.body; })()`) == true {
+	}
+	press() // from a key on, the focus shows
+	v.js(fmt.Sprintf(begun+`(%q)`, within))
+	all := int(v.js(`tabs.all().length`).(float64))
+	for range all + 60 {
+		wrong, on := v.js(tabbedOn).(string)
+		if !on {
 			break
 		}
+		if wrong != "" { // a note gives way in a moment
+			again, err := chromedp.Run(v.tab, chromedp.Evaluate[string](`new Promise((done) => setTimeout(() => done(`+focused+`), 100))`, chromedp.EvalAwaitPromise))
+			if err != nil {
+				v.t.Fatal(err)
+			}
+			if again != "" {
+				v.t.Errorf("%s: %s", what, again)
+			}
+		}
+		press()
 	}
-	if missed, _ := v.js(stops + `.filter((el) => !el.reached).map((el) => el.outerHTML.slice(0, 100)).join("\n")`).(string); missed != "" {
-		v.t.Errorf("%s: the keyboard does not come to\n%s", what, missed)
+	if missed, _ := v.js(`tabs.all().filter((el) => !tabs.came.has(el)).map((el) => el.outerHTML.slice(0, 160)).join("\n")`).(string); missed != "" || all == 0 {
+		v.t.Errorf("%s: of %d the keyboard does not come to\n%s", what, all, missed)
 	}
+}
+
+// deaf is what acts, or looks as if it did, and is nothing that a keyboard comes to.
+// What a list of suggestions has is chosen by arrows, and a form's first button is there
+// for Enter alone.
+const deaf = `(() => {
+	const native = "a[href], a[role=link][aria-disabled=true][tabindex='0'], button, input, select, textarea, summary";
+	const acts = "[data-act], [data-stage-act], [data-ask], [data-drawer], [data-dialog], [data-close], [data-copy], [data-copy-from], [data-newbar], [data-pill], [data-palette], [data-arrange], [data-leaves], [data-go], [formaction], [type=submit], [type=button], [role=button], [role=link], [role=tab], [role=switch], [role=checkbox], [role=menuitem], [onclick]";
+	const all = [document, ...[...document.querySelectorAll("template")].map((t) => t.content)].flatMap((from) => [...from.querySelectorAll(native + ", " + acts)]).filter((el) => !el.matches("form"));
+	const found = all.filter((el) => !el.matches(native) || el.tabIndex < 0 && !el.matches("button.sr[aria-hidden=true]"));
+	for (const el of document.querySelectorAll("body *"))
+		if (!el.closest(native + ", label, svg") && getComputedStyle(el).cursor === "pointer" && getComputedStyle(el).pointerEvents !== "none") found.push(el);
+	return found.filter((el) => !el.closest("[role=listbox]")).slice(0, 4).map((el) => el.outerHTML.slice(0, 160)).join("\n");
+})()`
+
+// hears checks that everything in the page that acts can be reached by a keyboard.
+func (v *visit) hears(what string) {
+	v.t.Helper()
+	if found, _ := v.js(deaf).(string); found != "" {
+		v.t.Errorf("%s: this acts, and a keyboard cannot come to it\n%s", what, found)
+	}
+}
+
+// unfolded opens what is folded in the page, but for what lies over it when it is open.
+// Of many that are alike a few will do.
+const unfolded = `{ [...document.querySelectorAll("main details:not(.more, .views, .spaces, .acting)")].slice(0, 8).forEach((d) => { d.open = true; }); }`
+
+// tabbedPage goes through a page by the tabulator while it keeps still.
+func (v *visit) tabbedPage(what string) {
+	v.t.Helper()
+	v.js(unfolded)
+	const pause = `if (document.body.dataset.live) document.querySelector("[data-pill]").click()`
+	v.js(pause)
+	v.want(`!document.body.dataset.live || mayfly.state === "paused"`)
+	v.tabbed(what, "body")
+	v.js(pause)
 }
 
 // keyboardInBrowser uses the pages of sessions and rules without a pointer.
@@ -60,11 +129,12 @@ func keyboardInBrowser(_ *testing.T, v *visit) {
 		v.visit("/n/default" + at)
 		v.want(`!document.body.dataset.live || ` + isLive)
 		v.js(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`)
-		v.tabbed(at)
+		v.tabbed(at, "body")
 	}
 	v.keysInDrawer()
 	v.keysInEditor()
 	v.keysInLab()
+	v.keysInScene()
 }
 
 // keysInDrawer opens a session beside its list and comes back to where it was,
@@ -75,6 +145,8 @@ func (v *visit) keysInDrawer() {
 	v.js(`document.querySelector('[data-key="dora"] a').focus()`)
 	v.do(chromedp.KeyEvent(kb.Enter))
 	v.want(`document.querySelector(".drawer h2")?.textContent === "dora" && document.activeElement.matches(".drawer h2")`)
+	v.tabbedPage("a session's drawer")
+	v.want(isLive)
 	v.do(chromedp.KeyEvent(kb.Escape))
 	v.want(`!document.querySelector(".drawer")`)
 	v.equal(`document.activeElement.textContent`, "dora")
@@ -125,4 +197,31 @@ func (v *visit) keysInLab() {
 	if wrong := strings.TrimSpace(fmt.Sprint(v.js(focused))); wrong != "" {
 		v.t.Error(wrong)
 	}
+}
+
+// keysInScene goes through a scene's strip with its time machine, and works both.
+func (v *visit) keysInScene() {
+	v.visit("/scenes")
+	v.js(`document.querySelector('[formaction="/scenes/play/sandbox"]').focus()`)
+	v.enter(`[formaction="/scenes/play/sandbox"]`)
+	v.want(`document.querySelector("[data-stage]") && ` + isLive)
+	v.js(`document.querySelector("[data-stage-act=next]").focus()`)
+	v.press(kb.Enter)
+	v.want(caption + `.startsWith("A few messages") && !document.querySelector(".stage-playing")`)
+	v.want(isLive)
+	v.tabbedPage("a scene")
+	v.want(isLive)
+	for _, rate := range []string{"10", "0"} {
+		clock := fmt.Sprintf(`document.querySelector("[data-stage-act=clock][value='%s']")`, rate)
+		v.js(clock + `.focus()`)
+		v.press(" ")
+		v.want(clock + `.ariaPressed === "true"`)
+	}
+	const at = `document.querySelector("[data-clocked=scene]").textContent`
+	v.js(`{ window.was = ` + at + `; document.querySelector("[data-stage-act=leap][value=expiry]").focus(); }`)
+	v.press(kb.Enter)
+	v.want(at + ` !== was && !document.querySelector(".stage-playing")`)
+	v.js(`document.querySelector("[data-stage-act=leave]").focus()`)
+	v.enter(`[data-stage-act=leave]`)
+	v.want(`location.pathname === "/scenes"`)
 }
