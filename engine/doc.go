@@ -104,5 +104,4 @@
 // prints which tests name the others.
 //
 //   - PEEK-11: there is one partition (SEQ-2).
-//   - FWD-12: there is no authorization; whoever reaches a port may forward anything anywhere.
 package engine

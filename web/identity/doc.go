@@ -6,6 +6,7 @@
 // bearer token, a link. They are tried in order, by Sources. A server without any is
 // open, and everybody is an admin there.
 //
-// What a role may do is said where routes are: api.Needs, ui.Needs, live.Needs. It is
-// refused in one place, by the server of package web.
+// What a role may do is said where routes are: api.Needs, ui.Needs, the Needs of gates;
+// and live.Commands for what a socket is asked to do. The server of package web refuses
+// an address in one place, permitted, and package live a command.
 package identity

@@ -2,8 +2,9 @@
 // names the page it shows; the hub follows the broker's log, renders again
 // what an event can have changed, and sends what differs from the time before.
 //
-// A page is a topic: the subscribers of one address in one language share its
-// rendering and its frames. Rendering happens beside the broker's loop, at
+// A page is a topic: the subscribers of one address share its rendering and its
+// frames, if they are of one language, one role and one Safe mode, and see the same
+// namespaces. Rendering happens beside the broker's loop, at
 // most five times a second for a topic, and not at all while nobody watches.
 // Clocks are rendered standing still and run in the browser, so the passing of
 // time needs no frame.

@@ -165,7 +165,8 @@ func TestForwardingTakesTheRightToSend(t *testing.T) {
 	own, sends := sas.Sign("http://localhost/q", "own", "3", later), sas.Sign("sb://localhost/other", "send", "1", later)
 	describe := func(inner string) string {
 		return `<entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml"><QueueDescription xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect">` +
-			`<AuthorizationRules><AuthorizationRule><Rights><AccessRights>Manage</AccessRights></Rights><KeyName>own</KeyName><PrimaryKey>3</PrimaryKey></AuthorizationRule></AuthorizationRules>` +
+			`<AuthorizationRules><AuthorizationRule><Rights><AccessRights>Manage</AccessRights></Rights><KeyName>own</KeyName><PrimaryKey>3</PrimaryKey></AuthorizationRule>` +
+			`<AuthorizationRule><Rights><AccessRights>Send</AccessRights></Rights><KeyName>in</KeyName><PrimaryKey>4</PrimaryKey></AuthorizationRule></AuthorizationRules>` +
 			inner + `</QueueDescription></content></entry>`
 	}
 	for _, tc := range []struct {
@@ -189,8 +190,18 @@ func TestForwardingTakesTheRightToSend(t *testing.T) {
 			t.Errorf("%s with %.40q: %d %s", tc.inner, tc.tokens, got.status, got.body)
 		}
 	}
-	// A rule of the namespace needs no second token, on which clients do not all agree.
 	all := sas.Sign("http://localhost", "manage", "1", later)
+	t.Run("FWD-12", func(t *testing.T) { // who sends needs the right to it at the source alone
+		for at, want := range map[string]int{"/other/messages": 401, "/q/messages": 201} {
+			if got := w.ask("POST", at, "through", "Authorization", sas.Sign("http://localhost"+at, "in", "4", later)); got.status != want {
+				t.Errorf("POST %s: %d %s, want %d", at, got.status, got.body, want)
+			}
+		}
+		if got := w.ask("DELETE", "/other/messages/head?timeout=5", "", "Authorization", all); got.status != 200 || got.body != "through" {
+			t.Errorf("at the destination: %d %s", got.status, got.body)
+		}
+	})
+	// A rule of the namespace needs no second token, on which clients do not all agree.
 	w.want(201, "PUT", "/new", describe("<ForwardTo>q</ForwardTo>"), "Authorization", all)
 	w.want(400, "PUT", "/another", describe("<ForwardTo>nowhere</ForwardTo>"), "Authorization", all)
 }
