@@ -80,7 +80,12 @@ func TestCatalogueIsSound(t *testing.T) {
 var (
 	asked   = regexp.MustCompile(`locale\.([TN])\([\w.()]+,\s*"([^"]+)"`)
 	literal = regexp.MustCompile(`"([^"\s]+)"`)
+	idForm  = regexp.MustCompile(`^([a-z]\w*)\.(?:[\w-]+\.)*([\w-]*)$`) // its family, and its last part
 )
+
+// notIDs look like ids, or the beginnings of some, and are none: a key of a request, one
+// of the words that scripts have, and the beginning of Go that is shown.
+var notIDs = []string{"ui.visited", "span.", "time."}
 
 // sources calls f with everything that may ask for words: the views and the
 // doors, without what is generated and without tests.
@@ -111,9 +116,27 @@ func sources(t *testing.T, f func(name, text string)) {
 	}
 }
 
+// TestEveryIDAskedForIsThere: also those that are asked for by a variable, which stand
+// as a literal somewhere. None is put together from a family and something else, which
+// nobody could look up here.
 func TestEveryIDAskedForIsThere(t *testing.T) {
-	_, forms := catalogue(t, "en")
+	ids, forms := catalogue(t, "en")
+	families := map[string]bool{}
+	for _, id := range ids {
+		family, _, _ := strings.Cut(id, ".")
+		families[family] = true
+	}
 	sources(t, func(name, text string) {
+		for _, l := range literal.FindAllStringSubmatch(text, -1) {
+			m := idForm.FindStringSubmatch(l[1])
+			switch {
+			case m == nil, !families[m[1]], slices.Contains(notIDs, l[1]), m[2] == "js", m[2] == "mod":
+			case m[2] == "":
+				t.Errorf("%s puts ids of %q together", name, l[1])
+			case forms[l[1]] == nil:
+				t.Errorf("%s has %q, which looks like an id, and en.json lacks it", name, l[1])
+			}
+		}
 		for _, m := range asked.FindAllStringSubmatch(text, -1) {
 			f, ok := forms[m[2]]
 			if !ok {
