@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"log/slog"
 	"maps"
@@ -24,8 +25,10 @@ import (
 	"mayfly/web/access"
 	"mayfly/web/api"
 	"mayfly/web/identity"
+	"mayfly/web/intake"
 	"mayfly/web/keys"
 	"mayfly/web/login"
+	"mayfly/web/oidc"
 	"mayfly/web/show"
 	"mayfly/web/talk"
 	"mayfly/web/ui"
@@ -44,8 +47,16 @@ func (byHeader) Identify(r *http.Request) (identity.Who, error) {
 	return identity.Who{Name: "somebody", Role: role, Way: identity.Token}, nil
 }
 
-// guarded is a dashboard's port that asks everybody, with every door that there is.
-func guarded(t *testing.T) (*Server, *echo.Echo) {
+// A port is a dashboard's that asks everybody, with every door and gate that there is.
+type port struct {
+	*echo.Echo
+	broker *broker.Broker
+	scenes *scene.Stages
+	forms  *access.Forms
+	rows   map[string]identity.Role // by method and pattern
+}
+
+func guarded(t *testing.T) *port {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	store := func() engine.Store { return new(memory.Store) }
@@ -64,31 +75,29 @@ func guarded(t *testing.T) (*Server, *echo.Echo) {
 	}
 	scenes := scene.Start(scene.Options{Fleet: ships, Library: library, Logger: log})
 	t.Cleanup(scenes.Close)
-	pages := show.Start(b, show.Options{Document: api.Document, Scenes: scenes, Spaces: show.Spaces{Fleet: ships}, Logger: log})
+	shelf := intake.NewShelf()
+	t.Cleanup(shelf.Close)
+	pages := show.Start(b, show.Options{Document: api.Document, Scenes: scenes, Shelf: shelf, Spaces: show.Spaces{Fleet: ships}, Logger: log})
 	t.Cleanup(pages.Close)
 	forms := access.NewForms()
 	ring := keys.New(keys.Options{Logger: log})
 	t.Cleanup(ring.Close)
 	s := New(Options{
 		Logger: log, Who: identity.Sources{byHeader{}}, Metrics: http.NotFoundHandler(),
-		Gates: []Gate{login.New(login.Options{Sessions: login.NewSessions(), Forms: forms, Logger: log}), &keys.Gate{Ring: ring, Check: forms.Check, Within: login.Within}},
+		Gates: []Gate{
+			login.New(login.Options{Sessions: login.NewSessions(), Forms: forms, Logger: log}),
+			&keys.Gate{Ring: ring, Check: forms.Check, Within: login.Within},
+			openID(t),
+		},
 	})
-	door := ui.New(ui.Options{Broker: b, Fleet: ships, Scenes: scenes, Hall: new(talk.Hall), Keys: ring, Pages: pages, Forms: forms, Logger: log})
+	door := ui.New(ui.Options{Broker: b, Fleet: ships, Scenes: scenes, Shelf: shelf, Hall: new(talk.Hall), Keys: ring, Pages: pages, Forms: forms, Logger: log})
 	e, ok := s.Space.newDashboard(Doors{
 		Broker: b, Fleet: ships, Scenes: scenes, UI: door.Mount, UINeeds: ui.Needs, UIError: door.Error, Live: http.NotFoundHandler(),
 	}).(*echo.Echo)
 	if !ok {
 		t.Fatal("the dashboard is no Echo")
 	}
-	return s, e
-}
-
-// TestEveryAddressTakesARole: every address that is registered has a row in one of the
-// tables, which testdata/roles.txt shows as a whole; and is refused to every role that
-// is less, and to nobody.
-func TestEveryAddressTakesARole(t *testing.T) {
-	s, e := guarded(t)
-	rows := map[string]identity.Role{}
+	p := &port{Echo: e, broker: b, scenes: scenes, forms: forms, rows: map[string]identity.Role{}}
 	for _, r := range e.Routes() {
 		if r.Method == echo.RouteNotFound {
 			continue
@@ -97,8 +106,41 @@ func TestEveryAddressTakesARole(t *testing.T) {
 		if !said {
 			t.Errorf("nobody says which role %s %s takes", r.Method, r.Path)
 		}
-		rows[r.Method+" "+r.Path] = role
+		p.rows[r.Method+" "+r.Path] = role
 	}
+	return p
+}
+
+// openID is the gate of a provider that does not answer.
+func openID(t *testing.T) Gate {
+	t.Helper()
+	p, err := oidc.New(oidc.Config{
+		Issuer: "https://login.example.com", ClientID: "mayfly", Roles: []oidc.Rule{{Value: "*", Role: identity.Viewer}},
+		Transport: absent{}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &oidc.Door{
+		Provider: p, Within: login.Within,
+		Failed: func(*http.Request, string, string, error) {},
+		Refuse: func(c echo.Context, status int, why, _, _, _ string) error { return c.String(status, why) },
+	}
+}
+
+// absent is the network of a machine that has none.
+type absent struct{}
+
+func (absent) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("there is no network")
+}
+
+// TestEveryAddressTakesARole: every address that is registered has a row in one of the
+// tables, which testdata/roles.txt shows as a whole; and is refused to every role that
+// is less, and to nobody.
+func TestEveryAddressTakesARole(t *testing.T) {
+	e := guarded(t)
+	rows := e.rows
 	var table strings.Builder
 	for _, row := range slices.Sorted(maps.Keys(rows)) {
 		table.WriteString(row + " " + rows[row].String() + "\n")
@@ -171,7 +213,7 @@ func ask(t *testing.T, h http.Handler, method, at string, role identity.Role) (i
 // TestNobodyIsToldNothing: of what is there, in a page, a problem or on the way to
 // signing in.
 func TestNobodyIsToldNothing(t *testing.T) {
-	_, e := guarded(t)
+	e := guarded(t)
 	r := httptest.NewRequest(http.MethodGet, "/n/default/q/orders?tab=rules", http.NoBody)
 	r.Host = "localhost"
 	r.Header.Set("Accept", "text/html")
