@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"mayfly/engine"
+	"mayfly/web/oidc"
 	"mayfly/web/sas"
 )
 
@@ -36,7 +37,8 @@ func TestParseKeys(t *testing.T) {
 	}
 }
 
-// Beyond loopback goes what asks for tokens, which the dashboard never does.
+// Beyond loopback goes what asks for tokens, and a dashboard that asks people who they are.
+// One does not stand in for the other.
 func TestAddressesWithTokens(t *testing.T) {
 	for _, tc := range []struct {
 		c    Config
@@ -47,6 +49,11 @@ func TestAddressesWithTokens(t *testing.T) {
 		{Config{HTTP: "0.0.0.0:0", SAS: sas.Enforce}, "--http"},
 		{Config{Listen: []Listen{{"shop", kindAMQP, "0.0.0.0:0"}}}, "--listen"},
 		{Config{Admin: "0.0.0.0:0", AMQP: "0.0.0.0:0", Listen: []Listen{{"shop", kindAMQP, "0.0.0.0:0"}}, SAS: sas.Enforce}, ""},
+		{Config{HTTP: "0.0.0.0:0", Auth: "file:users"}, ""},
+		{Config{HTTP: "0.0.0.0:0", OIDC: &oidc.Config{}}, ""},
+		{Config{HTTPS: "0.0.0.0:0", Auth: "file:users"}, "--https"},
+		{Config{Admin: "0.0.0.0:0", Auth: "file:users", OIDC: &oidc.Config{}}, "--admin"},
+		{Config{AMQP: "0.0.0.0:0", Auth: "file:users", OIDC: &oidc.Config{}}, "--amqp"},
 	} {
 		tc.c.Store = "memory:"
 		if err := tc.c.complete(); (err == nil) != (tc.flag == "") || err != nil && (!strings.HasPrefix(err.Error(), tc.flag+" ") || strings.Contains(err.Error(), "--sas enforce") != (tc.flag != "--http")) {

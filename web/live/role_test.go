@@ -7,17 +7,34 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mayfly/views/view"
 	"mayfly/web/identity"
 )
 
 func as(role identity.Role) http.Header { return http.Header{roleHeader: {role.String()}} }
 
+// commandRoles are what each command takes, once more: who changes Commands has to say so
+// here too.
+var commandRoles = map[string]identity.Role{
+	"follow":   identity.Viewer,
+	"pause":    identity.Viewer,
+	"present":  identity.Operator, // others are led by it
+	"resume":   identity.Viewer,
+	"sub":      identity.Viewer,
+	"unfollow": identity.Viewer,
+	"unsub":    identity.Viewer,
+}
+
 // TestCommandsTakeRoles: every command that there is, by everybody there can be.
 func TestCommandsTakeRoles(t *testing.T) {
+	if diff := cmp.Diff(commandRoles, Commands()); diff != "" {
+		t.Errorf("the table of commands is another (-want +got):\n%s", diff)
+	}
 	w := newWorld()
 	_, server := serveHub(t, w, nil)
-	for op, needs := range Commands() {
+	for op, needs := range commandRoles {
 		for _, role := range identity.Roles() {
 			t.Run(op+" by "+role.String(), func(t *testing.T) {
 				b := dial(t, server, as(role))
