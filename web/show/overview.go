@@ -73,9 +73,9 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 		m.Temporary = append(m.Temporary, p.sitter(ctx, e, s.now))
 	}
 	p.figures(ctx, &m, counts, s.now)
-	lines, more := p.recent.ticker(within(ctx))
+	lines, more := p.recent.ticker(within(ctx), tickerShown)
 	m.More = more
-	for _, l := range lines[:min(len(lines), tickerShown)] {
+	for _, l := range lines {
 		m.Events = append(m.Events, p.tickerLine(ctx, l))
 	}
 	return Refreshing{m, time.Second}, s.n, nil

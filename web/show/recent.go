@@ -53,6 +53,7 @@ type Recent struct {
 	depths  map[string]*tide // of entities, by folded path
 	gauges  [gaugeKinds]gauge
 	lines   []line          // newest last
+	second  second          // the latest
 	expiry  []trace         // newest last
 	yard    churchyard      // of what was deleted, or deleted itself
 	made    map[string]bool // folded paths of entities created before the graves of former processes were known; nil after
@@ -78,6 +79,14 @@ const (
 type line struct {
 	trace
 	alike int
+}
+
+// A second is how many events it had that the ticker tells of.
+type second struct {
+	at       engine.Instant // in seconds
+	events   int
+	ofServer int // of those
+	lines    int // that were made of them
 }
 
 // follow starts a Recent; Close ends it.
@@ -242,11 +251,18 @@ func (r *Recent) turn(path engine.Path, at engine.Instant, by int64) {
 }
 
 // say puts an event in the ticker, together with those like it of the same
-// second.
+// second. Nobody reads more than linesASecond: what comes after those is counted.
 func (r *Recent) say(t trace) {
 	switch t.kind {
 	case engine.EventRenewed, engine.EventSessionRenewed, engine.EventLocked, engine.EventReleased: // too much for too little
 		return
+	}
+	if at := t.at / 1000; at != r.second.at {
+		r.second = second{at: at}
+	}
+	r.second.events++
+	if t.ofServer() {
+		r.second.ofServer++
 	}
 	for i := len(r.lines) - 1; i >= max(0, len(r.lines)-tickerLines) && r.lines[i].at/1000 == t.at/1000; i-- {
 		l := &r.lines[i]
@@ -255,6 +271,10 @@ func (r *Recent) say(t trace) {
 			return
 		}
 	}
+	if r.second.lines == linesASecond {
+		return
+	}
+	r.second.lines++
 	r.lines = append(trimmed(r.lines, tickerLines), line{t, 1})
 }
 
@@ -286,30 +306,29 @@ func (r *Recent) reach(ctx context.Context, n uint64) {
 	}
 }
 
-// ticker is the latest lines, newest first, and how many events of the latest
-// second are not among them; within the namespace, none of what is of the server.
-func (r *Recent) ticker(within bool) (lines []line, more int) {
+// ticker is the latest lines, newest first and so many at most, and how many events of
+// the latest second are not among them; within the namespace, none of what is of the
+// server.
+func (r *Recent) ticker(within bool, most int) (lines []line, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := r.lines
+	more = r.second.events
 	if within {
-		all = slices.DeleteFunc(slices.Clone(all), func(l line) bool { return engine.Event{Kind: l.kind, Reason: l.reason}.OfServer() })
+		more -= r.second.ofServer
 	}
-	second := engine.Instant(0)
-	inSecond := 0
-	for _, l := range slices.Backward(latest(all, tickerLines)) {
-		if s := l.at / 1000; s != second {
-			second, inSecond = s, 0
+	for _, l := range slices.Backward(latest(r.lines, tickerLines)) {
+		if len(lines) == most {
+			break
 		}
-		if inSecond++; inSecond > linesASecond {
-			if second == all[len(all)-1].at/1000 {
-				more += l.alike
-			}
+		if within && l.ofServer() {
 			continue
 		}
 		lines = append(lines, l)
+		if l.at/1000 == r.second.at {
+			more -= l.alike
+		}
 	}
-	return lines, more
+	return lines, max(0, more) // what is left of a process before is not counted
 }
 
 // ranOut is what expired at or after an instant, newest first.

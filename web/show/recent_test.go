@@ -3,6 +3,7 @@ package show
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -148,5 +149,53 @@ func TestOutcomeForNobody(t *testing.T) {
 	cancel(gone)
 	if _, err := new(Pages).outcome(ctx, []engine.EntityState{{}}, filter.Message{}, ""); !errors.Is(err, gone) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What the ticker tells of a second: the first 20 lines, and how many events are in none
+// that is shown, at any number of lines.
+func TestTickerOfASecond(t *testing.T) {
+	sent := func(key int, at engine.Instant, path engine.Path) trace {
+		return trace{n: uint64(key), key: engine.Key(key), kind: engine.EventSent, path: path, at: at}
+	}
+	queue := func(i int) engine.Path { return engine.Path("q" + strconv.Itoa(i)) }
+	for name, tc := range map[string]struct {
+		queues, each int
+		within       bool
+		most         int
+		lines, more  int
+	}{
+		"one":                    {1, 1, false, 50, 1, 0},
+		"alike are one line":     {1, 1000, false, 50, 1, 0},
+		"20 lines":               {20, 1, false, 50, 20, 0},
+		"and one more":           {21, 1, false, 50, 20, 1},
+		"and all of it":          {100, 3, false, 50, 20, 240},
+		"as many as a page has":  {20, 1, false, 12, 12, 8},
+		"of those, alike":        {20, 2, false, 12, 12, 16},
+		"of the namespace alone": {21, 1, true, 50, 19, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r Recent
+			r.say(sent(1, 999, "before")) // of another second, and not counted
+			if tc.within {
+				r.say(trace{n: 2, kind: engine.EventSignedIn, at: 1000}) // a line, which is not shown
+			}
+			for range tc.each {
+				for i := range tc.queues {
+					r.say(sent(10+i, 1000+engine.Instant(i), queue(i)))
+				}
+			}
+			lines, more := r.ticker(tc.within, tc.most)
+			if len(lines) == tc.lines+1 && lines[tc.lines].path == "before" {
+				lines = lines[:tc.lines]
+			}
+			if len(lines) != tc.lines || more != tc.more {
+				t.Errorf("%d lines and %d more, want %d and %d", len(lines), more, tc.lines, tc.more)
+			}
+			r.say(sent(3, 2000, "after"))
+			if lines, more := r.ticker(tc.within, tc.most); lines[0].path != "after" || more != 0 {
+				t.Errorf("in the next second: %s, and %d more", lines[0].path, more)
+			}
+		})
 	}
 }

@@ -32,6 +32,9 @@ type trace struct {
 	name   string // of the message; empty in a life
 }
 
+// ofServer is as engine.Event has it.
+func (t trace) ofServer() bool { return engine.Event{Kind: t.kind, Reason: t.reason}.OfServer() }
+
 func traceOf(e engine.Event) trace {
 	t := trace{
 		n: e.N, at: e.At, key: e.Message.Key, sent: e.Message.Content, seq: e.Message.Seq, count: e.Count, tries: e.Message.DeliveryCount,
