@@ -95,10 +95,14 @@
     const first = parts.findIndex((n) => n > 0) & 3;
     return parts.slice(first, first + 2).map((n, i) => n || !i ? units[first + i].format(n) : "").join(" ").trim();
   };
+  // day is the date of an instant as the language writes it, of which "date" is an example:
+  // 2 January 2006.
+  const day = (iso) => (words.date ?? "2006-01-02").replace(/2006|0?[12]/g, (is) =>
+    is === "2006" ? iso.slice(0, 4) : String(+(is.endsWith("1") ? iso.slice(5, 7) : iso.slice(8, 10))).padStart(is.length, "0"));
   const moment = (ms, kind = "") => {
     const zone = mode === "local" ? new Date(ms).getTimezoneOffset() * 6e4 : 0;
     const iso = new Date(ms - zone).toISOString(), z = mode === "utc" ? "Z" : "";
-    return (kind === "date" ? `${iso.slice(0, 10)} ` : "") + iso.slice(11, kind === "ms" ? 23 : 19) + z;
+    return (kind === "date" ? `${day(iso)} ` : "") + iso.slice(11, kind === "ms" ? 23 : 19) + z;
   };
   const deadline = (ms) => moment(ms, Math.abs(ms - now()) > 64e6 ? "date" : "");
 

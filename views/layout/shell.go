@@ -197,6 +197,9 @@ func words(ctx context.Context) string {
 
 		"ago": locale.T(ctx, "time.ago", locale.Args{"Span": "{n}"}),
 	}
+	if day := locale.DateLayout(ctx); day != time.DateOnly { // which scripts write unless they are told otherwise
+		say["date"] = day
+	}
 	for unit, text := range component.SpanWords(ctx) {
 		say["span."+unit] = text
 	}

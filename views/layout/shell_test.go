@@ -2,12 +2,14 @@ package layout
 
 import (
 	"bytes"
+	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"mayfly/static"
+	"mayfly/views/locale"
 	"mayfly/views/view"
 )
 
@@ -51,6 +53,16 @@ func TestOnlyLivePagesSayTheyAre(t *testing.T) {
 	for _, not := range []string{"data-live", "data-pill", "http-equiv"} {
 		if strings.Contains(still, not) {
 			t.Errorf("a page that stands still has %s", not)
+		}
+	}
+}
+
+// Scripts are told how a date is written where it is not as they do it by themselves.
+func TestScriptsHaveTheDate(t *testing.T) {
+	for tag, want := range map[string]string{"en": "", "pt-BR": "02/01/2006", "cs": "2.\u00a01.\u00a02006", "zh-CN": "2006/1/2"} {
+		var said map[string]string
+		if err := json.Unmarshal([]byte(words(locale.With(t.Context(), tag))), &said); err != nil || said["date"] != want {
+			t.Errorf("%s: scripts write %q, want %q: %v", tag, said["date"], want, err)
 		}
 	}
 }

@@ -276,5 +276,5 @@ func (m TokenMade) good(ctx context.Context) string {
 	if m.Row.Until.IsZero() {
 		return is + locale.T(ctx, "tokens.for.ever")
 	}
-	return is + locale.T(ctx, "tokens.good", locale.Args{"Until": m.Row.Until.UTC().Format("2006-01-02 15:04 UTC")})
+	return is + locale.T(ctx, "tokens.good", locale.Args{"Until": locale.Date(ctx, m.Row.Until) + m.Row.Until.UTC().Format(" 15:04 UTC")})
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"mayfly/views/component"
+	"mayfly/views/locale"
 )
 
 // The tests of static/live.js, in a real browser.
@@ -15,6 +19,7 @@ func TestScript(t *testing.T) {
 	ctx := browser(t)
 	for name, test := range map[string]func(*testing.T, *stage){
 		"clocks":        clocks,
+		"dates":         dates,
 		"turned":        turned,
 		"merge":         merge,
 		"hold":          hold,
@@ -100,6 +105,7 @@ var bodies = map[string]string{
 	"silence":     table("", row("1", "one", hour)),
 	"polling":     table("", row("1", "one", hour), row("2", "two", hour)),
 	"errors":      table("", row("1", "one", hour)),
+	"dates":       ``,
 	"preferences": `<time datetime="` + in(0) + `" data-at>10:04:12</time>`,
 	"keys":        ``,
 	"standing": `<!DOCTYPE html><title>form</title><script src="/live.js"></script><body data-now="` + in(0) + `" data-words='{"span.ms":"{a}m {b}s"}'><button data-pill hidden><b>Connecting</b></button>` +
@@ -412,6 +418,36 @@ func turned(_ *testing.T, s *stage) {
 	s.equal(left, "40m 00s")
 	s.send(control{T: "ping", N: 5, Now: in(30 * time.Minute), Rate: new(1)})
 	s.want(`/^29m 5\ds$/.test(` + left + `)`)
+}
+
+// dates: what the script writes of a day is what the server does, in every language.
+func dates(t *testing.T, s *stage) {
+	for _, l := range locale.Languages() {
+		ctx := locale.With(t.Context(), l.Tag)
+		said, err := json.Marshal(map[string]string{"date": locale.DateLayout(ctx)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, want := "", []string{}
+		for _, at := range []time.Time{t0, time.Date(2026, 2, 1, 3, 4, 5, 0, time.UTC), time.Date(2012, 11, 25, 23, 59, 59, 0, time.UTC)} {
+			var b strings.Builder
+			if err := component.Date(at).Render(ctx, &b); err != nil {
+				t.Fatal(err)
+			}
+			text := locale.Moment(ctx, at)
+			if !strings.Contains(b.String(), ">"+text+"<") {
+				t.Errorf("%s: %s has no %s", l.Tag, b.String(), text)
+			}
+			body, want = body+strings.Replace(b.String(), ">"+text+"<", ">?<", 1), append(want, text)
+		}
+		s.mu.Lock()
+		s.page = `<!DOCTYPE html><html lang="` + l.Tag + `"><title>dates</title><link rel="icon" href="data:,"><script src="/live.js" defer></script><body data-now="` + in(0) + `" data-words='` + string(said) + `'>` +
+			`<fieldset><input type="radio" name="time" value="rel" checked><input type="radio" name="time" value="utc"></fieldset>` + body
+		s.mu.Unlock()
+		s.run(chromedp.Reload())
+		s.want(`!document.body.textContent.includes("?")`)
+		s.equal(`[...document.querySelectorAll("time")].map((el) => el.textContent)`, want)
+	}
 }
 
 func preferences(_ *testing.T, s *stage) {

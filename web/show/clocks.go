@@ -1,10 +1,12 @@
 package show
 
 import (
+	"context"
 	"time"
 
 	"mayfly/engine"
 	"mayfly/views/component"
+	"mayfly/views/locale"
 )
 
 // sameDay tells whether two instants are of one day, in UTC.
@@ -78,11 +80,9 @@ func ticking(at engine.Instant, of time.Duration, now engine.Instant) component.
 
 // ClockTime is an instant in a sentence, in UTC: with its date unless that is
 // today's.
-func ClockTime(at, now engine.Instant) string {
-	const day = "2006-01-02"
-	t := at.Time().UTC()
-	if t.Format(day) == now.Time().UTC().Format(day) {
-		return t.Format("15:04:05")
+func ClockTime(ctx context.Context, at, now engine.Instant) string {
+	if sameDay(at, now) {
+		return at.Time().UTC().Format("15:04:05")
 	}
-	return t.Format(day + " 15:04:05")
+	return locale.Moment(ctx, at.Time())
 }

@@ -68,7 +68,7 @@ func (p *Pages) whySays(ctx context.Context, m messageSight, counts string, actu
 	if actual == 0 && m.Expires == 0 {
 		return []component.Text{say(locale.T(ctx, "why.never"))}
 	}
-	args := locale.Args{"TTL": component.Length(actual), "At": ClockTime(m.Message.EnqueuedAt, now)}
+	args := locale.Args{"TTL": component.Length(actual), "At": ClockTime(ctx, m.Message.EnqueuedAt, now)}
 	says := []component.Text{say(locale.T(ctx, counts, args) + " ")}
 	if m.Message.State == engine.Deferred {
 		says = append(says, say(locale.T(ctx, "why.deferred")+" "))

@@ -312,7 +312,7 @@ func (d *Door) extend(c echo.Context, at show.Place, typed url.Values) error {
 	if err != nil {
 		return d.againOr(c, at, typed, page.AskBy, err)
 	}
-	n := says(c, "ui.extended", locale.Args{"At": show.ClockTime(is.Until, now)})
+	n := says(c, "ui.extended", locale.Args{"At": show.ClockTime(ctx, is.Until, now)})
 	n.Undo = undo
 	return d.settled(c, at, n)
 }
