@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"mime/multipart"
 	"net/http"
@@ -96,8 +97,9 @@ func (p *port) submit(at string, cookie *http.Cookie, token string) *httptest.Re
 	if strings.HasSuffix(at, "/import") || at == "/scenes/new" { // they take files
 		var b bytes.Buffer
 		m := multipart.NewWriter(&b)
-		_ = m.WriteField(access.FormField, token) // a buffer takes everything
-		m.Close()
+		if err := errors.Join(m.WriteField(access.FormField, token), m.Close()); err != nil {
+			panic(err) // a buffer takes everything
+		}
 		fields, kind = b.String(), m.FormDataContentType()
 	}
 	r := httptest.NewRequest(http.MethodPost, at, strings.NewReader(fields))
