@@ -289,8 +289,9 @@
   // would have to lay out what the next one changes again.
   let above = null; // what began above the screen then; null: nothing is being changed
   const isAbove = (el) => above ? above.has(el) : el.getBoundingClientRect().top < 0;
-  const busy = ({ el, still }) => still || touched(el) || el.dataset.insert === "hold" &&
-    (isAbove(el) || !!$("input:checked, [open], [aria-expanded=true], [aria-current]", el));
+  const barOf = ({ name }) => $(`[data-newbar="${CSS.escape(name)}"]`);
+  const busy = (list) => list.still || touched(list.el) || list.el.dataset.insert === "hold" &&
+    (isAbove(list.el) || !!barOf(list)?.matches(":focus:not([hidden])") || !!$("input:checked, [open], [aria-expanded=true], [aria-current]", list.el));
 
   const mergeList = (name, { order, put = {}, gone = {} }) => {
     const list = listOf(name);
@@ -370,8 +371,8 @@
   };
   // sweep takes away what has left, never under the pointer, the focus or a
   // selection; a reader who rests there for long keeps two hundred at most, and the one
-  // with the focus. Where
-  // so much leaves that nobody could read it, a dozen are struck through at a time.
+  // with the focus. Where so much leaves that nobody could read it, a dozen are struck
+  // through at a time.
   const sweep = (list) => {
     if (paused) return;
     const wait = list.still || touched(list.el);
@@ -392,8 +393,10 @@
       sweepSoon(list);
     }, Math.max(250, Math.min(...dues) - ticks() + 50));
   };
+  // newbar says how many rows wait. It goes when none do any more, and a keyboard's focus
+  // that was on it is on the row above.
   const newbar = (list, n) => {
-    let bar = $(`[data-newbar="${CSS.escape(list.name)}"]`);
+    let bar = barOf(list);
     if (!bar && n) {
       bar = document.createElement("button");
       bar.type = "button";
@@ -402,6 +405,7 @@
       (list.el.closest("table") ?? list.el).after(bar);
     }
     if (!bar) return;
+    if (!n && bar.matches(":focus-visible")) ($("a", keyed(list.el).at(-1) ?? list.el) ?? $("main"))?.focus({ preventScroll: true });
     bar.hidden = !n;
     say($("span", bar) ?? bar, word("newRows", n));
   };
@@ -738,13 +742,13 @@
     location.assign(href);
     return true;
   };
-  // drawn says whether a click is one that opens a drawer.
   // What present.js needs of all this.
   Object.assign(count, {
     send, word, hurry, cease, drift,
     places: () => [panes[0]?.url ?? location.href, panes[1] ? location.href : ""].map(bareURL),
     lay: (href) => (href && roomy.matches && topic() ? open(href, null) : href ? location.assign(href) : shut()),
   });
+  // drawn says whether a click is one that opens a drawer.
   const drawn = (e) => {
     const from = e.target.closest("a[data-drawer], .drawer :is(.seg, .newer) a");
     if (!from || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || !roomy.matches || !topic()) return false;
@@ -799,7 +803,8 @@
       const answer = await fetch(`${home()}/alerts/toasts?after=${Number(kept.get(`alerts${home()}`)) || 0}`, { cache: "no-store", signal: AbortSignal.timeout(4500) });
       notes = all("[data-told]", new DOMParser().parseFromString(await answer.text(), "text/html").body);
     } catch { return; /* the next one will bring it */ }
-    $(`[data-told="more"]`, place)?.remove();
+    const counted = $(`[data-told="more"]`, place), had = counted?.contains(document.activeElement);
+    counted?.remove();
     const fresh = notes.filter((note) => !$(`[data-told="${note.dataset.told}"]`, place));
     for (const note of all("[data-told]", place)) if (place.children.length + fresh.length > 5 && !touched(note)) note.remove();
     for (const note of fresh.reverse()) {
@@ -810,6 +815,7 @@
     }
     const more = $(`[data-told="more"]`, place);
     if (more) place.append(more); // below all that it counts beside
+    if (had) (more && $("a", more) || $("main")).focus({ preventScroll: true });
     announce();
     const first = fresh.findLast((note) => note.dataset.told !== "more");
     if (first) notify(n, $("b", first).textContent, $("small", first).textContent.trim());
@@ -840,11 +846,8 @@
   const dismiss = (note) => {
     if (note.dataset.told) {
       kept.set(`alerts${home()}`, Math.max(Number(kept.get(`alerts${home()}`)) || 0, Number(note.dataset.told) || 0));
-      note.remove();
-      return;
-    }
-    away.set(note.dataset.gone, note.dataset.at);
-    note.remove();
+    } else away.set(note.dataset.gone, note.dataset.at);
+    withdraw(note);
   };
 
   // ── Trying while somebody types ───────────────────────────────────────────
@@ -965,7 +968,7 @@
   // ── Searching ─────────────────────────────────────────────────────────────
   // A page of a search is what was found in a short time. The script goes on from
   // there until there is much to look at or somebody stops it, and waits while nobody
-  // looks. What came of it is said once.
+  // looks. What came of it is said once, after what was done before it.
   const seek = async () => {
     const panel = $("[data-search]");
     if (!panel) return;
@@ -992,7 +995,7 @@
     on.hidden = !more;
     if (document.activeElement === stop || given.signal.aborted && document.activeElement === document.body) (more ? on : $("#f-q")).focus();
     stop.hidden = true;
-    answer($("[data-said]", panel).textContent);
+    answer([news.note, $("[data-said]", panel).textContent].filter(Boolean).join(", "));
   };
   const seen = async () => { while (hidden()) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true })); };
   const find = (e) => {
@@ -1123,9 +1126,10 @@
   // letIn puts the rows in that wait. The button goes, and whose focus was on it, by the
   // keyboard, is on the first of them.
   const letIn = (bar, list) => {
-    const keyed = bar.matches(":focus-visible");
+    const byKey = bar.matches(":focus-visible"), came = new Set(list.held.keys());
     settle(list, true);
-    if (keyed) $("a", list.el)?.focus();
+    const first = keyed(list.el).find((row) => came.has(row.dataset.key));
+    if (byKey && first) $("a", first)?.focus();
   };
   // hold has a list wait as it does below the pointer, until it is pressed again.
   const hold = (by, list) => {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // alertsInBrowser: a rule is made in its form, which says what it would do; a message
@@ -44,7 +45,10 @@ func alertsInBrowser(t *testing.T, v *visit) {
 
 	v.want(isLive)
 	v.want(`document.querySelectorAll("[data-told]").length === 1`) // it is a minute old at the most
-	v.do(chromedp.Click(chromedp.CSS(`[data-told] [data-act=dismiss]`)))
+	v.js(`document.querySelector("[data-told] [data-act=dismiss]").focus()`)
+	v.do(chromedp.KeyEvent(kb.Enter))
+	v.want(`!document.querySelector("[data-told]")`)
+	v.equal(`document.activeElement.id`, "main")
 	v.visit("/n/default/queues")
 	v.want(isLive)
 	v.equal(`document.querySelectorAll("[data-told]").length`, 0)
@@ -77,6 +81,10 @@ func alertsInBrowser(t *testing.T, v *visit) {
 	}
 	const shown = `[...document.querySelectorAll("[data-toasts] > :not(.more)")].filter((el) => el.getClientRects().length).length`
 	v.want(`document.querySelector("[data-toasts]").lastElementChild.dataset.told === "more" && ` + shown + ` >= 3`)
+	v.js(`{ const more = document.querySelector("[data-told=more]"); more.was = true; more.querySelector("a").focus() }`)
+	v.ask("POST", v.server.Dashboard+"/api/v1/alert-rules/1/test", "", "")
+	v.want(`document.querySelector("[data-told=more]") && !document.querySelector("[data-told=more]").was`)
+	v.equal(`document.activeElement.closest("[data-told]")?.dataset.told`, "more") // it counts one more, and keeps the focus
 	v.do(chromedp.EmulateViewport(390, 844))
 	v.want(shown + ` === 1`)
 	v.do(chromedp.EmulateViewport(1440, 900))

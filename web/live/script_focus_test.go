@@ -58,16 +58,29 @@ func focus(_ *testing.T, s *stage) {
 	s.equal(in, "2")
 }
 
-// Who lets new rows in by the keyboard is led to them.
+// Who lets new rows in by the keyboard is led to the first of them, and never by anything
+// else: the rows wait for who is about to.
 func letIn(_ *testing.T, s *stage) {
+	const in = `document.activeElement.closest("[data-key]")?.dataset.key`
 	s.start(full(6, []string{"1"}, map[string]string{"1": menu("1", "one", true)}))
 	s.js(`document.querySelector("[data-key='1'] input").checked = true`)
-	s.send(delta(7, []string{"2", "1"}, map[string]string{"2": menu("2", "two", true)}, nil))
-	s.want(textOf + `(".newbar") === "1 new while you are here"`)
-	s.js(`document.querySelector(".newbar").focus({ focusVisible: true })`)
+	s.send(delta(7, []string{"1", "2", "3"}, map[string]string{"2": menu("2", "two", true), "3": menu("3", "three", true)}, nil))
+	s.want(textOf + `(".newbar") === "2 new while you are here"`)
+	s.js(`{ document.querySelector(".newbar").focus({ focusVisible: true }); document.querySelector("[data-key='1'] input").checked = false; window.was = performance.now() }`)
+	s.want(`performance.now() > was + 1500`) // a beat later
+	s.equal(order, "1")
 	s.run(chromedp.KeyEvent(kb.Enter))
-	s.want(order + ` === "2,1"`)
-	s.equal(`document.activeElement.closest("[data-key]")?.dataset.key`, "2")
+	s.want(order + ` === "1,2,3"`)
+	s.equal(in, "2")
+
+	// Where what waited is gone, so is the button, and the focus is on the row above.
+	s.js(`{ document.activeElement.blur(); document.querySelector("[data-key='1'] input").checked = true }`)
+	s.send(delta(8, []string{"1", "2", "3", "4"}, map[string]string{"4": menu("4", "four", true)}, nil))
+	s.want(textOf + `(".newbar:not([hidden])") === "1 new while you are here"`)
+	s.js(`document.querySelector(".newbar").focus({ focusVisible: true })`)
+	s.send(delta(9, []string{"1", "2", "3"}, nil, map[string]string{"4": "expired"}))
+	s.want(`document.querySelector(".newbar").hidden`)
+	s.equal(in, "3")
 }
 
 // By the keyboard the rows are gone through that stay, from wherever the focus is: also
