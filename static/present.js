@@ -2,7 +2,7 @@
 // follow, follows, and looks after a wall.
 //
 //   data-act="present", "present-leave"   into presenter mode, and out of it
-//   [data-share] with data-talk, data-talk-name   a talk has begun, and this tab leads it
+//   [data-share] with data-talk, data-talk-name   there is a talk, and this tab leads it
 //   [data-share-over]                it was ended
 //   [data-followers]                 how many follow; an .audience around it is hidden while none do
 //   .following: [data-say] says whom, data-act="unfollow", "follow", "follow-leave"
@@ -58,12 +58,14 @@
     followed(0);
     dim();
   };
-  // shared finds what the answer to sharing says: that a talk has begun, or is over.
+  // shared finds what the page of sharing says: that there is a talk, which this tab
+  // leads from now on, or that it is over.
   const shared = () => {
     const begun = $("[data-share][data-talk]"), over = $("[data-share-over]");
     if (begun) {
       const { talk: key, talkName: name } = begun.dataset;
       begun.removeAttribute("data-talk");
+      if (kept.get("talk")?.key === key) return;
       kept.set("talk", { key, name });
       tab.be("present");
       page.hurry();
@@ -80,9 +82,10 @@
   // while: one place at a time. An arrow points there too, so that it is not a colour.
   let light = null, lit = null, next = null, since = 0;
   const dwell = 1400, gone = 6000;
-  const seen = (el) => {
+  const tall = (selector) => $(selector)?.offsetHeight ?? 0;
+  const seen = (el) => { // between what stays in sight at the top and at the foot
     const r = el.getBoundingClientRect();
-    return el.isConnected && el.checkVisibility() && r.width > 0 && r.bottom > 0 && r.top < innerHeight;
+    return el.isConnected && el.checkVisibility() && r.width > 0 && r.bottom > tall(".bar") && r.top < innerHeight - tall(".ground");
   };
   const figures = new WeakMap(); // what they said last: a chart that moves on is no news
   const news = (el) => {
@@ -130,12 +133,13 @@
   let state = null, mine = false; // mine: this tab is being led somewhere
   const bar = () => $(".following");
   const follow = () => kept.get("follow");
-  const keep = (change) => kept.set("follow", { ...follow(), ...change });
+  const keep = (change) => { if (follow()) kept.set("follow", { ...follow(), ...change }); };
   const show = () => {
-    const f = follow(), el = bar();
+    const f = follow(), el = bar(), at = document.activeElement, had = el?.contains(at);
     if (!el) return;
     el.hidden = !f;
     root.toggleAttribute("data-following", !!f);
+    if (!f && had) $("main")?.focus({ preventScroll: true });
     if (!f) return;
     const who = state?.name, named = (key) => who ? word(key, who) : word(`${key}Somebody`);
     const text = state?.ended ? word("followEnded") : f.off ? word("followOff") : ended(f) ? word("followScene") : !state ? word("followConnecting") : !state.begun ? word("followOver") : state.elsewhere && state.here ? word("followElsewhere") : named(state.here ? "following" : "followGone");
@@ -143,6 +147,7 @@
     el.dataset.state = state?.ended ? "over" : f.off ? "off" : !state?.begun ? "over" : state.here ? "on" : "gone";
     $("[data-act=unfollow]", el).hidden = !!f.off || !state?.begun;
     $("[data-act=follow]", el).hidden = !f.off || !!state?.ended;
+    if (had && at.hidden) $("button:not([hidden])", el).focus(); // where one button gives way to the other
   };
   // ended tells whether what was followed last was a scene that is over.
   const ended = (f) => f.scene && (!state?.begun || state.elsewhere || state.page === f.gone);
@@ -159,7 +164,7 @@
     const beside = state.beside ?? "", instead = f.beside && f.beside === here();
     if (f.at !== state.page || instead && !beside) {
       if (f.gone === state.page && await answers(base() + state.page) !== 200) return;
-      if (mine || follow()?.off) return;
+      if (mine || !follow() || follow().off) return; // somebody decided otherwise meanwhile
       keep({ at: state.page, beside: "", gone: "", scene: false, led: true });
       mine = true;
       location.assign(base() + state.page);
@@ -168,8 +173,10 @@
       page.lay(beside && base() + beside);
     }
   };
+  // stray is by hand, also where this tab is on its way to where it is led.
   const stray = () => {
-    if (!follow() || follow().off || mine) return;
+    mine = false;
+    if (!follow() || follow().off) return;
     keep({ off: true });
     page.send({ op: "unfollow" });
     show();
@@ -214,14 +221,16 @@
     const f = follow();
     if (!f) return;
     losses++;
-    const status = await answers(location.href);
-    if (status === 401) {
+    const status = await answers(location.href), still = () => follow() && !follow().off && !mine;
+    if (status === 401 && follow()) {
       state = { id: f.id, ended: true };
       page.cease();
       show();
-    } else if ((status === 403 || status === 404) && losses > 1 && !f.off && !mine) {
-      keep({ at: "", gone: f.at || here(), scene: "demo" in document.body.dataset });
-      if (await answers(base() + "/") === 200) {
+    } else if ((status === 403 || status === 404) && losses > 1 && still()) {
+      keep({ at: "", gone: follow().at || here(), scene: "demo" in document.body.dataset });
+      const home = await answers(base() + "/") === 200;
+      if (!still()) return;
+      if (home) {
         mine = true;
         location.assign(base() + "/");
         return;
@@ -286,6 +295,7 @@
     else if (!e.submitter?.closest(".tongues")) stray(); // another language is no other place
   });
   addEventListener("popstate", () => { if (!location.hash) stray(); }); // a part of the page is no other place
+  addEventListener("pageshow", (e) => { if (e.persisted) { stray(); show(); } }); // back, to a page that was kept as it was
   addEventListener("keydown", (e) => {
     if (e.key !== "Escape" || e.defaultPrevented || $("dialog[open]")) return;
     if (mode() === "present") leave();

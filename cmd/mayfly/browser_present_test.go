@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"mayfly/web/talk"
 )
@@ -60,6 +61,12 @@ func presenterMode(t *testing.T, ctx context.Context) {
 	v.js(`{ Object.defineProperty(document, "hidden", { get: () => true, configurable: true }); document.dispatchEvent(new Event("visibilitychange")) }`)
 	v.send("orders", `{"Label":"second"}`, "hello")
 	v.want(`document.querySelector("main").innerText.includes("second")`)
+	// What lies under what stands at the foot is not seen, and gets none.
+	v.want(`!document.querySelector(".light[data-on]")`)
+	v.js(`{ document.querySelector(".ground").style.blockSize = "90vh"; window.was = performance.now() }`)
+	v.send("orders", `{"Label":"hidden"}`, "hello")
+	v.want(`document.querySelector("main").innerText.includes("hidden") && performance.now() > was + 1800`)
+	v.equal(`!!document.querySelector(".light[data-on]")`, false)
 	// There is none for whom nothing is to move, and none outside the mode.
 	v.still(true)
 	v.visit("/n/default/q/orders")
@@ -185,7 +192,13 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	bob.js(`document.querySelector("[data-act=follow]").click()`)
 	at(bob, "/n/default/expirations")
 	bob.want(says + `.startsWith("Following Ana")`)
-	bob.js(`document.querySelector("[data-act=unfollow]").click()`)
+	// By the keyboard: the focus stays on the bar, whose buttons give way to each other.
+	bob.js(`document.querySelector("[data-act=unfollow]").focus()`)
+	for _, does := range []string{"follow", "unfollow", "follow"} {
+		bob.do(chromedp.KeyEvent(kb.Enter))
+		bob.want(`document.querySelector("[data-act=` + does + `]").checkVisibility()`)
+		bob.equal(`document.activeElement.dataset.act`, does)
+	}
 	bob.want(says + ` === "You look around on your own."`)
 
 	// A cut is over as soon as there is a connection again.
@@ -212,8 +225,10 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	ana.press("P")
 	eve.want(says + `.startsWith("Following Ana")`)
 	ana.want(followers + ` === "1"`)
-	eve.js(`document.querySelector("[data-act=follow-leave]").click()`)
+	eve.js(`document.querySelector("[data-act=follow-leave]").focus()`)
+	eve.do(chromedp.KeyEvent(kb.Enter))
 	eve.want(mode + ` === undefined && !document.querySelector(".following").checkVisibility()`)
+	eve.equal(`document.activeElement.id`, "main")
 	ana.want(followers + ` === "0"`)
 }
 
@@ -432,6 +447,15 @@ func shareInBrowser(t *testing.T, ctx context.Context) {
 	bob.equal(`location.pathname`, "/n/default/queues")
 	ana.visit("/n/default/expirations")
 	bob.want(`location.pathname === "/n/default/expirations" && ` + isLive)
+
+	// The tab that leads is closed: another that opens the dialog leads from now on.
+	ana.js(`sessionStorage.clear()`)
+	ana.visit("/n/default/topics?present=1")
+	bob.want(says + `.endsWith("has left. You stay on this page.")`)
+	ana.js(`document.querySelector(".presenting a").click()`)
+	ana.want(`document.querySelector(".guard .snippet code")?.innerText === "` + link + `" && mayflyTab.kept.get("talk")?.name === "Ana"`)
+	ana.press("\x1b")
+	bob.want(`location.pathname === "/n/default/topics" && ` + says + ` === "Following Ana" && ` + isLive)
 
 	// The link is taken back: whoever had opened it sees no more.
 	ana.visit("/n/default/share")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -12,6 +13,7 @@ const (
 	alone    = says + ` === "You look around on your own."`
 	together = says + ` === "Following Ana"`
 	drawer   = `document.querySelector(".drawer h2")`
+	led      = `((f) => f.at === "/n/default/q/orders" && !f.led)(mayflyTab.kept.get("follow")) && ` + together + ` && ` + isLive // it has come to where it was led
 )
 
 // strayInBrowser leaves a presenter and comes back, by everything that does so.
@@ -89,11 +91,61 @@ func strayInBrowser(t *testing.T, ctx context.Context) {
 	bob.js(`mayfly.heard({ t: "talk", talk: { ...mayflyTab.kept.get("follow"), begun: true, here: true, page: mayflyTab.kept.get("follow").at, beside: "/n/default/queues" } })`)
 	bob.equal(`mayflyTab.kept.get("follow").beside`, "")
 
+	// Who stops the page on its way, or comes back to one that the browser has kept as it
+	// was, is on their own.
+	const leads = `mayfly.heard({ t: "talk", talk: { id: mayflyTab.kept.get("follow").id, name: "Ana", begun: true, here: true, page: "/n/default/queues" } })`
+	followAgain()
+	bob.want(led)
+	bob.js(`{ ` + leads + `; window.stop(); document.querySelector("[data-act=unfollow]").click() }`)
+	bob.equal(`mayflyTab.kept.get("follow").off`, true)
+	bob.visit("/n/default/q/orders")
+	bob.want(alone + ` && ` + isLive)
+	followAgain()
+	bob.want(led)
+	bob.js(`{ ` + leads + `; window.stop(); dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })) }`)
+	bob.want(alone)
+	bob.visit("/n/default/q/orders")
+	bob.want(isLive)
+	leaveMeanwhile(bob, leads)
+
 	// The link ends for who looks around, too.
 	ana.visit("/n/default/share")
 	ana.js(`document.querySelector(".sharing .danger").click()`)
 	bob.want(says + `.startsWith("The link has ended") && !document.querySelector("[data-act=follow]").checkVisibility()`)
 	bob.forgive("401", "WebSocket", "ERR_")
+}
+
+// leaveMeanwhile leaves a talk, or a presenter, while this tab asks for the page that it
+// would be led to: it is led nowhere.
+func leaveMeanwhile(v *visit, leads string) {
+	v.t.Helper()
+	const lost = `mayfly.lost(); mayfly.lost()`
+	id, _ := v.js(`mayflyTab.kept.get("follow").id`).(string)
+	for _, act := range []string{"unfollow", "follow-leave"} {
+		for _, asks := range []struct{ asked, answers string }{{leads, "200"}, {lost, "404"}, {lost, "404 200"}} {
+			v.visit("/n/default/q/orders?follow=" + id)
+			v.want(led)
+			v.js(`{ window.asked = []; window.fetch = () => new Promise((done) => asked.push((status) => done({ status })));
+				mayflyTab.kept.set("follow", { ...mayflyTab.kept.get("follow"), gone: "/n/default/queues" });
+				` + asks.asked + ` }`)
+			for i, status := range strings.Fields(asks.answers) {
+				if last := i == len(strings.Fields(asks.answers))-1; last {
+					v.js(`document.querySelector("[data-act=` + act + `]").click()`)
+				}
+				v.want(`asked.length > 0`)
+				v.js(`for (const answer of asked.splice(0)) answer(` + status + `)`)
+			}
+			v.js(`{ window.was = performance.now() }`)
+			v.want(`performance.now() > was + 300`)
+			v.equal(`location.pathname + asked.length`, "/n/default/q/orders0")
+			v.equal(`mayflyTab.kept.get("follow")?.off`, map[bool]any{true: true, false: nil}[act == "unfollow"])
+			v.equal(mode, map[bool]any{true: "audience", false: nil}[act == "unfollow"])
+		}
+	}
+	v.visit("/n/default/q/orders?follow=" + id)
+	v.want(led)
+	v.js(`document.querySelector("[data-act=unfollow]").click()`)
+	v.want(alone)
 }
 
 // endElsewhere ends a talk from another tab of the presenter's browser.

@@ -35,7 +35,7 @@ type Share struct {
 	QR        component.QR
 	Until     time.Time // when it ends; zero: nobody knows
 	Followers int
-	Key       string // of the talk, for the tab that has just begun it
+	Key       string // of the talk, for the tab that leads it from now on
 	TalkName  string
 	Over      bool // it was ended just now
 }

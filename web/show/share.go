@@ -28,7 +28,7 @@ type Sharing struct {
 	Name      string   // proposed
 	Addresses []string // where the dashboard listens for other machines, as URLs
 	On        bool     // Link is what others were given; its URL may not be known any more
-	Key       string   // of the talk, for the browser that has just begun it
+	Key       string   // of the talk, for the tab that leads it from now on
 	Link      talk.Link
 	State     talk.State
 	Over      bool // it was ended just now

@@ -98,11 +98,13 @@ func (d *Door) talkOf(r *http.Request) (key string, l talk.Link) {
 	return c.Value, l
 }
 
+// sharing shows how a talk is that this browser has begun. The tab that asks leads it
+// from now on: the one that did may be gone.
 func (d *Door) sharing(c echo.Context) error {
 	d.visit(c)
 	s := show.Sharing{}
 	if key, l := d.talkOf(c.Request()); key != "" {
-		s.On, s.Link, s.State = true, l, d.stateOf(key)
+		s.On, s.Key, s.Link, s.State = true, key, l, d.stateOf(key)
 	}
 	return d.showSharing(c, http.StatusOK, s)
 }
