@@ -36,6 +36,7 @@ func TestBrowser(t *testing.T) {
 		{"reloads", reloadsInBrowser},
 		{"temporary", temporaryInBrowser},
 		{"drawer", drawerInBrowser},
+		{"over", overInBrowser},
 		{"choosing", choosingInBrowser},
 		{"guards", guardsInBrowser},
 		{"forms", formsInBrowser},
