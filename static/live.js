@@ -1007,7 +1007,12 @@
 
   // ── A stage ───────────────────────────────────────────────────────────────
   // spot marks what the step of a scene is about, wherever the page leads to it: on its
-  // own page, where everything does, the heading.
+  // own page, where everything does, the heading. Once a step, it is brought into sight.
+  let brought = "";
+  const inSight = (el) => {
+    const { top, bottom } = el.getBoundingClientRect();
+    return top >= $(".bar").offsetHeight && bottom <= innerHeight - $(".ground").offsetHeight;
+  };
   const spot = () => {
     const stage = $("[data-marks]"), lit = new Set(), path = (url) => new URL(url, location.href).pathname;
     if (!stage) return;
@@ -1017,6 +1022,10 @@
     }
     for (const el of all(".spotlit")) if (!lit.has(el)) el.classList.remove("spotlit");
     for (const el of lit) if (!el.classList.contains("spotlit")) el.classList.add("spotlit");
+    const step = stage.dataset.marks + $(".stage-caption", stage)?.textContent;
+    if (!lit.size || step === brought) return;
+    brought = step;
+    if (![...lit].some(inSight)) [...lit][0].scrollIntoView({ block: "nearest" });
   };
   // play sends what a button of the stage does. The next step shows time pass, and
   // where it is watched on this page, this page stays.

@@ -122,4 +122,16 @@ func (v *visit) endsAboveStrip() {
 	v.equal(covered(".bar .spaces:not(.tongues) nav"), "")
 	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 	v.click(`[data-stage-act=leave]`)
+
+	// What a step is about is brought into sight, between the bar and the strip.
+	v.do(chromedp.EmulateViewport(1280, 660))
+	stage = v.begins("deadline")
+	for _, step := range []struct{ says, at string }{{"Two queues", "/queues"}, {"A price that is good", "/expirations"}} {
+		v.press("n")
+		v.stands(stage+step.at, step.says)
+		v.want(`[...document.querySelectorAll(".main .spotlit")].some((el) => { const r = el.getBoundingClientRect(); return r.top >= document.querySelector(".bar").offsetHeight && r.bottom <= document.querySelector(".stage").getBoundingClientRect().top; })`)
+	}
+	v.equal(`scrollY > 0`, true)
+	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+	v.click(`[data-stage-act=leave]`)
 }

@@ -192,14 +192,11 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	bob.js(`document.querySelector("[data-act=follow]").click()`)
 	at(bob, "/n/default/expirations")
 	bob.want(says + `.startsWith("Following Ana")`)
-	// By the keyboard: the focus stays on the bar, whose buttons give way to each other.
+	// By the keyboard: the focus stays on the bar, where one button gives way to the other.
 	bob.js(`document.querySelector("[data-act=unfollow]").focus()`)
-	for _, does := range []string{"follow", "unfollow", "follow"} {
-		bob.do(chromedp.KeyEvent(kb.Enter))
-		bob.want(`document.querySelector("[data-act=` + does + `]").checkVisibility()`)
-		bob.equal(`document.activeElement.dataset.act`, does)
-	}
+	bob.do(chromedp.KeyEvent(kb.Enter))
 	bob.want(says + ` === "You look around on your own."`)
+	bob.equal(`document.activeElement.dataset.act`, "follow")
 
 	// A cut is over as soon as there is a connection again.
 	eve.want(isLive)
