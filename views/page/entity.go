@@ -238,7 +238,7 @@ func (m Entity) Parts() []view.Part {
 	case Settled:
 		return append(parts, slot("settings", entitySettings(m)))
 	case DeadLetters:
-		parts = append(parts, slot("reasons", reasons(m)))
+		parts = append(parts, slot("again", resubmitAll(m)), slot("reasons", reasons(m)))
 	}
 	if m.Find.Still {
 		return parts

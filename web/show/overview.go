@@ -96,7 +96,7 @@ func (p *Pages) figures(ctx context.Context, m *page.Overview, c engine.Counts, 
 	}
 	m.DeadLetters = gauge(gaugeDead, c.DeadLetter)
 	if n := p.recent.sum(now, 600, metDead); n > 0 {
-		m.DeadLetters.Note = []component.Text{{S: "+" + locale.Number(ctx, n), Tone: component.Dead}, say(" " + locale.T(ctx, "overview.dead.note"))}
+		m.DeadLetters.Note = []component.Text{{S: locale.Number(ctx, n), Tone: component.Dead}, say(" " + locale.N(ctx, "overview.dead.note", n))}
 	}
 	m.Locked = gauge(gaugeLocked, c.Locked+c.DeadLocked)
 	m.Scheduled = gauge(gaugeScheduled, c.Scheduled)

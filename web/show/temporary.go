@@ -55,9 +55,9 @@ func (p *Pages) temporaryLede(ctx context.Context, idle []engine.EntityState, al
 		lede = append(lede, component.Text{S: Shown(first.Path), Strong: true},
 			say(" "+locale.T(ctx, "temporary.lede.next")+" "), component.Text{Clock: &next, Strong: true}, say(". "))
 	} else {
-		lede = append(lede, strong(locale.T(ctx, "temporary.lede.held")+" "))
+		lede = append(lede, strong(locale.N(ctx, "temporary.lede.held", all)+" "))
 	}
-	lede = append(lede, say(locale.T(ctx, "temporary.lede.with")))
+	lede = append(lede, say(locale.N(ctx, "temporary.lede.with", all)))
 	if all > wall {
 		lede = append(lede, say(" "+locale.N(ctx, "temporary.lede.shown", wall)))
 	}
