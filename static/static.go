@@ -3,16 +3,20 @@
 // so answers may be cached for ever and a new build is never mixed with an
 // old one.
 //
-// The stylesheet is kept in parts and served as one file, app.css.
+// The stylesheet is kept in parts and served as one file, app.css. What is ours is
+// served without its comments and indentation, which are a fifth of it when it is
+// compressed; what others made is served as they published it.
 package static
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"path"
 	"strings"
+	"sync"
 )
 
 // Prefix is the path below which a door serves the files of this package. It
@@ -42,6 +46,7 @@ func Grafana() []byte { return grafana }
 type file struct {
 	content     []byte
 	contentType string
+	zipped      func() []byte // content, compressed when it is first asked for
 }
 
 // A shelf is what is served.
@@ -58,7 +63,7 @@ func fill() shelf {
 	for _, p := range parts() {
 		css.Write(read("css/" + p + ".css"))
 	}
-	s.add("app.css", css.Bytes())
+	s.add("app.css", lean(".css", css.Bytes()))
 
 	for _, dir := range []string{".", "vendor"} {
 		entries, err := files.ReadDir(dir)
@@ -66,12 +71,59 @@ func fill() shelf {
 			panic(err) // embedded: a failure here is a failure of the build
 		}
 		for _, e := range entries {
-			if !e.IsDir() {
-				s.add(e.Name(), read(path.Join(dir, e.Name())))
+			if e.IsDir() {
+				continue
 			}
+			content := read(path.Join(dir, e.Name()))
+			if dir == "." {
+				content = lean(path.Ext(e.Name()), content)
+			}
+			s.add(e.Name(), content)
 		}
 	}
 	return s
+}
+
+// lean is a stylesheet or a script of ours without what only its readers need:
+// comments, indentation and empty lines. Of a script, only lines that are a comment
+// as a whole go: where others begin, only a parser of the language knows.
+func lean(ext string, content []byte) []byte {
+	var out bytes.Buffer
+	if ext == ".css" {
+		for before, rest, more := bytes.Cut(content, []byte("/*")); ; before, rest, more = bytes.Cut(rest, []byte("/*")) {
+			out.Write(before)
+			if !more {
+				break
+			}
+			_, rest, _ = bytes.Cut(rest, []byte("*/"))
+		}
+		content = bytes.Clone(out.Bytes())
+		out.Reset()
+	}
+	for line := range bytes.Lines(content) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && (ext != ".js" || !bytes.HasPrefix(line, []byte("//"))) {
+			out.Write(line)
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes()
+}
+
+// zip compresses as well as gzip can: it is done once.
+func zip(content []byte) []byte {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic(err) // the level is one, and memory takes what is written
+	}
+	return out.Bytes()
 }
 
 func read(name string) []byte {
@@ -87,7 +139,7 @@ func (s shelf) add(name string, content []byte) {
 	ext := path.Ext(name)
 	hashed := strings.TrimSuffix(name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:9]) + ext
 	s.urls[name] = Prefix + hashed
-	s.files[hashed] = file{content, contentType(ext)}
+	s.files[hashed] = file{content, contentType(ext), sync.OnceValue(func() []byte { return zip(content) })}
 }
 
 func contentType(ext string) string {
@@ -119,4 +171,13 @@ func URL(name string) string {
 func Open(p string) (content []byte, contentType string, ok bool) {
 	f, ok := shelved.files[p]
 	return f.content, f.contentType, ok
+}
+
+// Zipped returns what [Open] does, compressed by gzip; nil: there is no such file.
+// It must not be written to.
+func Zipped(p string) []byte {
+	if f, ok := shelved.files[p]; ok {
+		return f.zipped()
+	}
+	return nil
 }

@@ -1,8 +1,11 @@
 package static
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -79,5 +82,56 @@ func TestIconsAreUnique(t *testing.T) {
 	}
 	if len(seen) == 0 {
 		t.Error("no icons")
+	}
+}
+
+func TestLean(t *testing.T) {
+	for name, tc := range map[string]struct{ ext, given, want string }{
+		"comments of a stylesheet":  {".css", "/* a */\n@layer x {\n  a { color: red; } /* b\n c */\n\n  b {\n    margin: 0\n      1px;\n  }\n}\n/**/", "@layer x {\na { color: red; }\nb {\nmargin: 0\n1px;\n}\n}\n"},
+		"comments of a script":      {".js", "// a\n\"use strict\";\n  // b\n  f(\"//c\"); // d\n\n  g(/* e */);", "\"use strict\";\nf(\"//c\"); // d\ng(/* e */);\n"},
+		"an address in a drawing":   {".svg", "<svg\n  xmlns=\"http://a/*b*/\">\n//\n", "<svg\nxmlns=\"http://a/*b*/\">\n//\n"},
+		"a comment that is not one": {".css", "a { b: c }", "a { b: c }\n"},
+	} {
+		if got := string(lean(tc.ext, []byte(tc.given))); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestLeanMayBeUsed: of our files, lean takes nothing that means something.
+func TestLeanMayBeUsed(t *testing.T) {
+	for _, pattern := range []string{"*.js", "css/*.css"} {
+		names, err := fs.Glob(files, pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatal(names, err)
+		}
+		for _, name := range names {
+			for i, line := range strings.Split(string(read(name)), "\n") {
+				if strings.Count(line, "`")%2 != 0 {
+					t.Errorf("%s:%d: a text of several lines would lose its indentation", name, i+1)
+				}
+				if strings.HasSuffix(name, ".css") && regexp.MustCompile(`"[^"]*(/\*|\*/)[^"]*"`).MatchString(line) {
+					t.Errorf("%s:%d: a comment in a text", name, i+1)
+				}
+			}
+		}
+	}
+}
+
+func TestZippedIsTheFile(t *testing.T) {
+	for p, f := range shelved.files {
+		r, err := gzip.NewReader(bytes.NewReader(Zipped(p)))
+		if err != nil {
+			t.Fatal(p, err)
+		}
+		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, f.content) {
+			t.Errorf("%s: %d bytes, %v; want %d", p, len(got), err, len(f.content))
+		}
+		if once := Zipped(p); &once[0] != &Zipped(p)[0] {
+			t.Errorf("%s is compressed each time", p)
+		}
+	}
+	if Zipped("app.css") != nil {
+		t.Error("what is not there is compressed")
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/fleet"
-	"mayfly/static"
 	"mayfly/web/access"
 	"mayfly/web/identity"
 	"mayfly/web/relay"
@@ -170,16 +169,6 @@ func (o owners) healthOf(n fleet.Namespace) readiness {
 		is.says += " It cannot be reached."
 	}
 	return is
-}
-
-// serveStatic serves files whose address changes with their content.
-func serveStatic(c echo.Context) error {
-	content, contentType, ok := static.Open(strings.TrimPrefix(c.Request().URL.Path, static.Prefix))
-	if !ok {
-		return echo.ErrNotFound
-	}
-	c.Response().Header().Set(echo.HeaderCacheControl, "public, max-age=31536000, immutable")
-	return c.Blob(http.StatusOK, contentType, content)
 }
 
 // plainError presents errors where no pages do.

@@ -244,20 +244,6 @@ func TestPanicIsOneRequestsError(t *testing.T) {
 	}
 }
 
-func TestStaticFilesMayBeKept(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{})
-	got, text := w.ask("GET", w.dashboard, static.URL("app.css"))
-	if got.StatusCode != 200 || !strings.Contains(got.Header.Get("Cache-Control"), "immutable") || text == "" {
-		t.Errorf("got %d %v", got.StatusCode, got.Header)
-	}
-	if got, _ := w.ask("GET", w.dashboard, "/static/app-old.css"); got.StatusCode != 404 {
-		t.Errorf("an old address is %d", got.StatusCode)
-	}
-	if got, _ := w.ask("GET", w.dashboard, "/healthz"); got.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("what changes may be kept: %v", got.Header)
-	}
-}
-
 // TestShutdownEndsWhatWaits stops while a long poll waits and a send is under
 // way: the poll is told, the send is finished.
 func TestShutdownEndsWhatWaits(t *testing.T) {
