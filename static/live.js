@@ -468,7 +468,11 @@
   count.say = answer;
 
   // ── The socket ────────────────────────────────────────────────────────────
-  const home = () => location.pathname.match(/^.*?\/n\/[^/]+/)?.[0]; // of the namespace, which has a socket of its own
+  const base = () => document.body.dataset.base ?? "";
+  const home = () => { // of the namespace, which has a socket of its own
+    const [at] = location.pathname.startsWith(base()) && location.pathname.slice(base().length).match(/^\/n\/[^/]+/) || [];
+    return at && base() + at;
+  };
   const topic = () => document.body.dataset.live;
   // hidden says whether nobody looks. What is shown to others is looked at elsewhere.
   const hidden = () => document.hidden && !["present", "kiosk"].includes(root.dataset.mode);
@@ -481,7 +485,7 @@
   const connect = () => {
     clearTimeout(link.timer);
     if (ceased || link.ws || !topic() && !("tied" in root.dataset)) return;
-    const ws = link.ws = new WebSocket(new URL(`${(adrift ? null : home()) ?? document.body.dataset.base ?? ""}/live?lang=${root.lang}`, location.href).href.replace(/^http/, "ws"));
+    const ws = link.ws = new WebSocket(new URL(`${(adrift ? null : home()) ?? base()}/live?lang=${root.lang}`, location.href).href.replace(/^http/, "ws"));
     if (link.met) count.reconnects++;
     link.heard = ticks();
     ws.onmessage = (e) => { if (ws === link.ws) { link.heard = ticks(); hear(JSON.parse(e.data)); } };
@@ -1073,7 +1077,7 @@
   // the start; what else is kept tells other tabs. Empty is as the system has it.
   const looks = ["theme", "contrast", "density"];
   const look = (name, value) => {
-    document.cookie = `mayfly_${name}=${value}; path=${document.body.dataset.base || "/"}; max-age=${value ? 31536000 : 0}; samesite=lax`;
+    document.cookie = `mayfly_${name}=${value}; path=${base() || "/"}; max-age=${value ? 31536000 : 0}; samesite=lax`;
     kept.set(name, value);
     looked(name, value);
   };

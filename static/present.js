@@ -249,7 +249,7 @@
     return n ? Math.min(3600, Math.max(5, n * { s: 1, m: 60, h: 3600 }[unit ?? "s"])) * 1000 : 0;
   };
   const round = () => {
-    const home = location.pathname.match(/^.*?\/n\/[^/]+/)?.[0];
+    const at = here().match(/^\/n\/[^/?]+/)?.[0], home = at && base() + at;
     if (!home) return [];
     const pages = asked.get("pages")?.split(",") ?? ["overview", "expirations", "queues", "topics", "temporary"];
     return pages.map((name) => name.trim()).filter((name) => /^[a-z-]+$/.test(name)).map((name) => home + (name === "overview" ? "" : `/${name}`));

@@ -83,7 +83,7 @@ func (sp *Space) newDashboard(d Doors) http.Handler {
 		e.GET(belowPages+d.Broker.Name()+"/live", echo.WrapHandler(d.Live))
 	}
 	at, also := sp.apis(e, d)
-	presentAPI := api.Mount(at, api.Options{Broker: d.Broker, Peers: d.Peers, Jobs: d.Jobs, Rules: d.Rules, Hooks: d.Hooks, Figures: d.Figures, Safe: d.Safe, Fleet: d.Fleet, Keys: d.Keys, Scenes: d.Scenes, Connections: d.Connections, Room: s.room, Logger: s.o.Logger}, also...)
+	presentAPI := api.Mount(at, api.Options{Base: s.o.Base, Broker: d.Broker, Peers: d.Peers, Jobs: d.Jobs, Rules: d.Rules, Hooks: d.Hooks, Figures: d.Figures, Safe: d.Safe, Fleet: d.Fleet, Keys: d.Keys, Scenes: d.Scenes, Connections: d.Connections, Room: s.room, Logger: s.o.Logger}, also...)
 	presentPage := d.UIError
 	if presentPage == nil {
 		presentPage = s.plainError

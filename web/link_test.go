@@ -31,7 +31,7 @@ func guarded(t *testing.T, log *slog.Logger) (*world, *keys.Ring, *access.Forms)
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "hello "+identity.Of(c.Request().Context()).Name) })
 		g.GET("/namespaces", func(c echo.Context) error { return c.String(200, "all of them") })
 	}
-	w := serve(t, web.Options{Logger: log, Who: identity.Sources{ring.Tokens(), ring.Links()}, Gates: []web.Gate{&keys.Gate{Ring: ring, Check: forms.Check, Within: login.Within}}, Stage: func(who identity.Who, name string) bool { return who.Talk == "monday" && name == "deadline-1" }},
+	w := serve(t, web.Options{Logger: log, Who: identity.Sources{ring.Tokens(), ring.Links()}, Gates: []web.Gate{&keys.Gate{Ring: ring, Check: forms.Check, Within: func(to string) string { return login.Within("", to) }}}, Stage: func(who identity.Who, name string) bool { return who.Talk == "monday" && name == "deadline-1" }},
 		web.Doors{UI: ui, Keys: ring, UINeeds: func(string, string) (identity.Role, bool) { return identity.Viewer, true }})
 	leave, err := ring.Serve(t.Context(), w.broker)
 	if err != nil {

@@ -85,7 +85,7 @@ func (s *Server) permitted(ofUI func(method, pattern string) (identity.Role, boo
 			}
 			who, err := s.identify(r)
 			if err != nil && needs != identity.None {
-				forget(c, err)
+				s.forget(c, err)
 				if errors.Is(err, identity.ErrNone) {
 					err = identity.ErrNobody
 				}
@@ -97,7 +97,7 @@ func (s *Server) permitted(ofUI func(method, pattern string) (identity.Role, boo
 			}
 			if needs != identity.None && who.Within != "" {
 				if r.URL.Path == "/" {
-					return c.Redirect(http.StatusFound, belowPages+who.Within)
+					return c.Redirect(http.StatusFound, s.o.Base+belowPages+who.Within)
 				}
 				if !s.within(who.Within, r.URL.Path) && !s.shown(who, r.URL.Path) {
 					return &identity.RoleError{Has: who.Role, Needs: needs, Within: who.Within}
@@ -192,10 +192,10 @@ func ofServer() []string { return []string{"namespaces", "scenes", "plays", "sig
 
 // forget has a browser that looks for a page forget what it was refused for. What its
 // pages ask for is still refused: who looked on by a link is not somebody else at once.
-func forget(c echo.Context, err error) {
+func (s *Server) forget(c echo.Context, err error) {
 	e, ok := errors.AsType[*identity.Refused](err)
 	if ok && e.Cookie != "" && navigates(c.Request()) {
-		c.SetCookie(&http.Cookie{Name: e.Cookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		c.SetCookie(&http.Cookie{Name: e.Cookie, Path: identity.CookiePath(s.o.Base), MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	}
 }
 
@@ -222,7 +222,7 @@ func (s *Server) toSignIn(err error, r *http.Request) string {
 	}
 	for _, g := range s.o.Gates {
 		if _, ok := g.Needs(http.MethodGet, SignIn); ok {
-			return SignIn + "?" + url.Values{"to": {r.URL.RequestURI()}}.Encode()
+			return s.o.Base + SignIn + "?" + url.Values{"to": {s.o.Base + r.URL.RequestURI()}}.Encode()
 		}
 	}
 	return ""

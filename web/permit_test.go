@@ -86,7 +86,7 @@ func guarded(t *testing.T) *port {
 		Logger: log, Who: identity.Sources{byHeader{}}, Metrics: http.NotFoundHandler(),
 		Gates: []Gate{
 			login.New(login.Options{Sessions: login.NewSessions(), Forms: forms, Logger: log}),
-			&keys.Gate{Ring: ring, Check: forms.Check, Within: login.Within},
+			&keys.Gate{Ring: ring, Check: forms.Check, Within: func(to string) string { return login.Within("", to) }},
 			openID(t),
 		},
 	})
@@ -122,7 +122,7 @@ func openID(t *testing.T) Gate {
 		t.Fatal(err)
 	}
 	return &oidc.Door{
-		Provider: p, Within: login.Within,
+		Provider: p, Within: func(to string) string { return login.Within("", to) },
 		Failed: func(*http.Request, string, string, error) {},
 		Refuse: func(c echo.Context, status int, why, _, _, _ string) error { return c.String(status, why) },
 	}

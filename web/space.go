@@ -109,6 +109,7 @@ func (sp *Space) Open(d Doors) {
 // still the former broker's to answer.
 func (sp *Space) StandBy(w Standby) {
 	sp.own(w.Namespace)
+	w.base = sp.s.o.Base
 	sp.behind.Store(&handlers{
 		dashboard: sync.OnceValue(func() http.Handler { return sp.s.standbyDashboard(w) }),
 		admin:     sync.OnceValue(func() http.Handler { return sp.s.standbyAdmin(w) }),
@@ -160,6 +161,11 @@ func cut(s string) string {
 }
 
 func (s *Server) onDashboard(w http.ResponseWriter, r *http.Request) {
+	r, ok := s.below(r)
+	if !ok {
+		s.outside().ServeHTTP(w, r)
+		return
+	}
 	sp, r := s.addressed(r) //nolint:contextcheck // requests bring their own
 	sp.behind.Load().dashboard().ServeHTTP(w, r)
 }

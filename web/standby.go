@@ -16,6 +16,7 @@ import (
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/view"
 	"mayfly/web/api"
 	"mayfly/web/identity"
 	"mayfly/web/relay"
@@ -39,7 +40,8 @@ type Standby struct {
 	// where that fails. Nil: nothing is passed on.
 	Line *relay.Line
 
-	unsure bool // the owner was asked for this one request, and did not answer
+	base   string // the path that the dashboard is served under
+	unsure bool   // the owner was asked for this one request, and did not answer
 }
 
 // standbyRefresh is how often pages look again, in seconds; unsureRefresh, where they
@@ -121,7 +123,7 @@ func (s *Server) standbyDashboard(w Standby) http.Handler {
 	})
 	// The script looks at its page instead, and finds it here.
 	e.GET("/live", plain)
-	presentAPI := api.Refuse(e.Group("/api/v1"), &standbyError{w}, api.Options{Fleet: w.Fleet, Safe: w.Safe, Logger: s.o.Logger})
+	presentAPI := api.Refuse(e.Group("/api/v1"), &standbyError{w}, api.Options{Base: w.base, Fleet: w.Fleet, Safe: w.Safe, Logger: s.o.Logger})
 	e.Any("/api/*", func(echo.Context) error { return &standbyError{w} })
 	e.Any("/*", func(c echo.Context) error { return w.page(c) })
 	e.HTTPErrorHandler = s.present(presentAPI, s.plainError)
@@ -142,16 +144,16 @@ func again(c echo.Context) {
 // page answers every request for a page, and every form.
 func (w Standby) page(c echo.Context) error {
 	r := c.Request()
-	ctx := locale.With(r.Context(), locale.Asked(r))
+	ctx := view.WithBase(locale.With(r.Context(), locale.Asked(r)), w.base)
 	shell := layout.Shell{
-		Namespace: w.namespace(), Home: "/n/" + w.namespace(), Title: locale.T(ctx, "standby.title"), Refresh: standbyRefresh,
+		Namespace: w.namespace(), Home: w.base + belowPages + w.namespace(), Title: locale.T(ctx, "standby.title"), Refresh: standbyRefresh,
 	}
 	if w.Fleet != nil {
-		shell.AllSpaces = ofAll
+		shell.AllSpaces = w.base + ofAll
 		for _, n := range w.Fleet.List() {
 			here := strings.EqualFold(n.Name, shell.Namespace)
 			if here || len(shell.Spaces) < standbySpaces {
-				shell.Spaces = append(shell.Spaces, layout.Space{Name: n.Name, Href: belowPages + n.Name, Here: here, Down: n.State != fleet.Serving, Away: n.State == fleet.Standby})
+				shell.Spaces = append(shell.Spaces, layout.Space{Name: n.Name, Href: w.base + belowPages + n.Name, Here: here, Down: n.State != fleet.Serving, Away: n.State == fleet.Standby})
 			}
 		}
 	}

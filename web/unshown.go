@@ -13,6 +13,7 @@ import (
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/view"
 	"mayfly/web/identity"
 	"mayfly/web/keys"
 )
@@ -22,23 +23,23 @@ import (
 // line.
 func (s *Server) unshown(err error, c echo.Context) bool {
 	r := c.Request()
-	m, code := page.Unshown{To: "/"}, http.StatusUnauthorized
+	m, code := page.Unshown{To: s.o.Base + "/"}, http.StatusUnauthorized
 	refused, over := errors.AsType[*identity.Refused](err)
 	role, beyond := errors.AsType[*identity.RoleError](err)
 	switch {
 	case c.Response().Committed || !navigates(r):
 		return false
 	case beyond && role.Within != "":
-		m.Within, m.To, code = role.Within, belowPages+url.PathEscape(role.Within), http.StatusForbidden
+		m.Within, m.To, code = role.Within, s.o.Base+belowPages+url.PathEscape(role.Within), http.StatusForbidden
 	case over && (refused.Cookie != "" || strings.HasPrefix(r.URL.Path, keys.LinkPath)):
 		m.SignIn = !s.open() && !identity.Asking(r).Known()
 		c.Response().Header().Set(echo.HeaderWWWAuthenticate, identity.Challenge)
 	default:
 		return false
 	}
-	ctx := locale.With(r.Context(), locale.Asked(r))
+	ctx := view.WithBase(locale.With(r.Context(), locale.Asked(r)), s.o.Base)
 	locale.Mark(c.Response().Header(), locale.Lang(ctx))
-	m.Shell = layout.Shell{Namespace: r.Host, Home: "/", Looks: layout.LooksAsked(r), Title: locale.T(ctx, "barred.title")}
+	m.Shell = layout.Shell{Namespace: r.Host, Home: s.o.Base + "/", Looks: layout.LooksAsked(r), Title: locale.T(ctx, "barred.title")}
 	var b bytes.Buffer
 	if err := m.Full().Render(ctx, &b); err != nil {
 		s.o.Logger.ErrorContext(ctx, "the page of what a link does not show failed", "err", fmt.Errorf("render: %w", err))

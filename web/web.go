@@ -49,6 +49,10 @@ type Options struct {
 	// Hosts are names a request may call the server by, beyond loopback's and
 	// the listener's own address.
 	Hosts []string
+	// Base is the path that the dashboard and its API are served under, for a proxy that
+	// passes it on: /mayfly. Doors get requests without it, and give addresses with it.
+	// Empty: the root.
+	Base string
 	// HeaderSize is how many bytes the properties of a message may have
 	// together, as in engine.Limits. They may travel in headers. Zero: as in
 	// engine.DefaultLimits.
@@ -98,6 +102,7 @@ type Server struct {
 	abroad    *abroad
 	unsure    atomic.Bool             // as in Options
 	nobody    func() http.Handler     // of hosts that name no namespace
+	outside   func() http.Handler     // of what is not below the base path
 	socket    http.Handler            // AMQP in a WebSocket; nil: there is none
 	room      *access.Room            // for the bodies of both ports
 	stop      context.CancelCauseFunc // ends what waits, for instance for a message
@@ -114,7 +119,7 @@ func New(o Options) *Server {
 		s.socket = socket.NewHandler(func(nc net.Conn, r *http.Request) { o.AMQP(nc, portOf(r)) })
 	}
 	s.unsure.Store(o.Unsure)
-	s.nobody = sync.OnceValue(s.newNobody)
+	s.nobody, s.outside = sync.OnceValue(s.newNobody), sync.OnceValue(s.newOutside)
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.stop = stop
 	s.dashboard = s.server(ctx, s.onDashboard)
@@ -220,9 +225,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // pages is base for the dashboard's port, with the addresses that ask for no namespace.
 func (s *Server) pages(ofUI func(method, pattern string) (identity.Role, bool)) *echo.Echo {
 	e := s.base(pagePolicy)
-	if s.open() || s.o.SAS == sas.Enforce {
-		e.Pre(s.tunnelled)
-	}
+	s.tunnels(e)
 	e.Use(s.permitted(ofUI, sync.OnceValue(func() map[string]bool { // when the first request comes, all are registered
 		all := map[string]bool{}
 		for _, r := range e.Routes() {
@@ -235,6 +238,13 @@ func (s *Server) pages(ofUI func(method, pattern string) (identity.Role, bool)) 
 		g.Mount(e.Group(""))
 	}
 	return e
+}
+
+// tunnels lets AMQP in on the dashboard's port, if it may come there.
+func (s *Server) tunnels(e *echo.Echo) {
+	if s.open() || s.o.SAS == sas.Enforce {
+		e.Pre(s.tunnelled)
+	}
 }
 
 // base is an Echo without manners of its own.

@@ -76,6 +76,7 @@ func TestBrowser(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx, "sqlite:"+filepath.Join(t.TempDir(), "mayfly.db"))) })
 	}
 	t.Run("access", func(t *testing.T) { accessInBrowser(t, ctx) })
+	t.Run("below", func(t *testing.T) { belowInBrowser(t, ctx) })
 	t.Run("present", func(t *testing.T) { presentInBrowser(t, ctx) })
 	t.Run("tongues", func(t *testing.T) { tonguesInBrowser(t, ctx) })
 	t.Run("full", func(t *testing.T) { fullInBrowser(t, ctx) })

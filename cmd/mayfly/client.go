@@ -21,7 +21,7 @@ import (
 
 // client is the flags that every client command has, and how it asks.
 type client struct {
-	Server string `placeholder:"URL" env:"MAYFLY_SERVER" help:"Where the dashboard is. Default: the port of MAYFLY_HTTP, else http://127.0.0.1:8080."`
+	Server string `placeholder:"URL" env:"MAYFLY_SERVER" help:"Where the dashboard is. Default: the port of MAYFLY_HTTP and the path of MAYFLY_BASE_PATH, else http://127.0.0.1:8080."`
 	NS     string `name:"ns" placeholder:"NAME" env:"MAYFLY_NS" help:"Which namespace of the server it is about. Default: the server's own."`
 	Token  string `name:"token" placeholder:"TOKEN" env:"MAYFLY_TOKEN" help:"What the server knows you by, where it asks; @FILE reads it from a file, so that it is in no list of processes. mayfly tokens makes one."`
 	JSON   bool   `name:"json" help:"Print what the server answers, and errors as problem documents."`
@@ -39,13 +39,23 @@ func (c client) base() (string, error) {
 		if err != nil || port == "0" {
 			port = "8080"
 		}
-		return "http://127.0.0.1:" + port, nil
+		return "http://127.0.0.1:" + port + strings.TrimSuffix(os.Getenv("MAYFLY_BASE_PATH"), "/"), nil
 	}
 	u, err := url.Parse(c.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
 		return "", misused("--server is a URL such as http://127.0.0.1:8080, not %q", c.Server)
 	}
 	return strings.TrimSuffix(c.Server, "/"), nil
+}
+
+// addressOf is the URL of what the server at base says is at a path, which has what the
+// server is below.
+func addressOf(base, at string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return base + at
+	}
+	return u.Scheme + "://" + u.Host + at
 }
 
 // path is an address of the API: what, then an entity whose slashes are kept

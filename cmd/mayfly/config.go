@@ -25,6 +25,7 @@ import (
 // without flags.
 type Config struct {
 	HTTP         string         // zero: 127.0.0.1:8080
+	BasePath     string         // the path that the dashboard and its API are served under; zero: the root
 	Admin        string         // zero: 127.0.0.1:5300
 	AMQP         string         // zero: 127.0.0.1:5672; none: nobody listens
 	AMQPS        string         // zero: none
@@ -111,6 +112,9 @@ func (c *Config) complete() error {
 			return fmt.Errorf("--allow-host takes a name without scheme, port or wildcard, not %q", name)
 		}
 	}
+	if err := c.checkBase(); err != nil {
+		return err
+	}
 	if err := c.checkSharing(); err != nil {
 		return err
 	}
@@ -181,6 +185,24 @@ func (c *Config) checkSharing() error {
 		return fmt.Errorf("--advertise is a URL such as http://host:8080, not %q", c.Advertise)
 	}
 	c.Advertise = strings.TrimSuffix(c.Advertise, "/")
+	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), c.BasePath) {
+		c.Advertise += c.BasePath
+	}
+	return nil
+}
+
+// checkBase checks the path that the dashboard is served under. Of characters that are
+// escaped in some places and in others not there are none in it.
+func (c *Config) checkBase() error {
+	if c.BasePath == "" {
+		return nil
+	}
+	parts := strings.Split(c.BasePath, "/")
+	if parts[0] != "" || slices.ContainsFunc(parts[1:], func(part string) bool {
+		return part == "" || part == "." || part == ".." || strings.Trim(strings.ToLower(part), "abcdefghijklmnopqrstuvwxyz0123456789-._~") != ""
+	}) {
+		return fmt.Errorf("--base-path is a path such as /mayfly, of letters, digits and -._~, without a slash at the end, not %q", c.BasePath)
+	}
 	return nil
 }
 

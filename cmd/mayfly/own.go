@@ -16,7 +16,7 @@ func (p *program) advertised() engine.Owner {
 		host = "" // others are told the addresses
 	}
 	o := engine.Owner{
-		Dashboard: cmp.Or(p.c.Advertise, addressAbroad(p.ports.dashboard.Addr())), Admin: addressAbroad(p.ports.admin.Addr()), Host: host,
+		Dashboard: cmp.Or(p.c.Advertise, addressAbroad(p.ports.dashboard.Addr())+p.c.BasePath), Admin: addressAbroad(p.ports.admin.Addr()), Host: host,
 	}
 	if at := p.ports.peer; at != nil {
 		place := relay.PlaceOf(p.process, at.Addr(), host)

@@ -50,9 +50,10 @@ type beside struct {
 func openDashboard(sp *space, o beside, r Ready) *dashboard {
 	b, jobs, wire, c := o.broker, o.jobs, o.wire, sp.p.c
 	build := version() + " " + strings.TrimPrefix(static.URL("live.js"), static.Prefix)
-	d := &dashboard{beside: o, pages: show.Start(b, show.Options{Build: build, Data: keptIn(sp.store), API: r.API, Document: api.Document, REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, Keyed: c.SAS == sas.Enforce, Curl: firstCurl(r), HistoryFor: max(0, c.HistoryFor), Peers: wire, Jobs: jobs, Rules: o.rules, Hooks: o.hooks, Shelf: sp.p.shelf, Spaces: sp.p.spaces(), Scenes: sp.p.scenes, Logger: c.Logger})}
-	door := ui.New(ui.Options{Broker: b, Fleet: sp.p.fleet, Scenes: sp.p.scenes, Forms: sp.p.forms, Hall: &sp.p.hall, Links: audience{sp.p.keys}, Keys: sp.p.keys, Abroad: abroad(sp.p.ports.dashboard.Addr()), Shelf: sp.p.shelf, Peers: wire, Jobs: jobs, Rules: o.rules, Pages: d.pages, Safe: c.Safe, Logger: c.Logger})
+	d := &dashboard{beside: o, pages: show.Start(b, show.Options{Base: c.BasePath, Build: build, Data: keptIn(sp.store), API: r.API, Document: api.Document, REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, Keyed: c.SAS == sas.Enforce, Curl: firstCurl(r), HistoryFor: max(0, c.HistoryFor), Peers: wire, Jobs: jobs, Rules: o.rules, Hooks: o.hooks, Shelf: sp.p.shelf, Spaces: sp.p.spaces(), Scenes: sp.p.scenes, Logger: c.Logger})}
+	door := ui.New(ui.Options{Base: c.BasePath, Broker: b, Fleet: sp.p.fleet, Scenes: sp.p.scenes, Forms: sp.p.forms, Hall: &sp.p.hall, Links: audience{sp.p.keys}, Keys: sp.p.keys, Abroad: abroad(sp.p.ports.dashboard.Addr()), Shelf: sp.p.shelf, Peers: wire, Jobs: jobs, Rules: o.rules, Pages: d.pages, Safe: c.Safe, Logger: c.Logger})
 	d.hub = live.Open(live.Options{
+		Base:   c.BasePath,
 		Open:   d.pages.Open,
 		Topic:  d.pages.Topic,
 		Follow: b.Events().Next,

@@ -44,17 +44,18 @@ func (p *program) openPeople(board fleet.Board) (err error) {
 	}
 	a.elsewhere = p.c.OIDC != nil
 	asks := a.file != nil || a.elsewhere
-	p.keys = keys.New(keys.Options{Open: !asks, Standing: a.standing, Gone: a.gone, Since: p.since, Board: board, Remember: p.rememberKeys, Logger: p.c.Logger})
-	tokens, links, gate := p.keys.Tokens(), p.keys.Links(), &keys.Gate{Ring: p.keys, Check: p.forms.Check, Within: login.Within}
+	p.keys = keys.New(keys.Options{Open: !asks, Base: p.c.BasePath, Standing: a.standing, Gone: a.gone, Since: p.since, Board: board, Remember: p.rememberKeys, Logger: p.c.Logger})
+	tokens, links, gate := p.keys.Tokens(), p.keys.Links(), &keys.Gate{Ring: p.keys, Check: p.forms.Check, Within: p.within}
 	if !asks {
 		a.sources, a.gates = identity.Sources{tokens, links, identity.Everybody{}}, []web.Gate{gate}
 		return nil
 	}
 	sessions := login.NewSessions()
+	sessions.Base = p.c.BasePath
 	if board != nil {
 		sessions.Share(board, a.stamp, p.c.Logger)
 	}
-	o := login.Options{Sessions: sessions, Users: a.file, Changed: p.keys.Recheck, Forms: p.forms, Remember: p.remember, Logger: p.c.Logger}
+	o := login.Options{Base: p.c.BasePath, Sessions: sessions, Users: a.file, Changed: p.keys.Recheck, Forms: p.forms, Remember: p.remember, Logger: p.c.Logger}
 	var there *oidc.Door
 	if p.c.OIDC != nil {
 		if there, err = p.openProvider(sessions); err != nil {
@@ -62,7 +63,7 @@ func (p *program) openPeople(board fleet.Board) (err error) {
 		}
 		a.provider = there.Provider
 		name := a.provider.Title()
-		o.Others = []page.OtherWay{{Label: name, Href: oidc.SignIn}}
+		o.Others = []page.OtherWay{{Label: name, Href: p.c.BasePath + oidc.SignIn}}
 		o.Elsewhere = func(w http.ResponseWriter, r *http.Request, who identity.Who) (page.OtherWay, error) {
 			at, err := there.End(w, r, who)
 			return page.OtherWay{Label: name, Href: at}, err
@@ -81,13 +82,13 @@ func (p *program) openPeople(board fleet.Board) (err error) {
 // openProvider is a door to the OpenID provider, which lacks what the login's door has.
 func (p *program) openProvider(sessions *login.Sessions) (*oidc.Door, error) {
 	c, a := *p.c.OIDC, &p.people
-	c.Logger = p.c.Logger
+	c.Logger, c.Base = p.c.Logger, p.c.BasePath
 	provider, err := oidc.New(c)
 	if err != nil {
 		return nil, misused("--oidc: %w", err)
 	}
 	return &oidc.Door{
-		Provider: provider, At: p.c.Advertise, Within: login.Within, SignOut: login.SignOut, Out: login.SignIn,
+		Provider: provider, At: p.c.Advertise, Within: p.within, SignOut: p.c.BasePath + login.SignOut, Out: p.c.BasePath + login.SignIn,
 		Called: func(name string) string { return a.called(name, provider.Title()) },
 		Begin: func(w http.ResponseWriter, r *http.Request, who identity.Who) {
 			sessions.Begin(w, r, login.Start{Who: who})
@@ -96,6 +97,9 @@ func (p *program) openProvider(sessions *login.Sessions) (*oidc.Door, error) {
 		Lasts: login.LastsFor,
 	}, nil
 }
+
+// within is an address of the dashboard to return to.
+func (p *program) within(to string) string { return login.Within(p.c.BasePath, to) }
 
 // standing is which role a user has now. Of who signs in elsewhere it is not known; who
 // signed in by a way that there is no longer has none. Where nobody is asked, it is not

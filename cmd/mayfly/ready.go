@@ -53,7 +53,7 @@ type Ready struct {
 // ready is what there is to tell whatever the namespace holds.
 func (sp *space) ready(state string) Ready {
 	p := sp.p
-	r := Ready{State: state, Dashboard: address(p.ports.dashboard.Addr()), Data: data(sp.store), Namespace: sp.spec.Name, Listen: p.listens(), Asks: p.people.door != nil}
+	r := Ready{State: state, Dashboard: address(p.ports.dashboard.Addr()) + p.c.BasePath, Data: data(sp.store), Namespace: sp.spec.Name, Listen: p.listens(), Asks: p.people.door != nil}
 	r.ConnectionString, r.AdminConnectionString = p.connections(sp.spec.Name)
 	r.API = r.Dashboard + "/api/v1"
 	if !sp.main { // whose name is part of its addresses

@@ -88,13 +88,14 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, leave()) }()
 	p := &program{c: c, want: want, process: rand.Text(), clients: clients, stdout: stdout, ports: at, stop: stop, forms: access.NewForms(), shelf: intake.NewShelf(), wire: wire}
+	p.forms.Base = c.BasePath
 	board, _ := catalogue.(fleet.Board) // of stores that are shared
 	if err := p.openPeople(board); err != nil {
 		return err
 	}
 	defer p.keys.Close()
 	p.server = web.New(web.Options{ //nolint:contextcheck // requests end with Shutdown, gracefully
-		Logger: c.Logger, Hosts: c.AllowHosts, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAt: at.placeOfAMQP(c.Namespace), SAS: c.SAS, Unsure: shared,
+		Logger: c.Logger, Hosts: c.AllowHosts, Base: c.BasePath, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAt: at.placeOfAMQP(c.Namespace), SAS: c.SAS, Unsure: shared,
 		Who: p.people.sources, Gates: p.people.gates, Stage: p.staged,
 		Metrics: metrics.Handler(metrics.Options{
 			Namespaces: func() []metrics.Namespace { return p.measured.of(p.fleet, p.advertised().Dashboard) }, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),

@@ -85,7 +85,7 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s streams) (err error) {
 		return errNotSo
 	}
 	if c.Keep && !c.JSON {
-		_, err = fmt.Fprintf(s.out, "\n%s%s stays for a while: mayfly peek QUEUE --ns %s, mayfly scenes clock %s.\n", base, p.Dashboard, name, name)
+		_, err = fmt.Fprintf(s.out, "\n%s stays for a while: mayfly peek QUEUE --ns %s, mayfly scenes clock %s.\n", addressOf(base, p.Dashboard), name, name)
 	}
 	return err
 }
@@ -95,7 +95,7 @@ func (c *scenesPlayCommand) begin(s streams, base string, raw []byte, p api.Play
 	if c.JSON {
 		return s.write(raw)
 	}
-	_, err := fmt.Fprintf(s.out, "%s\n%s\n\nIn the browser: %s%s\n", printable(p.Title, 200), printable(p.Caption, 1000), base, p.Dashboard)
+	_, err := fmt.Fprintf(s.out, "%s\n%s\n\nIn the browser: %s\n", printable(p.Title, 200), printable(p.Caption, 1000), addressOf(base, p.Dashboard))
 	return err
 }
 

@@ -23,6 +23,7 @@ func describeServe() description {
 // serveCommand is the flags of the server.
 type serveCommand struct {
 	HTTP      string   `name:"http" placeholder:"ADDRESS" default:"127.0.0.1:8080" env:"MAYFLY_HTTP" help:"Dashboard and JSON API. Port 0 picks a free one. Default: ${default}."`
+	BasePath  string   `placeholder:"PATH" env:"MAYFLY_BASE_PATH" help:"The path that the dashboard and its JSON API are served under, such as /mayfly, for a proxy that passes it on as it is. Default: the root."`
 	Admin     string   `placeholder:"ADDRESS" default:"127.0.0.1:5300" env:"MAYFLY_ADMIN" help:"Service Bus REST, administration by SDKs, /health, and AMQP in WebSockets. Default: ${default}."`
 	AMQP      string   `name:"amqp" placeholder:"ADDRESS" default:"127.0.0.1:5672" env:"MAYFLY_AMQP" help:"AMQP, for the SDKs of Service Bus; none: no such port. Default: ${default}."`
 	AMQPS     string   `name:"amqps" placeholder:"ADDRESS" env:"MAYFLY_AMQPS" help:"AMQP with TLS, such as 127.0.0.1:5671."`
@@ -112,7 +113,7 @@ func (c *serveCommand) config(s streams) (config Config, err error) {
 		panic(err) // the flag's enum has let it through
 	}
 	config = Config{
-		HTTP: c.HTTP, Admin: c.Admin, AMQP: cmp.Or(c.AMQP, noPort), AMQPS: c.AMQPS, HTTPS: c.HTTPS, Listen: listens, TLSDir: c.TLSDir, TLSNames: c.TLSName,
+		HTTP: c.HTTP, BasePath: c.BasePath, Admin: c.Admin, AMQP: cmp.Or(c.AMQP, noPort), AMQPS: c.AMQPS, HTTPS: c.HTTPS, Listen: listens, TLSDir: c.TLSDir, TLSNames: c.TLSName,
 		Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits,
 		Advertise: c.Advertise, Peer: c.Peer, PeerAt: c.PeerAt, Insecure: c.Insecure, Auth: c.Auth, OIDC: provider, SAS: policy, SASKeys: keys, Safe: c.Safe, Scenes: c.Scenes, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, PrivateWebhooks: c.PrivateWebhooks, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -27,6 +28,10 @@ var ErrForm = errors.New("This form is older than the server, or not of its maki
 // from before a restart are refused and have to be loaded again. Make it with NewForms; it
 // is safe for concurrent use.
 type Forms struct {
+	// Base is the path that the dashboard is served under, which is not changed once in
+	// use. Empty: the root.
+	Base string
+
 	key atomic.Pointer[[32]byte]
 }
 
@@ -54,7 +59,7 @@ func (f *Forms) Token(w http.ResponseWriter, r *http.Request) string {
 		id = base64.RawURLEncoding.EncodeToString(b[:])
 		c := &http.Cookie{Name: formCookie, Value: id}
 		r.AddCookie(c) // a second form of the same page gets the same token
-		set(w, c)
+		f.set(w, c)
 	}
 	return f.sign("form", id)
 }
@@ -80,8 +85,8 @@ func (f *Forms) sign(purpose, text string) string {
 // be sent with a POST. Lax, not strict: a strict one would be missing when
 // somebody follows a link to us, and the new one would spoil the forms of
 // pages that are open already.
-func set(w http.ResponseWriter, c *http.Cookie) {
-	c.Path, c.HttpOnly, c.SameSite = "/", true, http.SameSiteLaxMode
+func (f *Forms) set(w http.ResponseWriter, c *http.Cookie) {
+	c.Path, c.HttpOnly, c.SameSite = cmp.Or(f.Base, "/"), true, http.SameSiteLaxMode
 	http.SetCookie(w, c)
 }
 

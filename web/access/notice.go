@@ -33,7 +33,7 @@ func (f *Forms) Leave(w http.ResponseWriter, n Notice) {
 		panic(err) // strings: there is nothing that could fail
 	}
 	text := base64.RawURLEncoding.EncodeToString(raw)
-	set(w, &http.Cookie{Name: noticeCookie, Value: text + "." + f.sign("notice", text), MaxAge: 60})
+	f.set(w, &http.Cookie{Name: noticeCookie, Value: text + "." + f.sign("notice", text), MaxAge: 60})
 }
 
 // Take returns the notice left for this page, if there is one, and sees that it
@@ -44,7 +44,7 @@ func (f *Forms) Take(w http.ResponseWriter, r *http.Request) (n Notice, ok bool)
 	if text == "" || !hmac.Equal([]byte(signature), []byte(f.sign("notice", text))) {
 		return Notice{}, false
 	}
-	set(w, &http.Cookie{Name: noticeCookie, MaxAge: -1})
+	f.set(w, &http.Cookie{Name: noticeCookie, MaxAge: -1})
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(raw, &n) != nil {
 		return Notice{}, false

@@ -102,7 +102,8 @@ type door struct {
 
 	suggests *suggest.Source
 	log      *slog.Logger
-	safe     bool // what does away with something is refused
+	safe     bool   // what does away with something is refused
+	base     string // the path that the dashboard is served under
 
 	described func() *openapi.Document // makes it once
 }
@@ -121,6 +122,7 @@ type Options struct {
 	// entities; zero: nobody knows.
 	Connections func(name string) (messages, admin string)
 	Keys        *keys.Ring   // of the server; zero: there are none
+	Base        string       // the path that the dashboard is served under; empty: the root
 	Safe        bool         // what does away with something for good is refused: see route.ruin
 	Room        *access.Room // for which large requests wait
 	Logger      *slog.Logger // is told what went wrong inside
@@ -129,7 +131,12 @@ type Options struct {
 // Mount adds the API to g, and to others where it is to be had as well, and returns
 // what presents its errors.
 func Mount(g *echo.Group, o Options, also ...*echo.Group) echo.HTTPErrorHandler {
-	d := &door{broker: o.Broker, peers: o.Peers, jobs: o.Jobs, rescue: o.Rules, hooks: o.Hooks, figures: o.Figures, keys: o.Keys, fleet: o.Fleet, plays: o.Scenes, dials: o.Connections, room: o.Room, holds: &holds{}, safe: o.Safe, suggests: suggest.New(o.Broker), log: o.Logger, described: sync.OnceValue(Document)}
+	d := &door{broker: o.Broker, peers: o.Peers, jobs: o.Jobs, rescue: o.Rules, hooks: o.Hooks, figures: o.Figures, keys: o.Keys, fleet: o.Fleet, plays: o.Scenes, dials: o.Connections, room: o.Room, holds: &holds{}, safe: o.Safe, suggests: suggest.New(o.Broker), log: o.Logger, base: o.Base}
+	d.described = sync.OnceValue(func() *openapi.Document {
+		doc := Document()
+		doc.Servers[0].URL = o.Base + doc.Servers[0].URL
+		return doc
+	})
 	for _, at := range append([]*echo.Group{g}, also...) {
 		for _, r := range routes() {
 			d.mount(at, r)
@@ -142,7 +149,7 @@ func Mount(g *echo.Group, o Options, also ...*echo.Group) echo.HTTPErrorHandler 
 // why, as Mount would have presented it, but for those about the server's
 // namespaces, if there is a Fleet. It returns what presents errors.
 func Refuse(g *echo.Group, why error, o Options) echo.HTTPErrorHandler {
-	d := &door{log: o.Logger, fleet: o.Fleet, safe: o.Safe}
+	d := &door{log: o.Logger, fleet: o.Fleet, safe: o.Safe, base: o.Base}
 	if d.fleet != nil {
 		for _, r := range namespaceRoutes() {
 			d.mount(g, r)

@@ -194,7 +194,7 @@ func (d *door) fail(err error, c echo.Context) {
 		p.Detail = fmt.Sprintf("This address takes %s, not %s.", allow, cut(c.Request().Method))
 	}
 	p.Request = c.Response().Header().Get(echo.HeaderXRequestID)
-	p.Instance = cutAt(c.Request().URL.EscapedPath(), 1000)
+	p.Instance = cutAt(d.base+c.Request().URL.EscapedPath(), 1000)
 	ctx := c.Request().Context()
 	if p.Status == http.StatusInternalServerError && ctx.Err() == nil { // writing to somebody who has left fails, and is no failure
 		d.log.ErrorContext(ctx, "an API request failed", "id", p.Request, "err", err)

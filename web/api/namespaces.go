@@ -134,7 +134,7 @@ func (d *door) namespace(c echo.Context) error {
 func (d *door) presentNamespace(c echo.Context, n fleet.Namespace) Namespace {
 	out := Namespace{
 		Name: n.Name, Own: n.Main, State: string(n.State), Why: n.Why, Owner: n.Owner.Dashboard, Created: n.Created,
-		Temporary: n.Temporary, Until: n.Until, Address: "/api/v1/n/" + n.Name, Dashboard: "/n/" + n.Name,
+		Temporary: n.Temporary, Until: n.Until, Address: d.base + "/api/v1/n/" + n.Name, Dashboard: d.base + "/n/" + n.Name,
 	}
 	if d.dials != nil {
 		out.ConnectionString, out.AdminConnectionString = d.dials(n.Name)

@@ -124,7 +124,7 @@ func (d *door) presentPlay(c echo.Context, p *scene.Play) Play {
 	out := Play{
 		Name: is.Namespace, Scene: is.Scene.ID, Title: is.Scene.Title, Language: is.Scene.Language, Step: is.Done, Steps: len(is.Scene.Steps), Caption: is.Scene.Teaches,
 		Playing: is.Playing, Over: is.Over(), Clock: is.Clock.Time(), Rate: is.Pace.Rate, Until: is.Pace.Until.Time(), Now: time.Now().UTC(),
-		Address: "/api/v1/n/" + is.Namespace, Dashboard: "/n/" + url.PathEscape(is.Namespace) + strings.TrimSuffix(is.Look(), "/"), Stays: engine.FormatDuration(d.plays.Stay()),
+		Address: d.base + "/api/v1/n/" + is.Namespace, Dashboard: d.base + "/n/" + url.PathEscape(is.Namespace) + strings.TrimSuffix(is.Look(), "/"), Stays: engine.FormatDuration(d.plays.Stay()),
 	}
 	if step := is.Step(); step != nil {
 		out.Caption = step.Say

@@ -175,7 +175,7 @@ func (d *door) makeLink(c echo.Context) error {
 		return err //nolint:wrapcheck // it says what it is about
 	}
 	out := presentToken(k)
-	out.URL = origin(c.Request()) + at
+	out.URL = origin(c.Request()) + d.base + at
 	return reply(c, http.StatusCreated, out)
 }
 

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 )
@@ -14,3 +15,7 @@ func CookieName(r *http.Request, name string) string {
 	}
 	return name
 }
+
+// CookiePath is where a cookie is for that all of the dashboard has to get, by the path
+// that the dashboard is served under: beside it there may be others at the same port.
+func CookiePath(base string) string { return cmp.Or(base, "/") }

@@ -41,7 +41,7 @@ func (g *Gate) open(c echo.Context) error {
 		return err
 	}
 	c.Response().Header().Set(echo.HeaderReferrerPolicy, "no-referrer")
-	return c.Redirect(http.StatusSeeOther, k.Page)
+	return c.Redirect(http.StatusSeeOther, g.Ring.o.Base+k.Page)
 }
 
 // mostForm bounds the form, in bytes.
@@ -58,6 +58,6 @@ func (g *Gate) leave(c echo.Context) error {
 	if err := g.Check(r); err != nil {
 		return err
 	}
-	setCookie(c.Response(), r, &http.Cookie{MaxAge: -1})
+	g.Ring.setCookie(c.Response(), r, &http.Cookie{MaxAge: -1})
 	return c.Redirect(http.StatusSeeOther, g.Within(r.PostForm.Get("back")))
 }

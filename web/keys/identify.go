@@ -150,13 +150,13 @@ func (r *Ring) Open(w http.ResponseWriter, req *http.Request, secret string) (Ke
 	if e == nil {
 		return Key{}, unknown(Link)
 	}
-	setCookie(w, req, &http.Cookie{Value: e.ID + "." + signed(e.hash), Expires: e.Until})
+	r.setCookie(w, req, &http.Cookie{Value: e.ID + "." + signed(e.hash), Expires: e.Until})
 	return e.Key, nil
 }
 
-func setCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
-	c.Name, c.Path, c.HttpOnly, c.SameSite = cookieName(r), "/", true, http.SameSiteLaxMode
-	c.Secure = r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+func (r *Ring) setCookie(w http.ResponseWriter, req *http.Request, c *http.Cookie) {
+	c.Name, c.Path, c.HttpOnly, c.SameSite = cookieName(req), identity.CookiePath(r.o.Base), true, http.SameSiteLaxMode
+	c.Secure = req.TLS != nil || strings.EqualFold(req.Header.Get("X-Forwarded-Proto"), "https")
 	http.SetCookie(w, c)
 }
 

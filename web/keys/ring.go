@@ -28,6 +28,8 @@ var errAway error = &engine.Refusal{Kind: engine.ErrBusy, Text: "Which tokens an
 type Options struct {
 	// Open is set on a server that asks nobody who he is.
 	Open bool
+	// Base is the path that the dashboard is served under. Empty: the root.
+	Base string
 	// Standing is which role a user has now who has signed in by way, None if he is gone,
 	// and whether that is known at all. It must not wait. Zero: it never is.
 	Standing func(name string, way identity.Way) (role identity.Role, known bool)

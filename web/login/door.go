@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +45,8 @@ type Options struct {
 	// Changed is called when what users may do has changed. Nil: nobody is to know.
 	Changed func()
 	Forms   *access.Forms
+	// Base is the path that the dashboard is served under. Empty: the root.
+	Base string
 	// Others are further ways to sign in, in the order that they are shown.
 	Others []page.OtherWay
 	// Elsewhere is where who has just signed out here may do so in the other place, too, if
@@ -143,9 +146,9 @@ func (d *Door) visit(c echo.Context, title string) (context.Context, layout.Shel
 	r := c.Request()
 	ctx := locale.With(r.Context(), locale.Asked(r))
 	locale.Mark(c.Response().Header(), locale.Lang(ctx))
-	shell := layout.Shell{Namespace: r.Host, Home: "/", Title: locale.T(ctx, title), Looks: layout.LooksAsked(r), CSRF: d.o.Forms.Token(c.Response(), r)}
+	shell := layout.Shell{Namespace: r.Host, Home: d.o.Base + "/", Title: locale.T(ctx, title), Looks: layout.LooksAsked(r), CSRF: d.o.Forms.Token(c.Response(), r)}
 	if who := identity.Asking(r); who.Known() && who.Way != identity.Open {
-		shell.User = layout.User{Name: who.Name, Role: who.Role.String(), Out: SignOut, Tokens: layout.TokensAt}
+		shell.User = layout.User{Name: who.Name, Role: who.Role.String(), Out: d.o.Base + SignOut, Tokens: d.o.Base + layout.TokensAt}
 	}
 	if n, ok := d.o.Forms.Take(c.Response(), r); ok && r.Method == http.MethodGet {
 		shell.Notice = component.Notice{Tone: component.Tone(n.Tone), Title: n.Text}
@@ -153,9 +156,9 @@ func (d *Door) visit(c echo.Context, title string) (context.Context, layout.Shel
 	return ctx, shell
 }
 
-func write(ctx context.Context, c echo.Context, status int, m templ.Component) error {
+func (d *Door) write(ctx context.Context, c echo.Context, status int, m templ.Component) error {
 	var b bytes.Buffer
-	if err := m.Render(view.WithBase(ctx, ""), &b); err != nil {
+	if err := m.Render(view.WithBase(ctx, d.o.Base), &b); err != nil {
 		return err //nolint:wrapcheck // templ says where
 	}
 	return c.HTMLBlob(status, b.Bytes())
@@ -163,7 +166,7 @@ func write(ctx context.Context, c echo.Context, status int, m templ.Component) e
 
 // ask shows the form.
 func (d *Door) ask(c echo.Context) error {
-	to := Within(c.QueryParam("to"))
+	to := d.within(c.QueryParam("to"))
 	if who, err := d.o.Sessions.Identify(c.Request()); err == nil && who.Known() {
 		return c.Redirect(http.StatusSeeOther, to)
 	}
@@ -172,7 +175,7 @@ func (d *Door) ask(c echo.Context) error {
 
 func (d *Door) form(c echo.Context, status int, m page.SignIn) error {
 	ctx, shell := d.visit(c, "signin.title")
-	m.Shell, m.Action, m.Others = shell, SignIn, nil
+	m.Shell, m.Action, m.Others = shell, d.o.Base+SignIn, nil
 	m.Passwords = d.o.Users != nil
 	for _, w := range d.o.Others {
 		w.Href += "?" + url.Values{"to": {m.To}}.Encode()
@@ -183,7 +186,7 @@ func (d *Door) form(c echo.Context, status int, m page.SignIn) error {
 	} else if m.Wrong {
 		m.Refused = locale.T(ctx, "signin.wrong")
 	}
-	return write(ctx, c, status, m.Full())
+	return d.write(ctx, c, status, m.Full())
 }
 
 // mostForm bounds a form, in bytes.
@@ -209,7 +212,7 @@ func (d *Door) signIn(c echo.Context) error {
 		return err
 	}
 	r := c.Request()
-	m := page.SignIn{Name: strings.TrimSpace(typed.Get(page.AskUser)), To: Within(typed.Get("to"))}
+	m := page.SignIn{Name: strings.TrimSpace(typed.Get(page.AskUser)), To: d.within(typed.Get("to"))}
 	if d.o.Users == nil {
 		return echo.ErrNotFound
 	}
@@ -321,7 +324,7 @@ func (d *Door) signOut(c echo.Context) error {
 	if elsewhere != "" {
 		return d.signedOut(c, elsewhere)
 	}
-	return c.Redirect(http.StatusSeeOther, SignIn)
+	return c.Redirect(http.StatusSeeOther, d.o.Base+SignIn)
 }
 
 // outlives has a request go on that may end the session by which it came: with that ends
@@ -340,17 +343,17 @@ func (d *Door) signedOut(c echo.Context, elsewhere string) error {
 	h.Set("Refresh", "0; url="+elsewhere)
 	h.Set(echo.HeaderCacheControl, "no-store")
 	h.Set(echo.HeaderReferrerPolicy, "no-referrer")
-	m := page.SignedOut{Shell: shell, Elsewhere: elsewhere, In: SignIn}
+	m := page.SignedOut{Shell: shell, Elsewhere: elsewhere, In: d.o.Base + SignIn}
 	if u, err := url.Parse(elsewhere); err == nil {
 		m.Host = u.Host
 	}
-	return write(ctx, c, http.StatusOK, m.Full())
+	return d.write(ctx, c, http.StatusOK, m.Full())
 }
 
 // sessions shows who has signed in.
 func (d *Door) sessions(c echo.Context) error {
 	ctx, shell := d.visit(c, "signed.title")
-	m := page.SignedIn{Shell: shell, End: endSession, Now: time.Now()}
+	m := page.SignedIn{Shell: shell, End: d.o.Base + endSession, Now: time.Now()}
 	mine := identity.Asking(c.Request()).ID
 	for _, s := range d.o.Sessions.All() {
 		m.Rows = append(m.Rows, page.SignedInRow{
@@ -362,7 +365,7 @@ func (d *Door) sessions(c echo.Context) error {
 			break
 		}
 	}
-	return write(ctx, c, http.StatusOK, m.Full())
+	return d.write(ctx, c, http.StatusOK, m.Full())
 }
 
 // end ends one session, or all of one user.
@@ -383,21 +386,29 @@ func (d *Door) end(c echo.Context) error {
 	}
 	ctx := locale.With(r.Context(), locale.Asked(r))
 	d.o.Forms.Leave(c.Response(), access.Notice{Tone: string(component.Plenty), Text: locale.N(ctx, "signed.ended", len(ended))})
-	return c.Redirect(http.StatusSeeOther, AllSessions)
+	return c.Redirect(http.StatusSeeOther, d.o.Base+AllSessions)
 }
 
 // Within is an address to return to, if it is one of this server, else its first page.
-// Nobody is led anywhere else.
-func Within(to string) string {
+// Nobody is led anywhere else. base is the path that the dashboard is served under.
+func Within(base, to string) string {
 	u, err := url.Parse(to)
 	switch {
 	case err != nil, len(to) > 2000, !strings.HasPrefix(to, "/"), strings.HasPrefix(to, "//"), strings.ContainsAny(to, "\\\r\n\t"),
-		u.IsAbs(), u.Host != "", u.User != nil,
-		u.Path == SignIn, u.Path == SignOut, strings.HasPrefix(u.Path, "/api/"), strings.HasPrefix(u.Path, "//"):
-		return "/"
+		u.IsAbs(), u.Host != "", u.User != nil:
+		return base + "/"
+	}
+	at, ok := strings.CutPrefix(u.Path, base)
+	switch {
+	case !ok, !strings.HasPrefix(at, "/") && at != "",
+		base != "" && !strings.HasPrefix(path.Clean(u.Path)+"/", base+"/"), // beside the dashboard there may be others
+		at == SignIn, at == SignOut, strings.HasPrefix(at, "/api/"), strings.HasPrefix(at, "//"):
+		return base + "/"
 	}
 	return to
 }
+
+func (d *Door) within(to string) string { return Within(d.o.Base, to) }
 
 // Watch does what is to be done while the server runs, until ctx ends.
 func (d *Door) Watch(ctx context.Context) {

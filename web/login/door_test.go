@@ -268,8 +268,17 @@ func TestWithin(t *testing.T) {
 		"evil.example": "/", "javascript:alert(1)": "/", "/login?to=/login": "/", "/logout": "/", "/api/v1/entities": "/", "/%": "/",
 		"/" + strings.Repeat("a", 3000): "/",
 	} {
-		if got := login.Within(to); got != want {
+		if got := login.Within("", to); got != want {
 			t.Errorf("%.40q leads to %q, want %q", to, got, want)
+		}
+	}
+	for to, want := range map[string]string{
+		"/bus/n/default?a=b": "/bus/n/default?a=b", "/bus": "/bus", "/bus/": "/bus/", "/bus/n/../n/default": "/bus/n/../n/default", "": "/bus/", "/": "/bus/",
+		"/n/default": "/bus/", "/busy": "/bus/", "/bus/../n": "/bus/", "/bus/%2e%2E/n": "/bus/", "/bus/./../n": "/bus/", "/bus//evil.example": "/bus/",
+		"/bus/login": "/bus/", "/bus/logout": "/bus/", "/bus/api/v1/entities": "/bus/", "//bus/": "/bus/", "/BUS/": "/bus/", "/%62us/": "/%62us/",
+	} {
+		if got := login.Within("/bus", to); got != want {
+			t.Errorf("below /bus, %.40q leads to %q, want %q", to, got, want)
 		}
 	}
 }

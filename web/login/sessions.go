@@ -70,6 +70,10 @@ type session struct {
 // Sessions are those of a server, or of all servers on a store: see Share. Make it with
 // NewSessions. It is safe for concurrent use, and a Source.
 type Sessions struct {
+	// Base is the path that the dashboard is served under, which is not changed once in
+	// use. Empty: the root.
+	Base string
+
 	shared // nothing: they are of this server
 
 	mu  sync.Mutex
@@ -232,7 +236,7 @@ func (s *Sessions) Watch(ctx context.Context) {
 // package access.
 func (s *Sessions) set(w http.ResponseWriter, r *http.Request, token string, age int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: s.cookie(r), Value: token, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Name: s.cookie(r), Value: token, Path: identity.CookiePath(s.Base), MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"),
 	})
 }

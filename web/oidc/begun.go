@@ -67,7 +67,7 @@ func (p *Provider) leave(w http.ResponseWriter, r *http.Request, b begun) {
 		panic(err) // texts and a time
 	}
 	sealed := p.seal().Seal(nil, nil, raw, nil)
-	setCookie(w, r, &http.Cookie{Value: base64.RawURLEncoding.EncodeToString(sealed), MaxAge: int(beganFor / time.Second)})
+	p.setCookie(w, r, &http.Cookie{Value: base64.RawURLEncoding.EncodeToString(sealed), MaxAge: int(beganFor / time.Second)})
 }
 
 // take is what the browser keeps, which it does no longer; not ok if it is not good.
@@ -76,7 +76,7 @@ func (p *Provider) take(w http.ResponseWriter, r *http.Request) (b begun, ok boo
 	if err != nil {
 		return b, false
 	}
-	setCookie(w, r, &http.Cookie{MaxAge: -1})
+	p.setCookie(w, r, &http.Cookie{MaxAge: -1})
 	sealed, err := base64.RawURLEncoding.DecodeString(c.Value)
 	if err != nil {
 		return b, false
@@ -113,8 +113,8 @@ func (p *Provider) ends(b begun) bool {
 
 // setCookie sends a cookie that comes back when the provider sends the browser here,
 // which is from another site: lax, not strict.
-func setCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
-	c.Name, c.Path, c.HttpOnly, c.SameSite = cookieName(r), "/", true, http.SameSiteLaxMode
+func (p *Provider) setCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
+	c.Name, c.Path, c.HttpOnly, c.SameSite = cookieName(r), identity.CookiePath(p.c.Base), true, http.SameSiteLaxMode
 	c.Secure = safe(r)
 	http.SetCookie(w, c)
 }

@@ -25,6 +25,8 @@ type Config struct {
 	NameClaim string   // zero: the first of preferred_username, email and sub that there is
 	RoleClaim string   // such as groups, or realm_access.roles; zero: roles
 	Roles     []Rule   // who has none of them may not come in
+	// Base is the path that the dashboard is served under. Empty: the root.
+	Base string
 	// Insecure permits an issuer without TLS that is not on this machine.
 	Insecure bool
 

@@ -67,7 +67,7 @@ func (d *Door) at(r *http.Request) string {
 	if d.At != "" {
 		return d.At + Back
 	}
-	u := url.URL{Scheme: "http", Host: r.Host, Path: Back}
+	u := url.URL{Scheme: "http", Host: r.Host, Path: d.Provider.c.Base + Back}
 	if safe(r) {
 		u.Scheme = "https"
 	}

@@ -89,7 +89,7 @@ func New(o Options) *Door {
 	return d
 }
 
-// Mount adds every address of the dashboard to g, which stands at the base path.
+// Mount adds every address of the dashboard to g: requests come without the base path.
 func (d *Door) Mount(g *echo.Group) {
 	for _, at := range []string{"/", "/n"} {
 		g.GET(at, d.home)
@@ -228,7 +228,7 @@ func (d *Door) home(c echo.Context) error { return c.Redirect(http.StatusFound, 
 // place is what the request's address names.
 func (d *Door) place(c echo.Context) (show.Place, error) {
 	u := c.Request().URL
-	raw := strings.TrimPrefix(u.EscapedPath(), d.base)
+	raw := u.EscapedPath()
 	if u.RawQuery != "" {
 		raw += "?" + u.RawQuery
 	}
