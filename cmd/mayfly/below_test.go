@@ -112,7 +112,7 @@ func (c *crawl) attribute(at, name, text string, of *goquery.Selection) {
 	}
 }
 
-// sends is the method of a form, or of a button of one.
+// methodOf is the method of a form, or of a button of one.
 func methodOf(of *goquery.Selection) string {
 	form := of.Closest("form")
 	if id, ok := of.Attr("form"); ok {
