@@ -72,7 +72,7 @@ func (v *visit) notesGiveWay() {
 	for _, size := range []struct {
 		width, height int64
 		at, aside     string
-	}{{1280, 800, "auto 2rem 3rem auto", "start"}, {390, 844, "auto auto 7rem 6rem", "top"}} {
+	}{{1280, 800, "auto 2rem 3rem auto", "start"}, {390, 844, "auto 4rem 7rem 6rem", "top"}} {
 		v.do(chromedp.EmulateViewport(size.width, size.height))
 		v.js(`{ const under = document.querySelector("#under"); under.blur(); document.documentElement.dataset.aside = ""; under.style = "position: fixed; inset: ` + size.at + `"; under.focus({ focusVisible: true }); }`)
 		v.want(`document.documentElement.dataset.aside === "` + size.aside + `"`)

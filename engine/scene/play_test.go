@@ -306,7 +306,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			w.must(p.Turn(w.Context(), 0, "me"))
 		}, true},
-		"it leapt to the end of a lock": {"lock", 2, leap(scene.Unlock), true},
+		"it leapt to the end of a lock":   {"lock", 2, leap(scene.Unlock), true},
 		"to where a queue deletes itself": {"reply-queues", 1, leap(scene.AutoDelete), true},
 		"a queue is gone": {"deadline", 1, func(w *world, p *scene.Play) {
 			w.must(w.broker(p).Delete(w.Context(), "ticker", broker.Unasked, "me"))

@@ -36,7 +36,7 @@ func TestScenesAreWatched(t *testing.T) {
 }
 
 // isWatched plays a scene to its end and looks at its pages.
-func isWatched(t *testing.T, p *scene.Play, pages *show.Pages) {
+func isWatched(t *testing.T, p *scene.Play, pages func() *show.Pages) {
 	for i, step := range p.Scene().Steps {
 		look := step.Look
 		if look == "/" {
@@ -48,8 +48,8 @@ func isWatched(t *testing.T, p *scene.Play, pages *show.Pages) {
 		if err := p.Next(t.Context(), i, scene.AtOnce, "ana"); err != nil {
 			t.Fatalf("step %d: %v", i+1, err)
 		}
-		at := pages.WatchURL(p.State())
-		page, _, err := pages.Open(t.Context(), at)
+		at := pages().WatchURL(p.State())
+		page, _, err := pages().Open(t.Context(), at)
 		if err != nil {
 			t.Fatalf("step %d, %s: %v", i+1, at, err)
 		}

@@ -56,7 +56,7 @@ steps:
 `
 
 // perform begins a scene, and calls f with it and the pages of its namespace.
-func perform(t *testing.T, lib *scene.Library, id string, f func(t *testing.T, p *scene.Play, pages *show.Pages)) {
+func perform(t *testing.T, lib *scene.Library, id string, f func(t *testing.T, p *scene.Play, pages func() *show.Pages)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		house := &theatre{}
@@ -66,14 +66,24 @@ func perform(t *testing.T, lib *scene.Library, id string, f func(t *testing.T, p
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages := show.Start(house.b, show.Options{Scenes: stages, Logger: slog.New(slog.DiscardHandler)})
+		var of *broker.Broker // it is another one after a step for which all was made anew
+		var pages *show.Pages
+		open := func() *show.Pages {
+			if of != house.b {
+				if pages != nil {
+					pages.Close()
+				}
+				of, pages = house.b, show.Start(house.b, show.Options{Scenes: stages, Logger: slog.New(slog.DiscardHandler)})
+			}
+			return pages
+		}
 		defer func() {
-			pages.Close()
+			open().Close()
 			if err := stages.End(context.WithoutCancel(t.Context()), p.Name(), "ana"); err != nil {
 				t.Error(err)
 			}
 		}()
-		f(t, p, pages)
+		f(t, p, open)
 	})
 }
 
@@ -87,7 +97,7 @@ func onStage(t *testing.T, text string, f func(t *testing.T, p *scene.Play, see 
 	if _, err := lib.Add("lunch", []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	perform(t, lib, "lunch", func(t *testing.T, p *scene.Play, pages *show.Pages) {
+	perform(t, lib, "lunch", func(t *testing.T, p *scene.Play, pages func() *show.Pages) {
 		if err := p.Next(t.Context(), 0, scene.AtOnce, "ana"); (err == nil) != (p.State().Trouble == nil) {
 			t.Fatal(err)
 		}
@@ -96,13 +106,13 @@ func onStage(t *testing.T, text string, f func(t *testing.T, p *scene.Play, see 
 			ctx := locale.With(t.Context(), tag)
 			var html string
 			if at == "/scenes" {
-				m, err := pages.Scenes(ctx, component.Notice{})
+				m, err := pages().Scenes(ctx, component.Notice{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				html = render(ctx, t, m.Full())
 			} else {
-				m, _, err := pages.Open(ctx, "/n/"+p.Name()+at)
+				m, _, err := pages().Open(ctx, "/n/"+p.Name()+at)
 				if err != nil {
 					t.Fatal(err)
 				}
