@@ -52,7 +52,7 @@ func scenesInBrowser(t *testing.T, v *visit) {
 	v.want(`document.querySelector(".main h1.spotlit")`) // the message is gone, and its queue there
 	v.equal(`document.querySelector(".stage-clocks b").textContent`, "+1 day")
 	v.click(`.stage-then button`) // the scene after it
-	v.want(`/^\/n\/scheduled-[0-9a-f]{6}\//.test(location.pathname) && !document.querySelector(".stage-then")`)
+	v.want(`/^\/n\/lifetimes-[0-9a-f]{6}\//.test(location.pathname) && !document.querySelector(".stage-then")`)
 	v.click(`[data-stage-act=leave]`)
 	v.equal(`location.pathname`, "/scenes")
 	v.click(`.plays [formaction$="/leave"]`)
