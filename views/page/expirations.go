@@ -39,7 +39,7 @@ type Expired struct {
 	Href     string // the message's page, also after it is gone
 	At, Now  time.Time
 	Fate     component.Fate
-	DeadHref string // the dead letter it became; empty: it was lost
+	DeadHref string // the dead letter that it is; empty: it was lost, or is none any more
 }
 
 // Full is the page.

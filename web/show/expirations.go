@@ -36,6 +36,8 @@ func (p *Pages) expirations(ctx context.Context, at Place) (view.Page, uint64, e
 		spans []engine.Span
 		parts int
 		next  []engine.Row
+		gone  []trace
+		dead  map[engine.Key]bool
 	)
 	s, err := p.look(ctx, func(r broker.Reader) error {
 		_, entities := r.Totals()
@@ -46,6 +48,11 @@ func (p *Pages) expirations(ctx context.Context, at Place) (view.Page, uint64, e
 			next = r.Expiring(rows)
 		} else {
 			next = only.of(r, p.board.soonest(r, p.b.Epoch()), rows)
+		}
+		gone, dead = p.recent.ranOut(r.Now-engine.Instant(justExpired/time.Millisecond)), map[engine.Key]bool{}
+		for _, t := range gone {
+			row, err := r.Message(t.key)
+			dead[t.key] = err == nil && row.Path.IsDeadLetter()
 		}
 		return nil
 	})
@@ -76,8 +83,8 @@ func (p *Pages) expirations(ctx context.Context, at Place) (view.Page, uint64, e
 		m.More = p.URL(at.with("top", strconv.Itoa(boardLonger)))
 	}
 	m.Lede = expirationsLede(ctx, m.Horizon, next, s.now)
-	for _, t := range p.recent.ranOut(s.now - engine.Instant(justExpired/time.Millisecond)) {
-		m.Gone = append(m.Gone, p.justExpired(t, s.now))
+	for _, t := range gone {
+		m.Gone = append(m.Gone, p.justExpired(t, dead[t.key], s.now))
 	}
 	return Refreshing{m, time.Second}, s.n, nil
 }
@@ -175,14 +182,17 @@ func expirationsLede(ctx context.Context, h component.Horizon, next []engine.Row
 	}
 }
 
-// justExpired is a message that ran out a moment ago.
-func (p *Pages) justExpired(t trace, now engine.Instant) page.Expired {
+// justExpired is a message that ran out a moment ago; dead: it is a dead letter still.
+func (p *Pages) justExpired(t trace, dead bool, now engine.Instant) page.Expired {
 	e := page.Expired{
 		Key: t.id(), Subject: t.name, Entity: Shown(t.path), Href: p.MessageURL(t.key),
 		At: t.at.Time(), Now: now.Time(),
 	}
 	if t.kind == engine.EventDeadLettered {
-		e.Fate.To, e.DeadHref = Shown(t.to), e.Href
+		e.Fate.To = Shown(t.to)
+	}
+	if dead {
+		e.DeadHref = e.Href
 	}
 	return e
 }

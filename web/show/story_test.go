@@ -87,6 +87,19 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		if len(x.Gone) != 21 || x.Passed != 21 || x.Gone[0].Fate.To != "orders/$DLQ" || x.Gone[20].DeadHref != "" {
 			t.Errorf("%d just expired of %d: %+v", len(x.Gone), x.Passed, x.Gone)
 		}
+		dead := func() (n int) {
+			for _, e := range as[page.Expirations](w, "/n/default/expirations").Gone {
+				if e.DeadHref != "" {
+					n++
+				}
+			}
+			return n
+		}
+		was := dead()
+		w.settle(w.receive("orders/$DeadLetterQueue"), engine.Complete, "")
+		if is := dead(); was != 20 || is != 19 { // who is done with a dead letter is not asked what to do with it
+			t.Errorf("%d of them are dead letters, and then %d", was, is)
+		}
 		if gone := as[page.Message](w, x.Gone[20].Href); gone.Ended.Title != "Ran out of time, lost without a trace" || gone.Subject != "price" {
 			t.Errorf("its page is %+v", gone.Ended)
 		}
