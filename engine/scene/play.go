@@ -262,22 +262,25 @@ func (p *Play) plain(ctx context.Context, n int, t Tempo, _ string) ([]Finding, 
 // namespace made anew.
 func (p *Play) fit(ctx context.Context, n int, t Tempo, who string) ([]Finding, error) {
 	findings, err := p.plain(ctx, n, t, who)
-	fits := err == nil && !slices.ContainsFunc(findings, func(f Finding) bool { return !f.OK })
-	if fits || ctx.Err() != nil || errors.Is(err, engine.ErrClosed) || !p.stands() { // nobody wants it any more
+	if err == nil && asSaid(findings) || ctx.Err() != nil || errors.Is(err, engine.ErrClosed) || !p.stands() { // nobody wants it any more
 		return findings, err
 	}
 	if err := p.clear(context.WithoutCancel(ctx), who); err != nil { // half of it would help nobody
 		return nil, err
 	}
-	p.mu.Lock()
-	p.mended = true
-	p.mu.Unlock()
 	for i := range n {
 		if findings, err = p.plain(ctx, i+1, AtOnce, who); err != nil {
 			return nil, err
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mended = asSaid(findings) // else the scene itself is not as it says
 	return findings, nil
+}
+
+func asSaid(all []Finding) bool {
+	return !slices.ContainsFunc(all, func(f Finding) bool { return !f.OK })
 }
 
 // play plays one step.

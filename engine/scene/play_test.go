@@ -350,7 +350,7 @@ func TestWhatNeverFits(t *testing.T) {
 		p := w.add("title: t\nteaches: t\nentities: [{queue: q}]\nsteps:\n- {say: s, then: [{text: t, entity: q, active: 1}]}\n- {say: s, do: [{receive: {from: q, as: a}}]}")
 		w.must(p.Next(t.Context(), 0, scene.Gliding, "me"))
 		synctest.Wait()
-		if is := p.State(); is.Done != 1 || is.Playing || !is.Mended || len(is.Findings) != 1 || is.Findings[0].OK {
+		if is := p.State(); is.Done != 1 || is.Playing || is.Mended || len(is.Findings) != 1 || is.Findings[0].OK {
 			t.Errorf("not as it says: %+v", is)
 		}
 		if err := p.Next(t.Context(), 1, scene.AtOnce, "me"); !errors.Is(err, engine.ErrArgument) || p.State().Trouble == nil {
