@@ -90,7 +90,12 @@ func Find(ctx context.Context, url, own, name string, o Options) (p Place, err e
 		}
 		names = append(names, s.Name)
 	}
-	if file && len(names) > 0 && !strings.EqualFold(name, ofNobody) {
+	switch {
+	case !file:
+	case own != "":
+		names = append([]string{own}, names...)
+		return p, fmt.Errorf("there is no namespace %s in or beside %s, but %s", name, rest, strings.Join(names, ", "))
+	case len(names) > 0 && !strings.EqualFold(name, ofNobody):
 		return p, fmt.Errorf("there is no namespace %s beside %s, but %s; what is in that file itself is meant without a name", name, rest, strings.Join(names, ", "))
 	}
 	return Place{URL: url, Namespace: name, Name: name}, nil

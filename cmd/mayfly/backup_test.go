@@ -134,6 +134,7 @@ func TestBackupOfAnother(t *testing.T) {
 	s.does(own, "backup", s.at("prod"), "--store", s.store("all.db"))
 	s.does(own, "backup", s.at("again"), "--store", s.store("all.db"), "--namespace", "prod")
 	s.does("of namespace prod", "verify", s.at("prod"))
+	s.fails("there is no namespace typo in or beside "+s.at("all.db")+", but prod, shop", "verify", "--store", s.store("all.db"), "--namespace", "typo")
 	t.Setenv("MAYFLY_NAMESPACE", "shop") // which is not served beside it, then
 	s.does(own, "backup", s.at("same"), "--store", s.store("all.db"), "--namespace", "shop")
 	t.Setenv("MAYFLY_NAMESPACE", "")

@@ -56,7 +56,7 @@ func (c *restoreCommand) Run(ctx context.Context, s streams) (err error) {
 	if r := i.End(); !r.Sound() {
 		return fmt.Errorf("%s is whole, but nothing was restored, for what is in it is not sound:\n%s", c.File, wrongs(r))
 	}
-	if into.Namespace == "" && storage.Kind(into.URL) == "mongodb" {
+	if c.Namespace == "" && storage.Kind(into.URL) == "mongodb" {
 		if into, err = storage.Find(ctx, into.URL, "", backup.Namespace, storage.Options{}); err != nil {
 			return err //nolint:wrapcheck // a sentence
 		}
