@@ -37,11 +37,14 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 }
 
 // newOutside answers what is not below the base path. AMQP in a WebSocket is: where it
-// is, the SDKs say.
+// is, the SDKs say. So is whether the process is alive, which whoever keeps it asks
+// without knowing of the base path.
 func (s *Server) newOutside() http.Handler {
 	e := s.base(pagePolicy)
 	s.tunnels(e)
 	e.HTTPErrorHandler = s.plainError
+	e.GET("/healthz", alive)
+	e.GET("/livez", alive)
 	e.GET("/", func(c echo.Context) error { return c.Redirect(http.StatusFound, s.o.Base+"/") })
 	e.Any("/*", func(c echo.Context) error {
 		return c.String(http.StatusNotFound, fmt.Sprintf("There is nothing here: the dashboard and its API are below %s/.\n", s.o.Base))

@@ -4,7 +4,8 @@
 // are in the packages below it.
 //
 // A connection without TLS that begins with AMQP is answered and closed before there
-// is a request. A request passes, in this order:
+// is a request. The dashboard's requests lose its base path first. A request passes, in
+// this order:
 //
 //  1. an id, which is in every answer and every error (X-Request-Id)
 //  2. the access log, at debug, when all is over

@@ -64,7 +64,7 @@ type serveCommand struct {
 	Safe            bool     `env:"MAYFLY_SAFE" help:"Safe mode for everybody: the dashboard, the JSON API and the commands that use it delete, purge, cancel and clear nothing. Clients of Service Bus, their administration too, may do what they may."`
 	AllowReset      bool     `env:"MAYFLY_ALLOW_RESET" help:"For test suites: POST /reset at the admin port deletes every entity with all its messages, or goes back to what --config says."`
 	AllowHost       []string `placeholder:"NAME" env:"MAYFLY_ALLOW_HOST" help:"A further name by which requests may call the server, beside loopback's and the addresses above; may be repeated."`
-	PrivateWebhooks bool     `name:"allow-private-webhooks" env:"MAYFLY_ALLOW_PRIVATE_WEBHOOKS" help:"On a server that other machines reach: alert rules may post to this machine and to private networks. A server on loopback always may."`
+	PrivateWebhooks bool     `name:"allow-private-webhooks" env:"MAYFLY_ALLOW_PRIVATE_WEBHOOKS" help:"On a server that other machines reach: alert rules may post to this machine and to private networks. A server on loopback always may, unless it has a base path."`
 	Metrics         struct {
 		Entities int `placeholder:"N" default:"1000" env:"MAYFLY_METRICS_ENTITIES" help:"How many entities /metrics tells one by one; the rest is summed."`
 	} `embed:"" prefix:"metrics-"`

@@ -132,7 +132,8 @@ func (sp *space) Serve(ctx context.Context, b *broker.Broker) (fleet.Served, err
 		leave()
 		return nil, err //nolint:wrapcheck // it says what it is about
 	}
-	hooks := hook.New(hook.Options{Source: ready.Dashboard + "/n/" + b.Name(), Private: p.c.PrivateWebhooks || p.ports.loopback(), Logger: p.c.Logger})
+	near := p.ports.loopback() && p.c.BasePath == "" // a base path is for a proxy, by which others come
+	hooks := hook.New(hook.Options{Source: ready.Dashboard + "/n/" + b.Name(), Private: p.c.PrivateWebhooks || near, Logger: p.c.Logger})
 	rules, err := rescue.Open(ctx, b, rescue.Options{Offer: hooks.Offer, Admit: hooks.Admit, Logger: p.c.Logger})
 	if err != nil {
 		hooks.Close()

@@ -14,6 +14,7 @@ import (
 	"mayfly/views/page"
 	"mayfly/views/view"
 	"mayfly/web/access"
+	"mayfly/web/identity"
 	"mayfly/web/show"
 )
 
@@ -81,7 +82,7 @@ func (d *Door) setSafe(c echo.Context, _ show.Place, typed url.Values) error {
 	if d.safe {
 		return access.ErrSafe
 	}
-	cookie := &http.Cookie{Name: safeCookie, Value: "on", Path: d.base + "/", MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	cookie := &http.Cookie{Name: safeCookie, Value: "on", Path: identity.CookiePath(d.base), MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	n := component.Notice{Title: locale.T(ctx, "ui.safe.on"), Detail: locale.T(ctx, "ui.safe.on.detail")}
 	if typed.Get("safe") != "on" {
 		cookie.MaxAge = -1

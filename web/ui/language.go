@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/views/locale"
+	"mayfly/web/identity"
 	"mayfly/web/show"
 )
 
@@ -17,7 +18,7 @@ func (d *Door) setLanguage(c echo.Context, typed url.Values) error {
 	if tag != locale.Auto && !locale.Known(tag) {
 		return show.ErrNoPage // none that the menu has
 	}
-	cookie := &http.Cookie{Name: locale.Cookie, Value: tag, Path: d.base + "/", MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	cookie := &http.Cookie{Name: locale.Cookie, Value: tag, Path: identity.CookiePath(d.base), MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if tag == locale.Auto {
 		cookie.MaxAge = -1
 	}

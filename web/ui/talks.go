@@ -46,7 +46,7 @@ const talkCookie = "mayfly_talk"
 func (d *Door) keepTalk(c echo.Context, key string, age int) {
 	r := c.Request()
 	c.SetCookie(&http.Cookie{
-		Name: identity.CookieName(r, talkCookie), Value: key, Path: d.base + "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: identity.CookieName(r, talkCookie), Value: key, Path: identity.CookiePath(d.base), MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get(echo.HeaderXForwardedProto), "https"),
 	})
 }

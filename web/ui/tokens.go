@@ -134,7 +134,10 @@ func (d *Door) within(typed string) string {
 	if u, err := url.Parse(typed); err == nil && u.Host != "" {
 		typed = u.RequestURI()
 	}
-	return strings.TrimPrefix(typed, d.base)
+	if rest, ok := strings.CutPrefix(typed, d.base); ok && strings.HasPrefix(rest, "/") {
+		return rest
+	}
+	return typed
 }
 
 // reached is how others reach the dashboard: as was chosen, if it was offered.
