@@ -21,7 +21,7 @@ func TestLiveIsCapped(t *testing.T) {
 		another       string // page on the first
 	}{
 		"by default":             {nil, live, live, live},
-		"no sockets":             {[]string{"--live-sockets", "0"}, "there are 0 live pages already", "there are 0 live pages already", ""},
+		"no sockets":             {[]string{"--live-sockets", "0"}, "this server has no live pages", "this server has no live pages", ""},
 		"one socket":             {[]string{"--live-sockets", "1"}, live, "there are 1 live pages already", live},
 		"one socket, an address": {[]string{"--live-sockets-per-address", "1"}, live, "there are 1 live pages at this address already", live},
 		"one page":               {[]string{"--live-pages", "1"}, live, live, "A socket watches 1 pages at most."},

@@ -154,6 +154,8 @@ func (h *Hub) admit(address string) (why string) {
 	switch {
 	case h.closed:
 		return "the server stops"
+	case h.opts.MaxSockets < 0:
+		return "this server has no live pages"
 	case sockets >= h.opts.MaxSockets:
 		return fmt.Sprintf("there are %d live pages already", sockets)
 	case h.opts.MaxPerAddress > 0 && h.addresses[address] >= h.opts.MaxPerAddress:
