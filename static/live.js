@@ -664,6 +664,7 @@
     const says = (main) => { for (const time of all("time", main)) time.remove(); return main.textContent; };
     try {
       const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(4500) });
+      if (answer.status >= 500 && !answer.headers.has("Mayfly-Standby")) throw new Error(answer.statusText); // a proxy's
       const there = $("main", new DOMParser().parseFromString(await answer.text(), "text/html"));
       if (!answer.headers.has("Mayfly-Standby") || says(there) !== says($("main").cloneNode(true))) { location.replace(bareURL(location.href)); return; }
     } catch { /* nobody answers now; somebody may later */ }
@@ -1026,7 +1027,7 @@
     }
     for (const el of all(".spotlit")) if (!lit.has(el)) el.classList.remove("spotlit");
     for (const el of lit) if (!el.classList.contains("spotlit")) el.classList.add("spotlit");
-    const step = stage.dataset.marks + $(".stage-caption", stage)?.textContent;
+    const step = $(".stage-caption", stage)?.textContent;
     if (!lit.size || step === brought) return;
     brought = step;
     if (![...lit].some(inSight)) [...lit][0].scrollIntoView({ block: "nearest" });
@@ -1046,7 +1047,7 @@
       const text = await answer.text(), act = by.dataset.stageAct;
       const here = answer.ok && answer.url.replace(/#.*/, "") === location.href.replace(/#.*/, "");
       const told = here && ["next", "clock", "leap"].includes(act) ? new DOMParser().parseFromString(text, "text/html") : null, fresh = told?.body;
-      if (fresh?.dataset.live !== topic() || told.documentElement.lang !== root.lang) location.assign(answer.url);
+      if (!fresh || fresh.dataset.live !== topic() || told.documentElement.lang !== root.lang) location.assign(answer.url);
       else {
         clock(fresh.dataset);
         merge(partsOf({ el: fresh }), panes[0]);
@@ -1147,7 +1148,7 @@
   // hold has a list wait as it does below the pointer, until it is pressed again.
   const hold = (by, list) => {
     write(by, "aria-pressed", list.still = !list.still);
-    settle(list);
+    if (!paused) settle(list);
   };
   // refresh brings what does not come by itself: where another order or filter holds
   // it back, the page anew; else a snapshot, in which what is chosen stays chosen.

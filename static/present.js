@@ -59,7 +59,7 @@
     dim();
   };
   // shared finds what the page of sharing says: that there is a talk, which this tab
-  // leads from now on, or that it is over.
+  // leads from now on unless it has led it before, or that it is over.
   const shared = () => {
     const begun = $("[data-share][data-talk]"), over = $("[data-share-over]");
     if (begun) {

@@ -106,7 +106,10 @@ func (s Strip) marks() string {
 
 // ahead is by how many days the scene's clock is before the real one, which their faces
 // do not tell.
-func (s Strip) ahead() int { return int(s.Now.Sub(s.Wall).Hours() / 24) }
+func (s Strip) ahead() int {
+	date := func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+	return int(date(s.Now).Sub(date(s.Wall)).Hours() / 24)
+}
 
 // face is a clock's face; the script keeps it going, where a page is live.
 func face(ctx context.Context, t time.Time) string {
