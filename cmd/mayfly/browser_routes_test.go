@@ -34,7 +34,7 @@ func unplaced() map[string]string {
 		"/n/:ns/alerts/toasts": "a piece of a page, which the walk sees in it",
 	}
 	for why, patterns := range map[string]string{
-		"leads to a page":    "/ /docs/api /follow/:id /l/:secret /n /n/:ns/access/keys /n/:ns/lab/new /scenes/on/:play/:verb",
+		"leads to a page":    "/ /docs/api /follow/:id /l/:secret /login/openid /login/openid/back /n /n/:ns/access/keys /n/:ns/lab/new /scenes/on/:play/:verb",
 		"is a file or text":  "/grafana.json /healthz /livez /metrics /readyz /static/* /n/:ns/activity/export /n/:ns/definitions /n/:ns/m/:key/body /scenes/text/:scene",
 		"is a socket":        "/live /n/default/live",
 		"has no rules":       "/n/:ns/q/:queue/rules/edit /n/:ns/q/:queue/rules/new /n/:ns/q/:queue/rules/try /n/:ns/t/:topic/rules/edit /n/:ns/t/:topic/rules/new /n/:ns/t/:topic/rules/try",

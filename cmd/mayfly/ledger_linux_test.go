@@ -328,13 +328,20 @@ func (l *ledger) compare() {
 	}
 }
 
-// look counts the messages of a queue by id.
+// look counts the messages of a queue by id. Who is told that a namespace is about to
+// have another owner, as on a machine that is too slow for the lease, asks again.
 func (l *ledger) look(at, queue string, there map[string]int) {
 	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), pairPatience)
+	defer cancel()
 	for from := int64(1); ; {
 		var page api.Messages
 		url := fmt.Sprintf("%s%s/peek/%s?count=200&from=%d", at, l.api, queue, from)
-		if code := l.ask(l.t.Context(), pairPatience, http.MethodGet, url, nil, &page); code != http.StatusOK {
+		switch code := l.ask(ctx, pairPatience, http.MethodGet, url, nil, &page); {
+		case code == http.StatusServiceUnavailable && ctx.Err() == nil:
+			pause(ctx)
+			continue
+		case code != http.StatusOK:
 			l.t.Fatalf("to look is %d", code)
 		}
 		if len(page.Messages) == 0 {
