@@ -181,8 +181,10 @@
     page.send({ op: "unfollow" });
     show();
   };
+  // again goes on from where this tab is: it is loaded anew only where that is elsewhere.
   const again = () => {
-    keep({ off: false, at: "", gone: "", scene: false });
+    const [at, beside] = page.places().map((url) => url && below(url));
+    keep({ off: false, at, beside, gone: "", scene: false });
     page.hurry();
     page.send({ op: "follow", topic: follow().id });
     show();
