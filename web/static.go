@@ -28,7 +28,9 @@ func serveStatic(c echo.Context) error {
 	if r.Header.Get("Range") == "" && takesGzip(r.Header) {
 		content, tag = static.Zipped(name), name+".gz"
 		h.Set(echo.HeaderContentEncoding, "gzip")
-		h.Set(echo.HeaderContentLength, strconv.Itoa(len(content))) // which ServeContent leaves to whoever compresses
+		if r.Header.Get("If-Match") == "" { // nothing is sent where that fails
+			h.Set(echo.HeaderContentLength, strconv.Itoa(len(content))) // which ServeContent leaves to whoever compresses
+		}
 	}
 	h.Set(echo.HeaderContentType, contentType)
 	h.Set(echo.HeaderCacheControl, "public, max-age=31536000, immutable")

@@ -54,6 +54,7 @@ func TestStaticFilesAreCompressed(t *testing.T) {
 		"who has it":               {"GET", []string{"Accept-Encoding", gz, "If-None-Match", tagOfZip}, 304, "", "", tagOfZip},
 		"who has the plain one":    {"GET", []string{"Accept-Encoding", identity, "If-None-Match", tag}, 304, "", "", tag},
 		"who has the other one":    {"GET", []string{"Accept-Encoding", identity, "If-None-Match", tagOfZip}, 200, plain, "", tag},
+		"who wants the other one":  {"GET", []string{"Accept-Encoding", gz, "If-Match", tag}, 412, "", gz, tagOfZip},
 		"a part":                   {"GET", []string{"Accept-Encoding", gz, "Range", "bytes=3-12"}, 206, plain[3:13], "", tag},
 		"a part of what there was": {"GET", []string{"Accept-Encoding", gz, "Range", "bytes=3-12", "If-Range", tagOfZip}, 200, plain, "", tag},
 		"a part beyond the end":    {"GET", []string{"Accept-Encoding", gz, "Range", "bytes=9999999-"}, 416, "*", "", ""},
