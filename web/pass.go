@@ -44,17 +44,22 @@ func identify(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // logged presents the error, if there is one, so that the log has the status
-// that was sent.
+// that was sent. An answer that had begun by then is cut off: one that breaks off must
+// not look whole.
 func (s *Server) logged(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r, began := c.Request(), time.Now()
 		err := next(c)
+		begun := c.Response().Committed
 		if err != nil {
 			c.Error(err)
 		}
 		s.o.Logger.DebugContext(r.Context(), "request", "method", r.Method, "path", loggable(r.URL.Path), "status", c.Response().Status,
 			"bytes", c.Response().Size, "took", time.Since(began), "remote", r.RemoteAddr,
 			"id", c.Response().Header().Get(echo.HeaderXRequestID), "err", err)
+		if err != nil && begun {
+			panic(http.ErrAbortHandler)
+		}
 		return nil
 	}
 }

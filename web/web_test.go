@@ -244,6 +244,34 @@ func TestPanicIsOneRequestsError(t *testing.T) {
 	}
 }
 
+// TestBrokenAnswerDoesNotLookWhole: an error after an answer has begun cuts it off,
+// whether something of it was sent already or not.
+func TestBrokenAnswerDoesNotLookWhole(t *testing.T) {
+	w := serve(t, web.Options{}, web.Doors{UI: func(g *echo.Group) {
+		for at, flush := range map[string]bool{"/begun": false, "/sent": true} {
+			g.GET(at, func(c echo.Context) error {
+				if err := c.String(http.StatusOK, "half of "); err != nil {
+					return err
+				}
+				if flush {
+					c.Response().Flush()
+				}
+				return engine.ErrClosed
+			})
+		}
+	}})
+	for _, at := range []string{"/begun", "/sent"} {
+		got, err := http.Get("http://" + w.dashboard + at)
+		if err == nil {
+			_, err = io.ReadAll(got.Body)
+			got.Body.Close()
+		}
+		if err == nil {
+			t.Errorf("%s: an answer that broke off was whole", at)
+		}
+	}
+}
+
 // TestShutdownEndsWhatWaits stops while a long poll waits and a send is under
 // way: the poll is told, the send is finished.
 func TestShutdownEndsWhatWaits(t *testing.T) {
