@@ -24,13 +24,17 @@ import (
 )
 
 // TestBrowser is the running program as somebody sees it in a browser. What it
-// shows is in the files browser_…_test.go, a subject each.
+// shows is in the files browser_…_test.go, a subject each. Several run at a time.
 func TestBrowser(t *testing.T) {
-	ctx := chromium(t)
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *visit)
 	}{
+		{"axe", axeInBrowser}, // what takes longest begins first
+		{"walk", walkInBrowser},
+		{"language", languageInBrowser},
+		{"forms", formsInBrowser},
 		{"life", lifeInBrowser},
 		{"cut", cutInBrowser},
 		{"reloads", reloadsInBrowser},
@@ -39,7 +43,6 @@ func TestBrowser(t *testing.T) {
 		{"over", overInBrowser},
 		{"choosing", choosingInBrowser},
 		{"guards", guardsInBrowser},
-		{"forms", formsInBrowser},
 		{"namespaces", namespacesInBrowser},
 		{"scenes", scenesInBrowser},
 		{"rules", rulesInBrowser},
@@ -65,24 +68,34 @@ func TestBrowser(t *testing.T) {
 		{"metrics", metricsInBrowser},
 		{"reference", referenceInBrowser},
 		{"restart", restartInBrowser},
-		{"walk", walkInBrowser},
-		{"axe", axeInBrowser},
 		{"reflow", reflowInBrowser},
 		{"keys", keysInBrowser},
 		{"aloud", aloudInBrowser},
-		{"language", languageInBrowser},
 		{"pictures", picturesInBrowser},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, ctx, "sqlite:"+filepath.Join(t.TempDir(), "mayfly.db"))) })
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, open(t, chromium(t), "sqlite:"+filepath.Join(t.TempDir(), "mayfly.db")))
+		})
 	}
-	t.Run("access", func(t *testing.T) { accessInBrowser(t, ctx) })
-	t.Run("below", func(t *testing.T) { belowInBrowser(t, ctx) })
-	t.Run("present", func(t *testing.T) { presentInBrowser(t, ctx) })
-	t.Run("tongues", func(t *testing.T) { tonguesInBrowser(t, ctx) })
-	t.Run("full", func(t *testing.T) { fullInBrowser(t, ctx) })
-	t.Run("standby", func(t *testing.T) { standbyInBrowser(t, ctx) })
-	t.Run("peers", func(t *testing.T) { peersInBrowser(t, ctx) })
-	t.Run("walk semantics", func(t *testing.T) { semanticsInBrowser(t, ctx) })
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, context.Context)
+	}{
+		{"access", accessInBrowser},
+		{"below", belowInBrowser},
+		{"present", presentInBrowser},
+		{"tongues", tonguesInBrowser},
+		{"full", fullInBrowser},
+		{"standby", standbyInBrowser},
+		{"peers", peersInBrowser},
+		{"walk semantics", semanticsInBrowser},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, chromium(t))
+		})
+	}
 }
 
 // TestBrowserOnMongoDB is what depends most on what a store does, and when, on
@@ -103,9 +116,39 @@ func TestBrowserOnMongoDB(t *testing.T) {
 	}
 }
 
-// chromium starts a browser that ends with the test. Without one the test is
-// skipped, unless MAYFLY_BROWSER=require.
+// browsers are those that run and that no test has.
+var browsers struct {
+	mu   sync.Mutex
+	idle []context.Context
+	end  []func() // how all there are end
+}
+
+// chromium is a browser that no other test has until this one has ended: to start
+// one takes seconds. Without one the test is skipped, unless MAYFLY_BROWSER=require.
 func chromium(t *testing.T) context.Context {
+	t.Helper()
+	browsers.mu.Lock()
+	var ctx context.Context
+	for ctx == nil && len(browsers.idle) > 0 {
+		last := len(browsers.idle) - 1
+		if one := browsers.idle[last]; one.Err() == nil { // it has not ended by itself
+			ctx = one
+		}
+		browsers.idle = browsers.idle[:last]
+	}
+	browsers.mu.Unlock()
+	if ctx == nil {
+		ctx = startChromium(t)
+	}
+	t.Cleanup(func() {
+		browsers.mu.Lock()
+		defer browsers.mu.Unlock()
+		browsers.idle = append(browsers.idle, ctx)
+	})
+	return ctx
+}
+
+func startChromium(t *testing.T) context.Context {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
@@ -120,19 +163,37 @@ func chromium(t *testing.T) context.Context {
 		}
 		t.Skip("browser test skipped: no Chromium in PATH")
 	}
+	dir, err := os.MkdirTemp("", "mayfly-browser-") //nolint:usetesting // it outlives the test
+	if err != nil {
+		t.Fatal(err)
+	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(),
-		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1440, 900),
+		chromedp.ExecPath(path), chromedp.UserDataDir(dir), chromedp.WindowSize(1440, 900),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 	)
-	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
+	browsers.mu.Lock()
+	browsers.end = append(browsers.end, func() {
+		cancel()
+		stop()
+		_ = os.RemoveAll(dir) //nolint:errcheck // what is left is a temporary directory's
+	})
+	browsers.mu.Unlock()
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start %s: %v", path, err)
 	}
 	return ctx
+}
+
+// endBrowsers ends what tests have started, when all have ended.
+func endBrowsers() {
+	browsers.mu.Lock()
+	defer browsers.mu.Unlock()
+	for _, end := range browsers.end {
+		end()
+	}
 }
 
 // A visit is a browser's tab on a program of its own.

@@ -12,6 +12,7 @@ import (
 // until they are revoked there; a viewer may make neither a link nor a token above a
 // viewer's.
 func TestBrowserTokens(t *testing.T) {
+	t.Parallel()
 	browser := chromium(t)
 	s := serving(t, Config{Store: "memory:", Auth: usersFile(t)})
 	ana, vera, guest := visitTo(t, browser, s), visitTo(t, browser, s), visitTo(t, browser, s)

@@ -205,7 +205,10 @@ func (w *writer) call(method, path string, in, out any, want int) error {
 	if out == nil {
 		return nil
 	}
-	return json.Unmarshal(body, out)
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("%s %s: %w: %d bytes, %q, %v", method, path, err, len(body), body[:min(len(body), 200)], res.Header)
+	}
+	return nil
 }
 
 type unexpected struct {

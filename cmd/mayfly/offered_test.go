@@ -16,6 +16,7 @@ import (
 // TestWhatIsOfferedIsAllowed: whoever may only look is led by every link, and offered by
 // every form, of every page to what they may have: nothing of it is answered with 403.
 func TestWhatIsOfferedIsAllowed(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Config{Store: "memory:", Auth: usersFile(t)})
 	admin := asker{bearer: s.token(t, s.signedIn(t, "ana"), "admin")}
 	furnishedByCommands(t, s, admin.bearer)

@@ -182,6 +182,7 @@ func flagsOf(t *testing.T, ctx context.Context, dir, line string) int {
 // TestExamplesAreUnderstood reads the examples that help has, as somebody would type
 // them.
 func TestExamplesAreUnderstood(t *testing.T) {
+	t.Parallel()
 	needs(t, "bash")
 	for _, d := range commands() {
 		for _, e := range d.examples {

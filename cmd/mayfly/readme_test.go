@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("LC_ALL", "C.UTF-8"); err != nil { // commands tell tests of scenes in English
 		panic(err)
 	}
+	defer endBrowsers()
 	m.Run()
 }
 
@@ -109,6 +110,7 @@ func inReadme(t *testing.T, mark, want string) {
 // by block, in a folder of their own. What a line is said to print, after # and a
 // greater-than sign, it prints.
 func TestReadmeCommandLines(t *testing.T) {
+	t.Parallel()
 	needs(t, "bash")
 	program, err := os.Executable()
 	if err != nil {

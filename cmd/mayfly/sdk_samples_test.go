@@ -21,6 +21,7 @@ import (
 // TestSamples runs the programs that pages show, of every kind that they show and
 // in each language whose SDK is here, against a server. .NET's are not run.
 func TestSamples(t *testing.T) {
+	t.Parallel()
 	for called, l := range languages() {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +61,7 @@ func sampleTasks() map[string]sample.Task {
 // what the message was, but for the widths of numbers where its SDK has one, and
 // for what it says that it leaves out. .NET's are not run.
 func TestSamplesSendAgain(t *testing.T) {
+	t.Parallel()
 	ids := sample.Message{
 		Body: []byte("{\"n\": 1.10, \"s\": \"a\\\\b é 订\"}\n"), ID: "o-1", CorrelationID: "c", Subject: "it's \"so\"", ContentType: "application/json", To: "to",
 		ReplyTo: "replies", ReplyToSession: "rs", InSession: true, Session: "s", PartitionKey: "s", TTL: 90 * time.Minute,

@@ -20,6 +20,7 @@ import (
 // of that name, and where there is no such namespace they are told so. The scripts in
 // testdata/sdk/space resolve these names themselves, for not every system does.
 func TestSDKsFindTheirNamespace(t *testing.T) {
+	t.Parallel()
 	for _, l := range languages() {
 		if l.name == "go" || l.name == "java" {
 			continue // Go is below; of Java's resolver a program cannot say

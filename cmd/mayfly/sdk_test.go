@@ -49,6 +49,7 @@ var sdks = []sdk{
 const sdkPatience = 8 * time.Minute
 
 func TestSDKs(t *testing.T) {
+	t.Parallel()
 	for _, k := range sdks {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()

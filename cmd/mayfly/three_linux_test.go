@@ -30,9 +30,10 @@ func TestThreeServers(t *testing.T) {
 		t.Helper()
 		var body struct{}
 		in := api.NewNamespace{Name: name}
-		if code := c.asked(t.Context(), http.MethodPost, c.url(p)+"/api/v1/namespaces", in, &body); code != http.StatusCreated {
-			t.Fatalf("the namespace %s is %d", name, code)
-		}
+		c.until("there is the namespace "+name, func() bool {
+			code := c.asked(t.Context(), http.MethodPost, c.url(p)+"/api/v1/namespaces", in, &body)
+			return code == http.StatusCreated || code == http.StatusConflict // that was made before, and the answer was late
+		})
 	}
 	for i, p := range []*child{first, second, third} {
 		at(p, fmt.Sprintf("shop-%d", i))
