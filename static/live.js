@@ -7,11 +7,12 @@
 // that the strictest content security policy is content:
 //
 //   <body data-live="URL of the page" data-n data-now [data-rate data-until] data-build data-base
+//       data-low data-crit               seconds left from which a countdown is urgent
 //       data-words='{"live":"Live",…}'>   what it says, in the language of the page
 //   data-slot="NAME"                 content that the server replaces; [data-news]: a
 //       change of it brings up .newer in its section, for what the page shows as it was
 //   data-list="NAME" [data-insert="hold"] [data-flash="off"], children data-key="KEY"
-//   <time datetime data-of="SECONDS" [data-low data-crit data-as]>   countdown
+//   <time datetime data-of="SECONDS" [data-as]>   countdown
 //   <time datetime data-ago>, <time datetime data-at="|ms|date">
 //   data-clock                       gets the tone of the countdown in it
 //   .ring, .glass in a data-clock; [data-until][data-len] on a lock's circle
@@ -83,11 +84,11 @@
   const now = () => frozen || Math.min(until, ticks() * rate + Math.max(...samples.map((s) => s.offset)));
 
   const two = (n) => String(n | 0).padStart(2, "0");
-  const unit = (name, a, b) => word(`span.${name}`).replace("{a}", a | 0).replace("{b}", b);
+  const unit = (name, n) => word(`span.${name}`, n);
   const span = (s) =>
     s < 60 ? unit("s", s) :
-    s < 3600 ? unit("ms", s / 60, two(s % 60)) :
-    s < 86400 ? unit("hm", s / 3600, two(s % 3600 / 60)) : unit("dh", s / 86400, s % 86400 / 3600 | 0);
+    s < 3600 ? unit("m", s / 60 | 0) + " " + unit("s", two(s % 60)) :
+    s < 86400 ? unit("h", s / 3600 | 0) + " " + unit("m", two(s % 3600 / 60)) : unit("d", s / 86400 | 0) + " " + unit("h", s % 86400 / 3600 | 0);
   const units = ["day", "hour", "minute", "second"].map((unit) =>
     new Intl.NumberFormat(root.lang || "en", { style: "unit", unit, unitDisplay: "long" }));
   const longSpan = (s) => { // the two largest units that say something, in words
@@ -130,7 +131,7 @@
     brief(flap, "turn");
   });
   const countdown = (el) => {
-    const { of, as, low = of * .2, crit = of * .05 } = el.dataset, at = Date.parse(el.dateTime);
+    const { of, as } = el.dataset, { low, crit } = document.body.dataset, at = Date.parse(el.dateTime);
     const left = Math.max(0, Math.ceil((at - now()) / 1000)), share = of > 0 ? Math.min(1, left / of) : 0;
     const tone = as || (left > low ? "plenty" : left > crit ? "low" : "critical");
     const box = el.closest("[data-clock]") ?? el;

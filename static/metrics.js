@@ -10,6 +10,9 @@
 // language of the page.
 "use strict";
 (() => {
+  // length is a time that stands still, without empty units, as the server writes it.
+  const length = window.mayfly.length = (s) =>
+    [["d", s / 86400], ["h", s % 86400 / 3600], ["m", s % 3600 / 60], ["s", s % 60]].map(([name, n]) => n >= 1 ? window.mayfly.word(`span.${name}`, n | 0) : "").filter(Boolean).join(" ");
   const root = document.querySelector("[data-plots]");
   if (!root) return;
   const every = 10000;
@@ -35,13 +38,7 @@
     return c;
   };
   const mode = () => document.querySelector("input[name=time]:checked")?.value ?? "rel";
-  const two = (n) => String(n).padStart(2, "0");
-  const words = JSON.parse(document.body.dataset.words);
-  const unit = (name, a, b) => words[`span.${name}`].replace("{a}", a | 0).replace("{b}", b);
-  const span = (s) =>
-    s < 60 ? unit("s", s) :
-    s < 3600 ? s % 60 ? unit("ms", s / 60, two(s % 60)) : unit("m", s / 60) :
-    s % 3600 ? unit("hm", s / 3600, two(s % 3600 / 60 | 0)) : unit("h", s / 3600);
+  const span = (s) => length(s < 3600 ? s : s - s % 60);
   const lang = document.documentElement.lang || "en";
   const clock = (options) => new Intl.DateTimeFormat(lang, { hourCycle: "h23", timeZone: mode() === "utc" ? "UTC" : undefined, ...options });
   // label is what stands at a place of the axis, and stamp what the cursor is at; both

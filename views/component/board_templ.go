@@ -250,7 +250,7 @@ func BoardRow(d Departure) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = Flaps(d.Clock.ByMinute()).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Flaps(d.Clock).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,7 +1,6 @@
 package component
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"strconv"
@@ -19,27 +18,7 @@ type Clock struct {
 	At  time.Time     // the instant it runs out; zero: never
 	Of  time.Duration // the whole stretch, of which a share is left
 	Now time.Time     // the broker's clock at rendering
-
-	// Low and Critical are how much is left when the tone changes. Zero means
-	// a fifth and a twentieth of Of, or 10 s and 5 s of what is less than a
-	// minute: shares of that are too short to be seen.
-	Low, Critical time.Duration
-	As            Tone // fixes the tone; empty: by the time left
-}
-
-// ByMinute returns the clock with the limits of boards: these are sorted by
-// instant, so that colours must not depend on each message's own share.
-func (c Clock) ByMinute() Clock {
-	c.Low, c.Critical = time.Minute, 10*time.Second
-	return c
-}
-
-// Idle returns the clock with the limits of hourglasses: red at 30 s at the
-// latest, and not hours before something that idles for days goes.
-func (c Clock) Idle() Clock {
-	c.Critical = min(max(30*time.Second, c.Of/20), 5*time.Minute)
-	c.Low = max(c.Critical, min(c.Of/5, time.Hour))
-	return c
+	As  Tone          // fixes the tone; empty: Urgency of the time left
 }
 
 // left is the time left in whole seconds, rounded up: a clock shows zero only
@@ -59,32 +38,18 @@ func (c Clock) share() float64 {
 	return min(1, float64(c.left())/float64(c.Of))
 }
 
-// limits are Low and Critical with what zero means.
-func (c Clock) limits() (low, critical time.Duration) {
-	low, critical = c.Of/5, c.Of/20
-	if c.short() {
-		low, critical = 10*time.Second, 5*time.Second
-	}
-	return cmp.Or(c.Low, low), cmp.Or(c.Critical, critical)
-}
-
-func (c Clock) short() bool { return c.Of > 0 && c.Of < time.Minute }
-
 // Tone is the tone of the time left. Standing still it is the calm one, until
 // the script has looked.
 func (c Clock) Tone(ctx context.Context) Tone {
-	low, critical := c.limits()
-	switch left := c.left(); {
+	switch {
 	case c.As != "":
 		return c.As
 	case c.At.IsZero():
 		return Never
-	case view.IsStill(ctx) || left > low:
+	case view.IsStill(ctx):
 		return Plenty
-	case left > critical:
-		return Low
 	default:
-		return Critical
+		return Urgency(c.left())
 	}
 }
 
@@ -95,14 +60,6 @@ func (c Clock) timer(ctx context.Context) templ.Attributes {
 		"datetime": iso(c.At),
 		"title":    iso(c.At),
 		"data-of":  seconds(c.Of),
-	}
-	low, critical := c.limits()
-	short := c.As == "" && c.short() // the script by itself knows shares only
-	if c.Low > 0 || short {
-		a["data-low"] = seconds(low)
-	}
-	if c.Critical > 0 || short {
-		a["data-crit"] = seconds(critical)
 	}
 	if c.As != "" {
 		a["data-as"] = string(c.As)
@@ -138,6 +95,11 @@ func (c Clock) digits(ctx context.Context) string {
 // flapsFit says whether minutes of two digits can tell the time left.
 func (c Clock) flapsFit() bool { return c.left() < 100*time.Minute }
 
+// UrgencyData is the attributes of a page from which the script has what Urgency does.
+func UrgencyData() templ.Attributes {
+	return templ.Attributes{"data-low": seconds(LowAt), "data-crit": seconds(CriticalAt)}
+}
+
 func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
 }
@@ -162,7 +124,7 @@ func (h Hold) share(ctx context.Context, now time.Time) float64 {
 	return max(0, min(1, float64(h.Until.Sub(now))/float64(h.Of)))
 }
 
-// ringPath is a circle, or the diamond of the last twentieth; smaller when a
+// ringPath is a circle, or the diamond of the last moments; smaller when a
 // lock is drawn around it.
 func ringPath(tone Tone, held bool) string {
 	r := 7.0

@@ -14,10 +14,10 @@ type Horizon struct {
 // before it.
 type Bucket struct {
 	Key  string // names it in the page and in addresses: "10s"
-	Name string // as shown: "10 s", or the word for "later"
+	Name string // as shown: "10s", or the word for "later"
 	Href string // what runs out in it
 	Last bool   // whether it has no end
-	Tone Tone   // Critical and Low draw their shapes beside the name
+	Tone Tone   // the Urgency of what is in it; Critical and Low draw their shapes beside the name
 
 	Dead, Lost int     // how many will be dead-lettered, how many are lost
 	Slices     []Slice // the same over time; any number, at least one when there is anything

@@ -13,58 +13,69 @@ import (
 
 const day = 24 * time.Hour
 
-// Span writes a running time: 48s, 4m 12s, 2h 05m, 3d 4h, or as the language has
-// it. Its width changes only where a unit comes or goes. The script writes the same,
-// with SpanWords.
+// unit is so many of one unit of time, as the language abbreviates it. Every running
+// time and every length is written with these.
+func unit(ctx context.Context, id, n string) string { return locale.T(ctx, id, locale.Args{"N": n}) }
+
+// SpanWords are how scripts write times: by the letter of the unit, with {n} in the
+// place of the number.
+func SpanWords(ctx context.Context) map[string]string {
+	const n = "{n}"
+	return map[string]string{"d": unit(ctx, "span.d", n), "h": unit(ctx, "span.h", n), "m": unit(ctx, "span.m", n), "s": unit(ctx, "span.s", n)}
+}
+
+// Span writes a running time: 48s, 4m 12s, 2h 05m, 3d 4h, in the units of the
+// language. Its width changes only where a unit comes or goes. The script writes the
+// same.
 func Span(ctx context.Context, d time.Duration) string {
 	s := int(d / time.Second)
 	switch {
 	case s < 60:
-		return locale.T(ctx, "span.s", locale.Args{"A": s})
+		return unit(ctx, "span.s", strconv.Itoa(s))
 	case s < 3600:
-		return locale.T(ctx, "span.ms", locale.Args{"A": s / 60, "B": two(s % 60)})
+		return unit(ctx, "span.m", strconv.Itoa(s/60)) + " " + unit(ctx, "span.s", two(s%60))
 	case s < 86400:
-		return locale.T(ctx, "span.hm", locale.Args{"A": s / 3600, "B": two(s % 3600 / 60)})
+		return unit(ctx, "span.h", strconv.Itoa(s/3600)) + " " + unit(ctx, "span.m", two(s%3600/60))
 	default:
-		return locale.T(ctx, "span.dh", locale.Args{"A": s / 86400, "B": s % 86400 / 3600})
+		return unit(ctx, "span.d", strconv.Itoa(s/86400)) + " " + unit(ctx, "span.h", strconv.Itoa(s%86400/3600))
 	}
 }
 
-// SpanWords are how scripts write a running time: by its units, with {a} and {b} in
-// the places of the numbers.
-func SpanWords(ctx context.Context) map[string]string {
-	words := map[string]string{}
-	for unit, id := range map[string]string{
-		"s": "span.s", "m": "span.m", "ms": "span.ms", "h": "span.h", "hm": "span.hm", "dh": "span.dh",
-	} {
-		words[unit] = locale.T(ctx, id, locale.Args{"A": "{a}", "B": "{b}"})
-	}
-	return words
-}
-
-// Length writes a time somebody chose, without its empty units: 30s, 5m,
-// 1h 30m, 7d, 1.5s. That is how it is typed, in every language.
-func Length(d time.Duration) string {
-	if d <= 0 {
-		return "0s"
-	}
-	if d < time.Second {
-		return d.String()
+// Length writes a time that stands still, in the units of Span but without empty ones:
+// 30s, 5m, 1h 30m, 7d, 1.5s. How one is typed is the same in every language, and is not
+// written here. The script writes the same, to the second.
+func Length(ctx context.Context, d time.Duration) string {
+	if d > 0 && d < time.Second {
+		return unit(ctx, "span.milli", figure(ctx, float64(d)/float64(time.Millisecond)))
 	}
 	var parts []string
 	for _, u := range []struct {
-		name string
+		id   string
 		size time.Duration
-	}{{"d", day}, {"h", time.Hour}, {"m", time.Minute}} {
+	}{{"span.d", day}, {"span.h", time.Hour}, {"span.m", time.Minute}} {
 		if n := d / u.size; n > 0 {
-			parts = append(parts, strconv.FormatInt(int64(n), 10)+u.name)
+			parts = append(parts, unit(ctx, u.id, strconv.FormatInt(int64(n), 10)))
 			d -= n * u.size
 		}
 	}
-	if d > 0 {
-		parts = append(parts, strconv.FormatFloat(d.Seconds(), 'f', -1, 64)+"s")
+	if d > 0 || len(parts) == 0 {
+		parts = append(parts, unit(ctx, "span.s", figure(ctx, d.Seconds())))
 	}
 	return strings.Join(parts, " ")
+}
+
+// LengthOrNever is Length, and "never" for zero.
+func LengthOrNever(ctx context.Context, d time.Duration) string {
+	if d == 0 {
+		return locale.T(ctx, "time.never")
+	}
+	return Length(ctx, d)
+}
+
+// figure is f with the digits that it has.
+func figure(ctx context.Context, f float64) string {
+	_, digits, _ := strings.Cut(strconv.FormatFloat(f, 'f', -1, 64), ".")
+	return locale.Decimal(ctx, f, len(digits))
 }
 
 // LongSpan writes a running time in words, for those who listen.

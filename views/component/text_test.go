@@ -15,11 +15,11 @@ func TestTimesAreShort(t *testing.T) {
 		"a whole minute":         {Span(t.Context(), time.Minute), "1m 00s"},
 		"hours":                  {Span(t.Context(), 2*time.Hour+5*time.Minute+9*time.Second), "2h 05m"},
 		"days":                   {Span(t.Context(), 76*time.Hour), "3d 4h"},
-		"chosen minutes":         {Length(5 * time.Minute), "5m"},
-		"chosen hours":           {Length(90 * time.Minute), "1h 30m"},
-		"chosen days":            {Length(14 * 24 * time.Hour), "14d"},
-		"chosen parts of one":    {Length(1500 * time.Millisecond), "1.5s"},
-		"chosen thousandths":     {Length(250 * time.Millisecond), "250ms"},
+		"chosen minutes":         {Length(t.Context(), 5*time.Minute), "5m"},
+		"chosen hours":           {Length(t.Context(), 90*time.Minute), "1h 30m"},
+		"chosen days":            {Length(t.Context(), 14*24*time.Hour), "14d"},
+		"chosen parts of one":    {Length(t.Context(), 1500*time.Millisecond), "1.5s"},
+		"chosen thousandths":     {Length(t.Context(), 250*time.Millisecond), "250ms"},
 		"in words":               {LongSpan(t.Context(), 61*time.Second), "1 minute 1 second"},
 		"in words, hours":        {LongSpan(t.Context(), 2*time.Hour+time.Second), "2 hours"},
 		"in words, none":         {LongSpan(t.Context(), 0), "0 seconds"},
@@ -33,6 +33,27 @@ func TestTimesAreShort(t *testing.T) {
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %q, want %q", name, tc.got, tc.want)
+		}
+	}
+}
+
+// One notation for each language, whether a time runs or stands still.
+func TestTimesHaveTheUnitsOfTheLanguage(t *testing.T) {
+	for tag, want := range map[string][4]string{
+		"en":    {"45s", "4m 04s", "1h 30m", "1.5s"},
+		"cs":    {"45 s", "4 min 04 s", "1 h 30 min", "1,5 s"},
+		"pt-PT": {"45 s", "4 min 04 s", "1 h 30 min", "1,5 s"},
+		"pt-BR": {"45 s", "4 min 04 s", "1 h 30 min", "1,5 s"},
+		"zh-CN": {"45 秒", "4 分钟 04 秒", "1 小时 30 分钟", "1.5 秒"},
+	} {
+		ctx := locale.With(t.Context(), tag)
+		if Span(ctx, 45*time.Second) != Length(ctx, 45*time.Second) {
+			t.Errorf("%s: 45 s is %q running and %q standing", tag, Span(ctx, 45*time.Second), Length(ctx, 45*time.Second))
+		}
+		for i, got := range []string{Length(ctx, 45*time.Second), Span(ctx, 244*time.Second), Length(ctx, 90*time.Minute), Length(ctx, 1500*time.Millisecond)} {
+			if strings.ReplaceAll(got, "\u00a0", " ") != want[i] {
+				t.Errorf("%s: %q, want %q", tag, got, want[i])
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ package layout
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strconv"
 	"time"
@@ -132,6 +133,7 @@ func (s Shell) live(ctx context.Context) templ.Attributes {
 		"data-base":  view.Base(ctx),
 		"data-words": words(ctx),
 	}
+	maps.Copy(a, component.UrgencyData())
 	if s.Refresh > 0 {
 		a["data-again"] = strconv.Itoa(s.Refresh)
 	}
@@ -156,13 +158,13 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z
 // words is what the script says, so that its words stand in the catalogue
 // too: an object of texts in which {n} is a place to fill.
 func words(ctx context.Context) string {
-	n := locale.Args{"N": "{n}"}
+	n, second := locale.Args{"N": "{n}"}, component.SpanWords(ctx)["s"]
 	say := map[string]string{
 		"live":         locale.T(ctx, "live.live"),
 		"paused":       locale.T(ctx, "live.paused"),
 		"pausedNew":    locale.T(ctx, "live.paused.new", n),
-		"reconnecting": locale.T(ctx, "live.reconnecting", n),
-		"polling":      locale.T(ctx, "live.polling", n),
+		"reconnecting": locale.T(ctx, "live.reconnecting", locale.Args{"Span": second}),
+		"polling":      locale.T(ctx, "live.polling", locale.Args{"Span": second}),
 		"stale":        locale.T(ctx, "live.stale", n),
 		"lost":         locale.T(ctx, "live.lost"),
 		"reload":       locale.T(ctx, "live.reload"),

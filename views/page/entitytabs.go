@@ -302,13 +302,6 @@ func (m Entity) accepts() bool {
 	return m.open(receiving) && m.RequiresSession && m.tab() != DeadLetters && m.tab() != Transfers
 }
 
-func lengthOrNever(ctx context.Context, d time.Duration) string {
-	if d == 0 {
-		return locale.T(ctx, "time.never")
-	}
-	return component.Length(d)
-}
-
 // place stands in a text for a number that only the browser knows.
 const place = "\uFFFC"
 

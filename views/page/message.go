@@ -187,7 +187,7 @@ func (m Message) over() bool { return m.Ended.Title != "" }
 // missing says what may have become of a message that nothing is known of.
 func (m Message) missing(ctx context.Context) string {
 	if m.Known.Kept > 0 {
-		return locale.T(ctx, "message.missing.kept", locale.Args{"Kept": component.Length(m.Known.Kept)})
+		return locale.T(ctx, "message.missing.kept", locale.Args{"Kept": component.Length(ctx, m.Known.Kept)})
 	}
 	return locale.T(ctx, "message.missing.detail")
 }

@@ -94,8 +94,8 @@ func readOnly() page.Overview {
 
 // horizon has the shape of a backlog: much within minutes, more within hours.
 func horizon() component.Horizon {
-	bucket := func(key, name string, tone component.Tone, dead, lost []int) component.Bucket {
-		b := component.Bucket{Key: key, Name: name, Tone: tone, Href: home + "/expirations?within=" + key}
+	bucket := func(name string, upto time.Duration, dead, lost []int) component.Bucket {
+		b := component.Bucket{Key: name, Name: name, Tone: component.Urgency(upto), Href: home + "/expirations?within=" + name}
 		for i := range 6 {
 			var sl component.Slice
 			if dead != nil {
@@ -110,14 +110,14 @@ func horizon() component.Horizon {
 		return b
 	}
 	h := component.Horizon{Buckets: []component.Bucket{
-		bucket("10s", "10 s", component.Critical, []int{1, 1, 0, 2, 1, 1}, []int{0, 1, 0, 0, 1, 1}),
-		bucket("1m", "1 m", component.Critical, []int{8, 10, 11, 12, 13, 14}, []int{6, 4, 7, 5, 6, 7}),
-		bucket("5m", "5 m", component.Low, []int{92, 95, 91, 84, 78, 74}, []int{26, 28, 29, 30, 29, 30}),
-		bucket("15m", "15 m", component.Plenty, []int{96, 84, 71, 58, 48, 31}, []int{18, 18, 15, 15, 15, 15}),
-		bucket("1h", "1 h", component.Plenty, []int{38, 29, 25, 21, 17, 11}, []int{196, 310, 412, 540, 689, 723}),
-		bucket("6h", "6 h", component.Plenty, nil, []int{142, 104, 66, 49, 34, 23}),
-		bucket("1d", "1 d", component.Plenty, []int{10, 24, 14, 17, 17, 4}, nil),
-		bucket("later", "later", component.Plenty, []int{6, 3, 5, 1, 6, 2}, []int{1, 2, 1, 1, 2, 0}),
+		bucket("10s", 10*time.Second, []int{1, 1, 0, 2, 1, 1}, []int{0, 1, 0, 0, 1, 1}),
+		bucket("1m", time.Minute, []int{8, 10, 11, 12, 13, 14}, []int{6, 4, 7, 5, 6, 7}),
+		bucket("5m", 5*time.Minute, []int{92, 95, 91, 84, 78, 74}, []int{26, 28, 29, 30, 29, 30}),
+		bucket("15m", 15*time.Minute, []int{96, 84, 71, 58, 48, 31}, []int{18, 18, 15, 15, 15, 15}),
+		bucket("1h", time.Hour, []int{38, 29, 25, 21, 17, 11}, []int{196, 310, 412, 540, 689, 723}),
+		bucket("6h", 6*time.Hour, nil, []int{142, 104, 66, 49, 34, 23}),
+		bucket("1d", 24*time.Hour, []int{10, 24, 14, 17, 17, 4}, nil),
+		bucket("later", math.MaxInt64, []int{6, 3, 5, 1, 6, 2}, []int{1, 2, 1, 1, 2, 0}),
 	}}
 	h.Buckets[7].Last = true
 	return h

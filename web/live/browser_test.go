@@ -76,11 +76,11 @@ func in(d time.Duration) string { return stamp(t0.Add(d)) }
 
 const around = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>stage</title>
 <link rel="icon" href="data:,"><script src="/live.js" defer></script></head>
-<body data-live="/page" data-n="5" data-epoch="1" data-now="%s" data-build="b1" data-base=""
- data-words='{"live":"Live","paused":"Paused","pausedNew":"Paused ({n} new)","reconnecting":"Reconnecting {n} s","polling":"Polling {n} s",
+<body data-live="/page" data-n="5" data-epoch="1" data-now="%s" data-build="b1" data-base="" data-low="60" data-crit="10"
+ data-words='{"live":"Live","paused":"Paused","pausedNew":"Paused ({n} new)","reconnecting":"Reconnecting {n}s","polling":"Polling {n}s",
  "stale":"Stale since {n}","lost":"The connection was lost","expiring":"expiring…","expired":"EXPIRED","ago":"{n} ago",
  "newRows":"{n} new while you are here","came":"{n} new","went":"{n} gone","copied":"Copied","reload":"Mayfly was updated: reload the page",
- "leaves":"{name} deletes itself in {n}","span.s":"{a}s","span.ms":"{a}m {b}s","span.hm":"{a}h {b}m","span.dh":"{a}d {b}h"}'>
+ "leaves":"{name} deletes itself in {n}","span.s":"{n}s","span.m":"{n}m","span.h":"{n}h","span.d":"{n}d"}'>
 <fieldset><input type="radio" name="time" value="rel" checked><input type="radio" name="time" value="local"><input type="radio" name="time" value="utc"></fieldset>
 <button type="button" data-act="theme">theme</button>
 <button type="button" data-pill hidden><i data-when="live">●</i><b>Connecting…</b></button>
@@ -95,6 +95,7 @@ func play(t *testing.T, browser context.Context, body string) *stage {
 	mux.HandleFunc("/page", s.servePage)
 	mux.HandleFunc("/live", s.serveSocket)
 	mux.HandleFunc("/live.js", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "../../static/live.js") })
+	mux.HandleFunc("/metrics.js", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "../../static/metrics.js") })
 	mux.HandleFunc("/n/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<title>"+r.URL.Path+"</title>") })
 	s.server = httptest.NewServer(mux)
 	t.Cleanup(s.server.Close)

@@ -3,15 +3,19 @@ package live
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/a-h/templ"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"mayfly/views/component"
 	"mayfly/views/locale"
+	"mayfly/views/view"
 )
 
 // The tests of static/live.js, in a real browser.
@@ -20,6 +24,7 @@ func TestScript(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *stage){
 		"clocks":        clocks,
 		"dates":         dates,
+		"spans":         spans,
 		"turned":        turned,
 		"merge":         merge,
 		"hold":          hold,
@@ -81,8 +86,8 @@ var bodies = map[string]string{
 	<p id="b" data-clock><svg class="ring" data-hold><path class="track" d=""></path><path class="arc" d=""></path>
 	  <circle class="hold" data-until="` + in(30*time.Second) + `" data-len="60"></circle></svg><time role="timer" datetime="` + in(40*time.Second) + `" data-of="300">?</time></p>
 	<p id="c" data-clock><svg class="ring"><path class="track" d=""></path><path class="arc" d=""></path></svg>
-	  <time role="timer" datetime="` + in(12*time.Second) + `" data-of="300">?</time></p>
-	<p id="d" data-clock><time role="timer" class="flaps" datetime="` + in(40*time.Minute+30*time.Second) + `" data-of="3600" data-low="60" data-crit="10"><span class="flap">0</span><span class="flap">0</span><span class="flap colon">:</span><span class="flap">0</span><span class="flap">0</span></time></p>
+	  <time role="timer" datetime="` + in(9*time.Second) + `" data-of="300">?</time></p>
+	<p id="d" data-clock><time role="timer" class="flaps" datetime="` + in(40*time.Minute+30*time.Second) + `" data-of="3600"><span class="flap">0</span><span class="flap">0</span><span class="flap colon">:</span><span class="flap">0</span><span class="flap">0</span></time></p>
 	<p id="e"><time role="timer" datetime="` + in(2*time.Second) + `" data-of="300" data-as="dead">?</time></p>
 	<p id="f"><time datetime="` + in(-90*time.Second) + `" data-ago>?</time> <time datetime="` + in(0) + `" data-at>10:04:12</time> <time datetime="` + in(0) + `" data-at="date">2026-07-14 10:04:12</time></p>
 	<p id="g"><time role="timer" datetime="` + in(50*hour) + `" data-of="360000">?</time></p>`,
@@ -106,9 +111,10 @@ var bodies = map[string]string{
 	"polling":     table("", row("1", "one", hour), row("2", "two", hour)),
 	"errors":      table("", row("1", "one", hour)),
 	"dates":       ``,
+	"spans":       ``,
 	"preferences": `<time datetime="` + in(0) + `" data-at>10:04:12</time>`,
 	"keys":        ``,
-	"standing": `<!DOCTYPE html><title>form</title><script src="/live.js"></script><body data-now="` + in(0) + `" data-words='{"span.ms":"{a}m {b}s"}'><button data-pill hidden><b>Connecting</b></button>` +
+	"standing": `<!DOCTYPE html><title>form</title><script src="/live.js"></script><body data-now="` + in(0) + `" data-words='{"span.m":"{n}m","span.s":"{n}s"}'><button data-pill hidden><b>Connecting</b></button>` +
 		`<time role="timer" datetime="` + in(5*time.Minute) + `" data-of="300">?</time>`,
 	"hands": `<button data-act="copy" data-text="one">a</button><button data-copy-from="#two">b</button><i id="two"> two </i><button data-copy="three">c</button>
 	<button data-dialog="sure">d</button><dialog id="sure"><form method="dialog"><button data-close>Cancel</button><button>Delete 3 messages</button></form></dialog>`,
@@ -310,7 +316,7 @@ func cut(_ *testing.T, s *stage) {
 	s.want(order + ` === "1,2,3"`)
 	s.equal(`document.querySelector("[data-key='1']").dataset.gone`, "dead-lettered")
 	s.equal(`[...document.querySelectorAll("[data-key]")].map((r) => !!r.born)`, []bool{true, true, false})
-	s.equal(`[mayfly.reconnects, mayfly.put, mayfly.gone, states.has("Reconnecting 1 s")]`, []any{1, 1, 1, true})
+	s.equal(`[mayfly.reconnects, mayfly.put, mayfly.gone, states.has("Reconnecting 1s")]`, []any{1, 1, 1, true})
 	s.want(order + ` === "2,3"`)
 }
 
@@ -360,10 +366,10 @@ func polling(_ *testing.T, s *stage) {
 	s.page = table("", row("2", "two", hour), row("3", "three", hour))
 	_ = s.conn.NetConn().Close() // what is meant is that it is closed
 	s.mu.Unlock()
-	s.want(`mayfly.polls > 0 && ` + textOf + `("[data-pill] b") === "Polling 5 s"`)
+	s.want(`mayfly.polls > 0 && ` + textOf + `("[data-pill] b") === "Polling 5s"`)
 	s.want(order + ` === "2,3"`)
 	s.equal(`document.querySelector("[data-key='2']").born`, true)
-	s.equal(`document.querySelector("[role=alert]").textContent`, "The connection was lost. Polling 5 s")
+	s.equal(`document.querySelector("[role=alert]").textContent`, "The connection was lost. Polling 5s")
 
 	s.mu.Lock()
 	s.broken = true
@@ -447,6 +453,55 @@ func dates(t *testing.T, s *stage) {
 		s.run(chromedp.Reload())
 		s.want(`!document.body.textContent.includes("?")`)
 		s.equal(`[...document.querySelectorAll("time")].map((el) => el.textContent)`, want)
+	}
+}
+
+// spans are how times are written, and how urgent they are, by the server and by the
+// script: the same, in every language, be it a running one or one that stands still.
+func spans(t *testing.T, s *stage) {
+	urgency := component.UrgencyData()
+	for _, l := range locale.Languages() {
+		ctx := locale.With(t.Context(), l.Tag)
+		words := map[string]string{"ago": locale.T(ctx, "time.ago", locale.Args{"Span": "{n}"})}
+		for unit, text := range component.SpanWords(ctx) {
+			words["span."+unit] = text
+		}
+		said, err := json.Marshal(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body strings.Builder
+		var running, spoken, tones, standing []string
+		var seconds []int
+		for _, d := range []time.Duration{
+			0, 9 * time.Second, 10 * time.Second, 45 * time.Second, 59 * time.Second, time.Minute, 244 * time.Second, time.Hour - time.Second, time.Hour, 90 * time.Minute,
+			2*hour + 5*time.Minute + 9*time.Second, 24*hour - time.Second, 24 * hour, 25*hour + time.Minute, 36500 * 24 * hour,
+		} {
+			for _, c := range []templ.Component{component.Ago(t0.Add(-d), t0), component.Timer(component.Clock{At: t0.Add(d + time.Second), Of: hour, Now: t0})} {
+				if err := c.Render(view.Still(ctx), &body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			running = append(running, locale.T(ctx, "time.ago", locale.Args{"Span": component.Span(ctx, d)}), component.Span(ctx, d+time.Second))
+			tones = append(tones, string(component.Urgency(d+time.Second)))
+			spoken = append(spoken, strings.Join(regexp.MustCompile(`\d+`).FindAllString(component.LongSpan(ctx, d+time.Second), -1), " ")) // in words that the browser has itself
+			standing, seconds = append(standing, component.Length(ctx, d)), append(seconds, int(d/time.Second))
+		}
+		standing, seconds = standing[1:], seconds[1:] // a script has no length of nothing
+		s.mu.Lock()
+		s.page = `<!DOCTYPE html><html lang="` + l.Tag + `"><meta charset="utf-8"><title>spans</title><link rel="icon" href="data:,"><script src="/live.js" defer></script><script src="/metrics.js" defer></script>` +
+			`<body data-now="` + in(0) + `" data-until="` + in(0) + `" data-low="` + fmt.Sprint(urgency["data-low"]) + `" data-crit="` + fmt.Sprint(urgency["data-crit"]) + `" data-words='` + string(said) + `'>` + body.String()
+		s.mu.Unlock()
+		s.run(chromedp.Reload())
+		s.want(`document.title === "spans" && document.documentElement.lang === "` + l.Tag + `" && document.querySelector("time")?.textContent === ` + strconv.Quote(running[0]))
+		s.equal(`[...document.querySelectorAll("time")].map((el) => el.textContent)`, running)
+		s.equal(`[...document.querySelectorAll("time[data-of]")].map((el) => el.ariaLabel.match(/\d+/g).join(" "))`, spoken)
+		s.equal(`[...document.querySelectorAll("time[data-of]")].map((el) => el.dataset.tone)`, tones)
+		all, err := json.Marshal(seconds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.equal(string(all)+`.map(mayfly.length)`, standing)
 	}
 }
 

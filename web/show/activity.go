@@ -235,7 +235,7 @@ func (p *Pages) activityLede(ctx context.Context, f past.Filter) []component.Tex
 	}[f.Scope]
 	lede := []component.Text{strong(locale.T(ctx, id))}
 	if kept := p.kept(); kept > 0 {
-		lede = append(lede, say(" "+locale.T(ctx, "activity.lede.kept", locale.Args{"Kept": component.Length(kept)})))
+		lede = append(lede, say(" "+locale.T(ctx, "activity.lede.kept", locale.Args{"Kept": component.Length(ctx, kept)})))
 	}
 	if f.Scope == past.All {
 		lede = append(lede, say(" "+locale.T(ctx, "activity.lede.gaps")))

@@ -55,7 +55,7 @@ func (p *Pages) alerts(ctx context.Context, at Place) (view.Page, uint64, error)
 			})
 		}
 		for _, is := range rules {
-			m.Rules = append(m.Rules, p.alertRow(is, s.now))
+			m.Rules = append(m.Rules, p.alertRow(ctx, is, s.now))
 		}
 		for _, a := range all[:min(len(all), toldMost)] {
 			m.Told = append(m.Told, p.told(ctx, a, s.now))
@@ -76,9 +76,9 @@ func (p *Pages) watch(path engine.Path) page.EntityWatch {
 	}
 }
 
-func (p *Pages) alertRow(is rescue.Status, now engine.Instant) page.AlertRow {
+func (p *Pages) alertRow(ctx context.Context, is rescue.Status, now engine.Instant) page.AlertRow {
 	row := page.AlertRow{
-		Key: strconv.FormatInt(int64(is.ID), 10), Href: p.AlertURL(is.ID), Rule: alertWords(is.Rule), Off: is.Off, Trouble: is.Trouble,
+		Key: strconv.FormatInt(int64(is.ID), 10), Href: p.AlertURL(is.ID), Rule: alertWords(ctx, is.Rule), Off: is.Off, Trouble: is.Trouble,
 		Fired: int(is.Fired), Done: int(is.Done), Now: now.Time(),
 	}
 	if is.Last != 0 {
@@ -87,10 +87,10 @@ func (p *Pages) alertRow(is rescue.Status, now engine.Instant) page.AlertRow {
 	return row
 }
 
-func alertWords(r rescue.Rule) page.AlertWords {
+func alertWords(ctx context.Context, r rescue.Rule) page.AlertWords {
 	w := page.AlertWords{
-		Name: r.Name, When: string(r.When), In: cut(r.In, 100), Query: cut(r.Query, 100), Reason: cut(r.Reason, 100), Within: component.Length(r.Within),
-		Over: int(r.Over), Then: string(r.Then), By: component.Length(r.By), Times: r.Times, Signed: r.Secret != "",
+		Name: r.Name, When: string(r.When), In: cut(r.In, 100), Query: cut(r.Query, 100), Reason: cut(r.Reason, 100), Within: component.Length(ctx, r.Within),
+		Over: int(r.Over), Then: string(r.Then), By: component.Length(ctx, r.By), Times: r.Times, Signed: r.Secret != "",
 	}
 	if u, err := url.Parse(r.URL); err == nil {
 		w.Webhook = u.Host
@@ -191,7 +191,7 @@ func (p *Pages) alert(ctx context.Context, at Place) (view.Page, uint64, error) 
 		return nil, 0, err
 	}
 	m := page.AlertRule{
-		Shell: p.shell(ctx, at, s, is.Name), All: p.AlertsURL(), Row: p.alertRow(is, s.now), Missed: int(is.Missed),
+		Shell: p.shell(ctx, at, s, is.Name), All: p.AlertsURL(), Row: p.alertRow(ctx, is, s.now), Missed: int(is.Missed),
 		Edit: p.alertDeed(at, "edit"), Test: p.alertDeed(at, "test"), Switch: p.alertDeed(at, "off"), Remove: p.alertDeed(at, "remove"),
 	}
 	if is.Off {
@@ -313,7 +313,7 @@ func (p *Pages) askAlert(ctx context.Context, at Place, t Typed) (view.Page, err
 			return nil, err
 		}
 		if at.Do == "remove" {
-			return page.RemoveAlert{Shell: p.still(ctx, at, was.Name), Rule: alertWords(was.Rule), To: p.URL(at), Cancel: p.AlertURL(was.ID)}, nil
+			return page.RemoveAlert{Shell: p.still(ctx, at, was.Name), Rule: alertWords(ctx, was.Rule), To: p.URL(at), Cancel: p.AlertURL(was.ID)}, nil
 		}
 		m.Cancel, m.To, m.Try, m.Secret = p.AlertURL(was.ID), p.alertDeed(at, "edit"), p.alertDeed(at, "try"), was.Secret != ""
 	}
@@ -368,7 +368,7 @@ func alertValues(r rescue.Rule) url.Values {
 	for name, text := range map[string]string{
 		page.AlertName: r.Name, page.AlertWhen: string(r.When), page.AlertIn: r.In, page.AlertQuery: r.Query, page.AlertReason: r.Reason, page.AlertURL: r.URL,
 		page.AlertThen: string(r.Then), page.AlertOver: strconv.FormatInt(r.Over, 10),
-		page.AlertWithin: Length(cmp.Or(r.Within, time.Minute)), page.AlertBy: Length(cmp.Or(r.By, 10*time.Minute)), page.AlertTimes: strconv.Itoa(cmp.Or(r.Times, 3)),
+		page.AlertWithin: typedLength(cmp.Or(r.Within, time.Minute)), page.AlertBy: typedLength(cmp.Or(r.By, 10*time.Minute)), page.AlertTimes: strconv.Itoa(cmp.Or(r.Times, 3)),
 	} {
 		v.Set(name, text)
 	}

@@ -162,7 +162,7 @@ func (p *Pages) askMessage(ctx context.Context, at Place, t Typed) (view.Page, e
 		Values: t.first(), Errors: t.Errors, Refused: t.Refused,
 	}
 	if to.ID != 0 {
-		m.Seen = locale.T(ctx, "confirm.seen", locale.Args{"Name": Shown(to.Path), "Window": component.Length(to.Config.DuplicateWindow())})
+		m.Seen = locale.T(ctx, "confirm.seen", locale.Args{"Name": Shown(to.Path), "Window": component.Length(ctx, to.Config.DuplicateWindow())})
 	}
 	if lock != "" {
 		m.Hidden = append(m.Hidden, page.HiddenField{Name: page.AskToken, Value: cut(lock, 64)})

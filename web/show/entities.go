@@ -201,7 +201,7 @@ func (p *Pages) entityRow(e member, now engine.Instant) page.EntityRow {
 		row.Size, row.Capacity = e.SizeInBytes, e.Config.Capacity()
 	}
 	if next := e.nextExpiry(); next != 0 {
-		row.Next = component.Clock{At: next.Time(), Of: cmp.Or(e.Config.DefaultMessageTimeToLive, time.Hour), Now: now.Time()}.ByMinute()
+		row.Next = component.Clock{At: next.Time(), Of: cmp.Or(e.Config.DefaultMessageTimeToLive, time.Hour), Now: now.Time()}
 	}
 	row.Line = p.depthLine(e, now)
 	return row

@@ -185,7 +185,7 @@ func FieldText(prop engine.Property, c engine.Config) string {
 	case err != nil:
 		return text
 	default:
-		return Length(d)
+		return typedLength(d)
 	}
 }
 
@@ -255,7 +255,7 @@ func bounds(prop engine.Property, l engine.Limits) (least, most string) {
 		case n == 0:
 			return ""
 		case prop.Type == engine.DurationProperty:
-			return component.Length(time.Duration(n))
+			return typedLength(time.Duration(n))
 		default:
 			return strconv.FormatInt(n, 10)
 		}
@@ -273,7 +273,7 @@ func propertyWord(ctx context.Context, prop engine.Property, text string) string
 			return locale.T(ctx, "time.never")
 		}
 		if err == nil {
-			return component.Length(d)
+			return component.Length(ctx, d)
 		}
 	case prop.Type == engine.SwitchProperty && text == "true":
 		return locale.T(ctx, "setting.on")
@@ -316,7 +316,7 @@ func (p *Pages) WhatIf(ctx context.Context, path engine.Path, typed url.Values) 
 			if e.Kind == engine.Topic || is != 0 && d >= is {
 				return errNothing
 			}
-			w.TTL, w.Fate = component.Length(d), fate(e.Path, e.Config.DeadLetteringOnMessageExpiration)
+			w.TTL, w.Fate = component.Length(ctx, d), fate(e.Path, e.Config.DeadLetteringOnMessageExpiration)
 			w.Locked, w.Dormant = int(e.Counts.Locked), int(e.Counts.Deferred)
 			from, err = count(&w, r, engine.Browse{Path: path, From: from, Limit: whatIfSlice}, d)
 			return err
@@ -345,7 +345,7 @@ func (p *Pages) idleIf(ctx context.Context, e engine.EntityState, now engine.Ins
 		return page.IdleIf{Never: true}
 	}
 	e.Config.AutoDeleteOnIdle, e.Config.ForwardTo, e.Unpinned = d, typed.Get("ForwardTo"), 0
-	i := page.IdleIf{Is: component.Length(d)}
+	i := page.IdleIf{Is: component.Length(ctx, d)}
 	switch {
 	case e.Config.ForwardTo != "": // IDLE-12
 		i.Why = locale.T(ctx, "if.idle.forwards")

@@ -12,20 +12,27 @@ import (
 
 // A stretch is one bucket of the horizon.
 type stretch struct {
-	key, name string
-	upto      time.Duration // zero: it has no end
-	tone      component.Tone
+	key  string
+	upto time.Duration // zero: it has no end
 }
 
 var stretches = []stretch{
-	{"10s", "10 s", 10 * time.Second, component.Critical},
-	{"1m", "1 m", time.Minute, component.Critical},
-	{"5m", "5 m", 5 * time.Minute, component.Low},
-	{"15m", "15 m", 15 * time.Minute, component.Plenty},
-	{"1h", "1 h", time.Hour, component.Plenty},
-	{"6h", "6 h", 6 * time.Hour, component.Plenty},
-	{"1d", "1 d", 24 * time.Hour, component.Plenty},
-	{"later", "", 0, component.Plenty},
+	{"10s", 10 * time.Second},
+	{"1m", time.Minute},
+	{"5m", 5 * time.Minute},
+	{"15m", 15 * time.Minute},
+	{"1h", time.Hour},
+	{"6h", 6 * time.Hour},
+	{"1d", 24 * time.Hour},
+	{"later", 0},
+}
+
+// tone is that of whatever is in the bucket.
+func (s stretch) tone() component.Tone {
+	if s.upto == 0 {
+		return component.Plenty
+	}
+	return component.Urgency(s.upto)
 }
 
 // stretchCalled is the place of a bucket by its key; -1 if there is none.
@@ -34,10 +41,10 @@ func stretchCalled(key string) int {
 }
 
 func (s stretch) called(ctx context.Context) string {
-	if s.name == "" {
+	if s.upto == 0 {
 		return locale.T(ctx, "horizon.later")
 	}
-	return s.name
+	return component.Length(ctx, s.upto)
 }
 
 // slicesOfStretch is how finely a bucket is drawn; crowded is the number of
@@ -68,7 +75,7 @@ func edges(now engine.Instant, entities int) (at []engine.Instant, parts int) {
 func buckets(spans []engine.Span, parts int) []component.Bucket {
 	out := make([]component.Bucket, len(stretches))
 	for i, s := range stretches {
-		b := component.Bucket{Key: s.key, Last: s.upto == 0, Tone: s.tone}
+		b := component.Bucket{Key: s.key, Last: s.upto == 0, Tone: s.tone()}
 		part := spans[i*parts:]
 		if s.upto != 0 {
 			part = part[:parts]

@@ -54,7 +54,7 @@ func (p *Pages) sitter(ctx context.Context, e engine.EntityState, now engine.Ins
 
 // whyHeld says why an entity does not delete itself; nothing if it does.
 func (p *Pages) whyHeld(ctx context.Context, e engine.EntityState) []component.Text {
-	idle := component.Length(max(e.Config.InForce().AutoDeleteOnIdle, e.Unpinned))
+	idle := component.Length(ctx, max(e.Config.InForce().AutoDeleteOnIdle, e.Unpinned))
 	switch {
 	case e.Unpinned != 0:
 		return []component.Text{say(locale.T(ctx, "idle.pinned", locale.Args{"Was": idle}))}

@@ -69,7 +69,7 @@ func (p *Pages) sendForm(ctx context.Context, at Place, t Typed) (view.Page, err
 		m.Values[page.SendTemplateName] = m.Template
 	}
 	if ttl := e.Config.DefaultMessageTimeToLive; ttl != 0 {
-		m.Ceiling = component.Length(ttl)
+		m.Ceiling = typedLength(ttl)
 	}
 	if t.Preview != nil {
 		m.Values[page.SendSeed] = hex.EncodeToString(t.Preview.Seed[:])
@@ -110,7 +110,7 @@ func sights(ctx context.Context, v *Preview, now engine.Instant) (all []page.Sen
 		add(locale.T(ctx, "send.reply"), c.ReplyTo)
 		add(locale.T(ctx, "send.reply.session"), c.ReplyToSessionID)
 		if c.TTL != 0 {
-			add(locale.T(ctx, "send.ttl"), component.Length(c.TTL))
+			add(locale.T(ctx, "send.ttl"), component.Length(ctx, c.TTL))
 		}
 		if c.ScheduledFor != 0 {
 			sight.Due = c.ScheduledFor.Time()

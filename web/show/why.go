@@ -17,17 +17,17 @@ func (p *Pages) why(ctx context.Context, m messageSight, past []trace, now engin
 	if m.Path.IsDeadLetter() {
 		return component.Why{Says: []component.Text{say(locale.T(ctx, "why.dead"))}}
 	}
-	w := component.Why{Terms: []component.Term{term(locale.T(ctx, "why.message"), "", max(0, m.content.TTL))}}
+	w := component.Why{Terms: []component.Term{term(ctx, locale.T(ctx, "why.message"), "", max(0, m.content.TTL))}}
 	if m.in.Kind == engine.Subscription {
 		w.Terms = append(w.Terms,
-			term(locale.T(ctx, "why.topic"), p.EntityURL(engine.Topic, m.in.topic.Path)+"/edit", m.in.topic.Config.InForce().DefaultMessageTimeToLive),
-			term(locale.T(ctx, "why.subscription"), p.EntityURL(engine.Subscription, m.in.Path)+"/edit", m.in.Config.InForce().DefaultMessageTimeToLive))
+			term(ctx, locale.T(ctx, "why.topic"), p.EntityURL(engine.Topic, m.in.topic.Path)+"/edit", m.in.topic.Config.InForce().DefaultMessageTimeToLive),
+			term(ctx, locale.T(ctx, "why.subscription"), p.EntityURL(engine.Subscription, m.in.Path)+"/edit", m.in.Config.InForce().DefaultMessageTimeToLive))
 	} else {
 		name := locale.T(ctx, "why.queue")
 		if m.in.Kind == engine.Topic {
 			name = locale.T(ctx, "why.topic")
 		}
-		w.Terms = append(w.Terms, term(name, p.EntityURL(m.in.Kind, m.in.Path)+"/edit", m.in.Config.InForce().DefaultMessageTimeToLive))
+		w.Terms = append(w.Terms, term(ctx, name, p.EntityURL(m.in.Kind, m.in.Path)+"/edit", m.in.Config.InForce().DefaultMessageTimeToLive))
 	}
 	shortest := shortestTerm(w.Terms)
 	if m.Message.State == engine.Scheduled {
@@ -47,7 +47,7 @@ func (p *Pages) why(ctx context.Context, m messageSight, past []trace, now engin
 		w.Terms[shortest].Wins, counts = true, "why.shortest"
 	case shortest < 0 && actual == 0:
 	default: // an operator set it, or a ceiling was another one when it was stored
-		kept := term(locale.T(ctx, whyKept(past)), "", actual)
+		kept := term(ctx, locale.T(ctx, whyKept(past)), "", actual)
 		kept.Wins = true
 		w.Terms = append(w.Terms, kept)
 	}
@@ -68,7 +68,7 @@ func (p *Pages) whySays(ctx context.Context, m messageSight, counts string, actu
 	if actual == 0 && m.Expires == 0 {
 		return []component.Text{say(locale.T(ctx, "why.never"))}
 	}
-	args := locale.Args{"TTL": component.Length(actual), "At": ClockTime(ctx, m.Message.EnqueuedAt, now)}
+	args := locale.Args{"TTL": component.Length(ctx, actual), "At": ClockTime(ctx, m.Message.EnqueuedAt, now)}
 	says := []component.Text{say(locale.T(ctx, counts, args) + " ")}
 	if m.Message.State == engine.Deferred {
 		says = append(says, say(locale.T(ctx, "why.deferred")+" "))
@@ -79,8 +79,8 @@ func (p *Pages) whySays(ctx context.Context, m messageSight, counts string, actu
 	return append(says, say(locale.T(ctx, "why.fate.lost")))
 }
 
-func term(name, href string, of time.Duration) component.Term {
-	return component.Term{Name: name, Href: href, Of: of, Show: Length(of)}
+func term(ctx context.Context, name, href string, of time.Duration) component.Term {
+	return component.Term{Name: name, Href: href, Of: of, Show: component.LengthOrNever(ctx, of)}
 }
 
 // shortestTerm is the place of the term that counts; -1 if all are never.

@@ -52,13 +52,21 @@ func pageKind(k engine.EntityKind) page.Kind {
 	}
 }
 
-// Length is a time somebody chose, written so that a form reads it back: 90s,
-// 1h30m, never.
-func Length(d time.Duration) string {
-	if d <= 0 {
+// typedLength is a time somebody chose as forms read it, in every language: 1m30s, 7d,
+// never. What stands beside a field about what goes into it says it so, too; what is
+// only read has component.Length.
+func typedLength(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch days := strconv.FormatInt(int64(d/day), 10) + "d"; {
+	case d <= 0:
 		return "never"
+	case d < day:
+		return inWords(d)
+	case d%day == 0:
+		return days
+	default:
+		return days + inWords(d%day)
 	}
-	return strings.ReplaceAll(component.Length(d), " ", "")
 }
 
 // Spaceless lets people write 1h 30m where a duration is read.
