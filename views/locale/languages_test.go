@@ -2,8 +2,11 @@ package locale
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"text/template"
 )
@@ -102,6 +105,53 @@ func sound(t *testing.T, tag, id string, english, f map[string]string) {
 	for _, p := range places(english["other"]) {
 		if !slices.Contains(places(f["other"]), p) {
 			t.Errorf("%s does not fill in %s", id, p)
+		}
+	}
+}
+
+// TestOneWordForOneThing: a term of Service Bus has one name in each language, in the
+// catalogue and in the scenes. These are the names that it has not, though words that are
+// looked for by may be any.
+func TestOneWordForOneThing(t *testing.T) {
+	for tag, wrong := range map[string]string{
+		"pt-PT": `(?i)não entregues?\b(?: \(DLQ\))?|mensage(?:m|ns) mortas?|assinatura|navegador|\bligações? só de leitura`,
+		"pt-BR": `(?i)mortas?\b(?: \(DLQ\))?|não entregue|subscriç|\bbrowser|espaço de nomes`,
+		"cs":    `(?i)zprostředkovatel|předplatné|\bsezení|mrtv[ýáé]|životnost`,
+		"zh-CN": `控制台|撤销|Service Bus|订购`,
+	} {
+		named := regexp.MustCompile(wrong)
+		check := func(id, text string) {
+			for _, name := range named.FindAllString(text, -1) {
+				if !strings.HasSuffix(name, "(DLQ)") {
+					t.Errorf("%s: %s says %q", tag, id, name)
+				}
+			}
+		}
+		_, forms := catalogue(t, tag)
+		for id, f := range forms {
+			for _, text := range f {
+				if !strings.HasPrefix(id, "go.also.") {
+					check(id, text)
+				}
+			}
+		}
+		scenes, err := filepath.Glob("../../engine/scene/scenes/*.yaml")
+		if err != nil || len(scenes) == 0 {
+			t.Fatal(scenes, err)
+		}
+		for _, name := range scenes {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, told, found := strings.Cut(string(text), "\n  "+tag+":\n")
+			if !found {
+				t.Fatalf("%s is not told in %s", name, tag)
+			}
+			if next := regexp.MustCompile(`(?m)^  [a-z]{2}(?:-[A-Z]{2})?:$`).FindStringIndex(told); next != nil {
+				told = told[:next[0]]
+			}
+			check(filepath.Base(name), told)
 		}
 	}
 }

@@ -109,10 +109,10 @@ func (m Entity) states() []stateInfo {
 		return m.at(t)
 	}
 	all := []stateInfo{
-		{"count-active", "active", "state.active", m.Counts.Active, component.Plenty, at(Messages)},
-		{"count-locked", "locked", "state.locked", m.Counts.Locked, component.Lock, at(Held)},
-		{"count-scheduled", "scheduled", "state.scheduled", m.Counts.Scheduled, component.Plenty, at(Waiting)},
-		{"count-deferred", "deferred", "state.deferred", m.Counts.Deferred, component.Plenty, at(Parked)},
+		{"count-active", "active", "state.active.all", m.Counts.Active, component.Plenty, at(Messages)},
+		{"count-locked", "locked", "state.locked.all", m.Counts.Locked, component.Lock, at(Held)},
+		{"count-scheduled", "scheduled", "state.scheduled.all", m.Counts.Scheduled, component.Plenty, at(Waiting)},
+		{"count-deferred", "deferred", "state.deferred.all", m.Counts.Deferred, component.Plenty, at(Parked)},
 		{"count-dead", "dead", "state.dead.all", m.Counts.Dead, component.Dead, at(DeadLetters)},
 		{"count-total", "queues", "state.total", m.Total, component.Lost, ""},
 	}
@@ -209,26 +209,26 @@ func (r *MessageRow) brief() string {
 	return cmp.Or(strings.Join(pills, ", "), r.First)
 }
 
-// A look is how a state looks and what it is called.
+// A look is how a state looks, and what one message in it is called, and several.
 type look struct {
-	icon, name string
-	tone       component.Tone
+	icon, name, all string
+	tone            component.Tone
 }
 
 func (s State) look() look {
 	switch s {
 	case Locked:
-		return look{"locked", "state.locked", component.Lock}
+		return look{"locked", "state.locked", "state.locked.all", component.Lock}
 	case Scheduled:
-		return look{"scheduled", "state.scheduled", component.Plenty}
+		return look{"scheduled", "state.scheduled", "state.scheduled.all", component.Plenty}
 	case Parking:
-		return look{"deferred", "state.deferred", component.Low}
+		return look{"deferred", "state.deferred", "state.deferred.all", component.Low}
 	case DeadLetter:
-		return look{"dead", "state.dead", component.Dead}
+		return look{"dead", "state.dead", "state.dead.all", component.Dead}
 	case TransferDead:
-		return look{"dead", "entity.tab.transfer", component.Dead}
+		return look{"dead", "entity.tab.transfer", "entity.tab.transfer", component.Dead}
 	default:
-		return look{"active", "state.active", component.Plenty}
+		return look{"active", "state.active", "state.active.all", component.Plenty}
 	}
 }
 

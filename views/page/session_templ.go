@@ -312,11 +312,11 @@ func sessionFacts(m Session) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = sessionFact("state.locked", m.Locked).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = sessionFact("state.locked.all", m.Locked).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = sessionFact("state.deferred", m.Deferred).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = sessionFact("state.deferred.all", m.Deferred).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -43,8 +43,8 @@ func sessionColumns() []heading {
 	return []heading{
 		{name: "session.id", class: "name"},
 		{name: "session.active", class: "num"},
-		{name: "state.locked", class: "num"},
-		{name: "state.deferred", class: "num opt"},
+		{name: "state.locked.all", class: "num"},
+		{name: "state.deferred.all", class: "num opt"},
 		{name: "session.oldest", class: "opt"},
 		{name: "session.lock"},
 		{name: "session.state", class: "num"},

@@ -251,11 +251,11 @@ func sessionRow(r SessionRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = countCell("state.locked", "num", r.Locked).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = countCell("state.locked.all", "num", r.Locked).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = countCell("state.deferred", "num opt", r.Deferred).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = countCell("state.deferred.all", "num opt", r.Deferred).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

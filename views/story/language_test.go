@@ -36,6 +36,41 @@ func TestStoriesSpeakEveryLanguage(t *testing.T) {
 	}
 }
 
+// Beside how many messages are in a state stands what they are called together, also
+// where one that is in it is called otherwise.
+func TestStatesOfManyAreCalledSo(t *testing.T) {
+	for tag, want := range map[string]string{
+		"en":    "Active Locked Scheduled Deferred Dead letters In all",
+		"cs":    "Aktivní Uzamčené Naplánované Odložené Nedoručené Celkem",
+		"pt-PT": "Ativas Bloqueadas Agendadas Diferidas Na DLQ No total",
+		"pt-BR": "Ativas Bloqueadas Agendadas Adiadas Na DLQ No total",
+		"zh-CN": "活动 已锁定 已计划 已延迟 死信 总计",
+	} {
+		ctx, purges := locale.With(t.Context(), tag), 0
+		for _, s := range All() {
+			page, err := goquery.NewDocumentFromReader(strings.NewReader(render(ctx, t, s.whole())))
+			if err != nil {
+				t.Fatal(err)
+			}
+			words := func(selector string) (all []string) {
+				page.Find(selector).Each(func(_ int, el *goquery.Selection) { all = append(all, strings.TrimSpace(el.Text())) })
+				return all
+			}
+			if got := strings.Join(words(".states span:not(.sr)"), " "); s.Name == "queue" && got != want {
+				t.Errorf("%s: the tiles of a queue are %q, want %q", tag, got, want)
+			}
+			for _, word := range words(".choice:has([name=state]) span b") {
+				if purges++; !strings.Contains(want, word) {
+					t.Errorf("%s in %s: what a purge takes is called %q", s.Name, tag, word)
+				}
+			}
+		}
+		if purges < 4 {
+			t.Errorf("%s: only %d states were seen that a purge takes", tag, purges)
+		}
+	}
+}
+
 // What is wrong with things is told in stories as the server tells it: in English, which
 // a page in another language says of it.
 func TestStoriesSayWhatIsEnglish(t *testing.T) {

@@ -50,8 +50,24 @@ func unmarked(page *goquery.Document) (said []string) {
 	return said
 }
 
+// typed is a time as it is typed, in every language.
+var typed = regexp.MustCompile(`(?:^|[\s(,;:])(\d+(?:ms|[smhd])|\d[ \x{a0}]m)(?:$|[\s),;:.])`)
+
+// typedTimes are those of a page that stand where nothing is said about typing them.
+func typedTimes(page *goquery.Document) (all []string) {
+	read := page.Find("body").Clone()
+	read.Find("script, template, code, pre, textarea, kbd, option, .tip, .err, .field .badge, [lang=en]").Remove()
+	read.Find("*").Contents().Each(func(_ int, text *goquery.Selection) {
+		if n := text.Get(0); n.Type == html.TextNode {
+			all = append(all, typed.FindAllString(n.Data, -1)...)
+		}
+	})
+	return all
+}
+
 // inCzech has the same asked for in Czech that was looked at, or was refused, and nothing
-// in the page may be English without saying so (WCAG 3.1.2).
+// in the page may be English without saying so (WCAG 3.1.2), nor a time be written but as
+// the language does.
 func (w *world) inCzech(r *http.Request, body []byte, status int) {
 	w.Helper()
 	if r.Method != http.MethodGet && status < http.StatusBadRequest || status >= http.StatusInternalServerError {
@@ -74,5 +90,8 @@ func (w *world) inCzech(r *http.Request, body []byte, status int) {
 	w.must(err)
 	for _, text := range unmarked(page) {
 		w.Errorf("%s %s says in a page in Czech: %s", r.Method, r.URL, text)
+	}
+	for _, text := range typedTimes(page) {
+		w.Errorf("%s %s has a time in a page in Czech that is as one types it: %s", r.Method, r.URL, text)
 	}
 }
