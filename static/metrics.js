@@ -12,7 +12,8 @@
 (() => {
   // length is a time that stands still, without empty units, as the server writes it.
   const length = window.mayfly.length = (s) =>
-    [["d", s / 86400], ["h", s % 86400 / 3600], ["m", s % 3600 / 60], ["s", s % 60]].map(([name, n]) => n >= 1 ? window.mayfly.word(`span.${name}`, n | 0) : "").filter(Boolean).join(" ");
+    [["d", s / 86400, 1], ["h", s % 86400 / 3600, 1], ["m", s % 3600 / 60, 2], ["s", s % 60, 2]].filter(([, n]) => n >= 1)
+      .map(([name, n, digits], i) => window.mayfly.word(`span.${name}`, String(n | 0).padStart(i && digits, "0"))).join(" ");
   const root = document.querySelector("[data-plots]");
   if (!root) return;
   const every = 10000;

@@ -26,14 +26,14 @@ func languageInBrowser(t *testing.T, v *visit) {
 	choose("pt-PT")
 	v.equal(`document.documentElement.lang + location.pathname + location.search`, "pt-PT/n/default/q/orders")
 	v.want(isLive)
-	v.want(spans + `.some((text) => /^\d+ min \d\d s$/.test(text))`)
+	v.want(spans + `.some((text) => /^\d+\smin \d\d\ss$/.test(text))`)
 	v.equal(`document.querySelector("[data-pill] b").innerText`, "Em direto")
 	v.want(`[...document.querySelectorAll("[data-list=rows] time[aria-label]")].some((el) => /minutos/.test(el.ariaLabel))`)
 
 	v.create("queue", "reply-00aa", `{"AutoDeleteOnIdle":"PT25S"}`)
 	v.visit("/n/default/temporary")
 	v.want(`document.querySelector(".toast[data-gone] b")`)
-	v.equal(`/^reply-\w+ elimina-se em \d+ s$/.test(document.querySelector(".toast[data-gone] b").innerText)`, true)
+	v.equal(`/^reply-\w+ elimina-se em \d+\ss$/.test(document.querySelector(".toast[data-gone] b").innerText)`, true)
 	v.visit("/n/default/q/orders")
 	v.want(isLive)
 

@@ -42,24 +42,31 @@ func Span(ctx context.Context, d time.Duration) string {
 }
 
 // Length writes a time that stands still, in the units of Span but without empty ones:
-// 30s, 5m, 1h 30m, 7d, 1.5s. How one is typed is the same in every language, and is not
+// 30s, 5m, 1h 05m, 7d, 1.5s. How one is typed is the same in every language, and is not
 // written here. The script writes the same, to the second.
 func Length(ctx context.Context, d time.Duration) string {
 	if d > 0 && d < time.Second {
 		return unit(ctx, "span.milli", figure(ctx, float64(d)/float64(time.Millisecond)))
 	}
 	var parts []string
+	add := func(id, n string, pads bool) {
+		if pads && len(parts) > 0 && len(n) == 1 {
+			n = "0" + n
+		}
+		parts = append(parts, unit(ctx, id, n))
+	}
 	for _, u := range []struct {
 		id   string
 		size time.Duration
-	}{{"span.d", day}, {"span.h", time.Hour}, {"span.m", time.Minute}} {
+		pads bool
+	}{{"span.d", day, false}, {"span.h", time.Hour, false}, {"span.m", time.Minute, true}} {
 		if n := d / u.size; n > 0 {
-			parts = append(parts, unit(ctx, u.id, strconv.FormatInt(int64(n), 10)))
+			add(u.id, strconv.FormatInt(int64(n), 10), u.pads)
 			d -= n * u.size
 		}
 	}
 	if d > 0 || len(parts) == 0 {
-		parts = append(parts, unit(ctx, "span.s", figure(ctx, d.Seconds())))
+		add("span.s", figure(ctx, d.Seconds()), true)
 	}
 	return strings.Join(parts, " ")
 }

@@ -17,6 +17,7 @@ func TestTimesAreShort(t *testing.T) {
 		"days":                   {Span(t.Context(), 76*time.Hour), "3d 4h"},
 		"chosen minutes":         {Length(t.Context(), 5*time.Minute), "5m"},
 		"chosen hours":           {Length(t.Context(), 90*time.Minute), "1h 30m"},
+		"chosen odd minutes":     {Length(t.Context(), 65*time.Minute), "1h 05m"},
 		"chosen days":            {Length(t.Context(), 14*24*time.Hour), "14d"},
 		"chosen parts of one":    {Length(t.Context(), 1500*time.Millisecond), "1.5s"},
 		"chosen thousandths":     {Length(t.Context(), 250*time.Millisecond), "250ms"},
