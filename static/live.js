@@ -7,12 +7,11 @@
 // that the strictest content security policy is content:
 //
 //   <body data-live="URL of the page" data-n data-now [data-rate data-until] data-build data-base
-//       data-low data-crit               seconds left from which a countdown is urgent
 //       data-words='{"live":"Live",…}'>   what it says, in the language of the page
 //   data-slot="NAME"                 content that the server replaces; [data-news]: a
 //       change of it brings up .newer in its section, for what the page shows as it was
 //   data-list="NAME" [data-insert="hold"] [data-flash="off"], children data-key="KEY"
-//   <time datetime data-of="SECONDS" [data-as]>   countdown
+//   <time datetime data-of="SECONDS" data-low data-crit | data-as>   countdown
 //   <time datetime data-ago>, <time datetime data-at="|ms|date">
 //   data-clock                       gets the tone of the countdown in it
 //   .ring, .glass in a data-clock; [data-until][data-len] on a lock's circle
@@ -131,7 +130,7 @@
     brief(flap, "turn");
   });
   const countdown = (el) => {
-    const { of, as } = el.dataset, { low, crit } = document.body.dataset, at = Date.parse(el.dateTime);
+    const { of, as, low, crit } = el.dataset, at = Date.parse(el.dateTime);
     const left = Math.max(0, Math.ceil((at - now()) / 1000)), share = of > 0 ? Math.min(1, left / of) : 0;
     const tone = as || (left > low ? "plenty" : left > crit ? "low" : "critical");
     const box = el.closest("[data-clock]") ?? el;

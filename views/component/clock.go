@@ -49,7 +49,7 @@ func (c Clock) Tone(ctx context.Context) Tone {
 	case view.IsStill(ctx):
 		return Plenty
 	default:
-		return Urgency(c.left())
+		return Urgency(c.left(), c.Of)
 	}
 }
 
@@ -63,6 +63,9 @@ func (c Clock) timer(ctx context.Context) templ.Attributes {
 	}
 	if c.As != "" {
 		a["data-as"] = string(c.As)
+	} else {
+		low, critical := limits(c.Of)
+		a["data-low"], a["data-crit"] = seconds(low), seconds(critical)
 	}
 	if !view.IsStill(ctx) {
 		a["aria-label"] = LongSpan(ctx, c.left())
@@ -94,11 +97,6 @@ func (c Clock) digits(ctx context.Context) string {
 
 // flapsFit says whether minutes of two digits can tell the time left.
 func (c Clock) flapsFit() bool { return c.left() < 100*time.Minute }
-
-// UrgencyData is the attributes of a page from which the script has what Urgency does.
-func UrgencyData() templ.Attributes {
-	return templ.Attributes{"data-low": seconds(LowAt), "data-crit": seconds(CriticalAt)}
-}
 
 func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64)

@@ -29,17 +29,23 @@ func TestToneFollowsTheTimeLeft(t *testing.T) {
 		want  Tone
 	}{
 		"never":                      {Clock{Now: noon}, Never},
-		"a minute and a second":      {Clock{At: noon.Add(61 * time.Second), Of: time.Hour, Now: noon}, Plenty},
-		"a minute and a moment":      {Clock{At: noon.Add(time.Minute + time.Millisecond), Of: time.Hour, Now: noon}, Plenty},
-		"a minute":                   {Clock{At: noon.Add(time.Minute), Of: time.Hour, Now: noon}, Low},
-		"11 s":                       {Clock{At: noon.Add(11 * time.Second), Of: time.Hour, Now: noon}, Low},
-		"10 s":                       {Clock{At: noon.Add(10 * time.Second), Of: time.Hour, Now: noon}, Critical},
+		"a fifth and a second":       {Clock{At: noon.Add(61 * time.Second), Of: 5 * time.Minute, Now: noon}, Plenty},
+		"a fifth and a moment":       {Clock{At: noon.Add(time.Minute + time.Millisecond), Of: 5 * time.Minute, Now: noon}, Plenty},
+		"a fifth":                    {Clock{At: noon.Add(60 * time.Second), Of: 5 * time.Minute, Now: noon}, Low},
+		"a twentieth and a second":   {Clock{At: noon.Add(16 * time.Second), Of: 5 * time.Minute, Now: noon}, Low},
+		"a twentieth":                {Clock{At: noon.Add(15 * time.Second), Of: 5 * time.Minute, Now: noon}, Critical},
+		"11 s of half a minute":      {Clock{At: noon.Add(11 * time.Second), Of: 30 * time.Second, Now: noon}, Plenty},
+		"10 s of half a minute":      {Clock{At: noon.Add(10 * time.Second), Of: 30 * time.Second, Now: noon}, Low},
+		"5 s of half a minute":       {Clock{At: noon.Add(5 * time.Second), Of: 30 * time.Second, Now: noon}, Critical},
+		"a day of a fortnight":       {Clock{At: noon.Add(24 * time.Hour), Of: 14 * 24 * time.Hour, Now: noon}, Plenty},
+		"an hour of a fortnight":     {Clock{At: noon.Add(time.Hour), Of: 14 * 24 * time.Hour, Now: noon}, Low},
+		"6 minutes of a fortnight":   {Clock{At: noon.Add(6 * time.Minute), Of: 14 * 24 * time.Hour, Now: noon}, Low},
+		"5 minutes of a fortnight":   {Clock{At: noon.Add(5 * time.Minute), Of: 14 * 24 * time.Hour, Now: noon}, Critical},
 		"over":                       {Clock{At: noon, Of: 5 * time.Minute, Now: noon}, Critical},
-		"all of half a minute":       {Clock{At: noon.Add(30 * time.Second), Of: 30 * time.Second, Now: noon}, Low},
-		"a minute of a fortnight":    {Clock{At: noon.Add(time.Minute), Of: 14 * 24 * time.Hour, Now: noon}, Low},
 		"fixed, whatever is left":    {Clock{At: noon, Of: time.Minute, Now: noon, As: Lock}, Lock},
 		"of nothing, which is over":  {Clock{At: noon, Now: noon}, Critical},
-		"left, of an unknown length": {Clock{At: noon.Add(time.Hour), Now: noon}, Plenty},
+		"left, of an unknown length": {Clock{At: noon.Add(61 * time.Second), Now: noon}, Plenty},
+		"little of an unknown one":   {Clock{At: noon.Add(time.Minute), Now: noon}, Low},
 	} {
 		if got := tc.clock.Tone(t.Context()); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
@@ -50,16 +56,16 @@ func TestToneFollowsTheTimeLeft(t *testing.T) {
 // The same message has the same tone wherever it is: in a row, on a board, in the bay of
 // a deferred one, large on its own page, and so has an hourglass.
 func TestToneIsTheSameEverywhere(t *testing.T) {
-	for _, left := range []time.Duration{time.Second, 10 * time.Second, 11 * time.Second, time.Minute, 61 * time.Second, time.Hour} {
+	for _, left := range []time.Duration{time.Second, 5 * time.Minute, 6 * time.Minute, 24 * time.Minute, 25 * time.Minute, time.Hour} {
 		c := Clock{At: noon.Add(left), Of: 2 * time.Hour, Now: noon}
-		want := `data-tone="` + string(Urgency(left)) + `"`
+		want := `data-tone="` + string(Urgency(left, c.Of)) + `"`
 		for name, piece := range map[string]templ.Component{
 			"row": TTL(c, Hold{}), "board": Flaps(c), "passport": BigTTL(c, Hold{}, Fate{}), "bay": ParkingBay(Bay{Key: "1", Clock: c, Now: noon}),
 			"departure": BoardRow(Departure{Key: "1", Clock: c}),
 		} {
 			got := html(t.Context(), t, piece)
-			if !strings.Contains(got, want) || strings.Contains(got, "data-low") || strings.Contains(got, "data-crit") {
-				t.Errorf("%s left in a %s: no %s, or limits of its own, in %s", left, name, want, got)
+			if !strings.Contains(got, want) || !strings.Contains(got, `data-crit="300"`) || !strings.Contains(got, `data-low="1440"`) {
+				t.Errorf("%s left in a %s: no %s, or other limits, in %s", left, name, want, got)
 			}
 		}
 	}

@@ -5,7 +5,6 @@ package layout
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/url"
 	"strconv"
 	"time"
@@ -133,7 +132,6 @@ func (s Shell) live(ctx context.Context) templ.Attributes {
 		"data-base":  view.Base(ctx),
 		"data-words": words(ctx),
 	}
-	maps.Copy(a, component.UrgencyData())
 	if s.Refresh > 0 {
 		a["data-again"] = strconv.Itoa(s.Refresh)
 	}

@@ -67,13 +67,6 @@ func TestScriptsHaveTheDate(t *testing.T) {
 	}
 }
 
-// TestScriptsHaveTheUrgency: they have no limits of their own.
-func TestScriptsHaveTheUrgency(t *testing.T) {
-	if page := render(t, "", Shell{}); !strings.Contains(page, `data-low="60"`) || !strings.Contains(page, `data-crit="10"`) {
-		t.Error("scripts are not told when what is left is little")
-	}
-}
-
 func TestNamesAreEscaped(t *testing.T) {
 	got := render(t, "", Shell{Namespace: `<b>"`, Title: "<i>", CSRF: `">`, Home: "javascript:alert(1)", Back: `"><script>`})
 	for _, not := range []string{"<b>\"", "<i>", `value="">`, "javascript:", `"><script>`} {

@@ -95,7 +95,7 @@ func readOnly() page.Overview {
 // horizon has the shape of a backlog: much within minutes, more within hours.
 func horizon() component.Horizon {
 	bucket := func(name string, upto time.Duration, dead, lost []int) component.Bucket {
-		b := component.Bucket{Key: name, Name: name, Tone: component.Urgency(upto), Href: home + "/expirations?within=" + name}
+		b := component.Bucket{Key: name, Name: name, Tone: component.Urgency(upto, 0), Href: home + "/expirations?within=" + name}
 		for i := range 6 {
 			var sl component.Slice
 			if dead != nil {

@@ -62,7 +62,7 @@ func TestScript(t *testing.T) {
 func row(key, subject string, d time.Duration) string {
 	return fmt.Sprintf(`<tr data-key=%q><td><input type="checkbox" name="key"></td><td><span data-clock data-tone="plenty">`+
 		`<svg class="ring" viewBox="0 0 20 20"><path class="track" d="M0 0"></path><path class="arc" d="M0 0" stroke-dasharray="100 100" stroke-dashoffset="0"></path></svg>`+
-		`<time role="timer" datetime=%q data-of="300">10:00:00</time></span></td><td class="what"><b>%s</b></td><td><button type="button">Delete</button></td></tr>`, key, in(d), subject)
+		`<time role="timer" datetime=%q data-of="300" data-low="60" data-crit="15">10:00:00</time></span></td><td class="what"><b>%s</b></td><td><button type="button">Delete</button></td></tr>`, key, in(d), subject)
 }
 
 // table is a list as a whole page has it: its clocks were read when the page
@@ -82,16 +82,16 @@ const hour = time.Hour
 var bodies = map[string]string{
 	"clocks": `<p id="a" data-clock data-tone="plenty"><svg class="ring"><path class="track" d=""></path><path class="arc" d=""></path></svg>
 	  <svg class="glass"><path class="sand" d="M0 0"></path></svg><svg class="glass" data-state="held"><path class="sand" d="M0 0"></path></svg>
-	  <time role="timer" datetime="` + in(4*time.Minute+40*time.Second+500*time.Millisecond) + `" data-of="300">?</time></p>
+	  <time role="timer" datetime="` + in(4*time.Minute+40*time.Second+500*time.Millisecond) + `" data-of="300" data-low="60" data-crit="15">?</time></p>
 	<p id="b" data-clock><svg class="ring" data-hold><path class="track" d=""></path><path class="arc" d=""></path>
-	  <circle class="hold" data-until="` + in(30*time.Second) + `" data-len="60"></circle></svg><time role="timer" datetime="` + in(40*time.Second) + `" data-of="300">?</time></p>
+	  <circle class="hold" data-until="` + in(30*time.Second) + `" data-len="60"></circle></svg><time role="timer" datetime="` + in(40*time.Second) + `" data-of="300" data-low="60" data-crit="15">?</time></p>
 	<p id="c" data-clock><svg class="ring"><path class="track" d=""></path><path class="arc" d=""></path></svg>
-	  <time role="timer" datetime="` + in(9*time.Second) + `" data-of="300">?</time></p>
-	<p id="d" data-clock><time role="timer" class="flaps" datetime="` + in(40*time.Minute+30*time.Second) + `" data-of="3600"><span class="flap">0</span><span class="flap">0</span><span class="flap colon">:</span><span class="flap">0</span><span class="flap">0</span></time></p>
+	  <time role="timer" datetime="` + in(12*time.Second) + `" data-of="300" data-low="60" data-crit="15">?</time></p>
+	<p id="d" data-clock><time role="timer" class="flaps" datetime="` + in(40*time.Minute+30*time.Second) + `" data-of="3600" data-low="60" data-crit="10"><span class="flap">0</span><span class="flap">0</span><span class="flap colon">:</span><span class="flap">0</span><span class="flap">0</span></time></p>
 	<p id="e"><time role="timer" datetime="` + in(2*time.Second) + `" data-of="300" data-as="dead">?</time></p>
 	<p id="f"><time datetime="` + in(-90*time.Second) + `" data-ago>?</time> <time datetime="` + in(0) + `" data-at>10:04:12</time> <time datetime="` + in(0) + `" data-at="date">2026-07-14 10:04:12</time></p>
-	<p id="g"><time role="timer" datetime="` + in(50*hour) + `" data-of="360000">?</time></p>`,
-	"turned":      `<p><time role="timer" datetime="` + in(time.Hour) + `" data-of="3600">?</time> <time datetime="` + in(0) + `" data-ago>?</time></p>`,
+	<p id="g"><time role="timer" datetime="` + in(50*hour) + `" data-of="360000" data-low="3600" data-crit="300">?</time></p>`,
+	"turned":      `<p><time role="timer" datetime="` + in(time.Hour) + `" data-of="3600" data-low="720" data-crit="180">?</time> <time datetime="` + in(0) + `" data-ago>?</time></p>`,
 	"merge":       table("", row("1", "one", hour), row("2", "two", hour), row("3", "three", hour)),
 	"hold":        table(` data-insert="hold"`, row("1", "one", hour), row("2", "two", hour)),
 	"still":       `<button type="button" data-hold="rows" aria-pressed="false">Hold</button>` + table("", row("1", "one", hour), row("2", "two", hour)),
@@ -103,7 +103,7 @@ var bodies = map[string]string{
 	"focus":       `<table><tbody data-list="rows">` + menu("1", "one", true) + menu("2", "two", true) + `</tbody></table>`,
 	"steps":       `<table><tbody data-list="rows">` + menu("1", "one", true) + menu("2", "two", true) + menu("3", "three", true) + menu("4", "four", true) + menu("5", "five", true) + `</tbody></table>`,
 	"let in":      `<table><tbody data-list="rows" data-insert="hold">` + menu("1", "one", true) + `</tbody></table>`,
-	"slots":       `<div data-slot="sum"><b>2</b> messages, next in <time role="timer" datetime="` + in(hour) + `" data-of="3600">1h</time> <input id="kept"></div>`,
+	"slots":       `<div data-slot="sum"><b>2</b> messages, next in <time role="timer" datetime="` + in(hour) + `" data-of="3600" data-low="720" data-crit="180">1h</time> <input id="kept"></div>`,
 	"cut":         table("", row("1", "one", hour), row("2", "two", hour)),
 	"pause":       table("", row("1", "one", hour)),
 	"hidden":      table("", row("1", "one", hour)),
@@ -115,7 +115,7 @@ var bodies = map[string]string{
 	"preferences": `<time datetime="` + in(0) + `" data-at>10:04:12</time>`,
 	"keys":        ``,
 	"standing": `<!DOCTYPE html><title>form</title><script src="/live.js"></script><body data-now="` + in(0) + `" data-words='{"span.m":"{n}m","span.s":"{n}s"}'><button data-pill hidden><b>Connecting</b></button>` +
-		`<time role="timer" datetime="` + in(5*time.Minute) + `" data-of="300">?</time>`,
+		`<time role="timer" datetime="` + in(5*time.Minute) + `" data-of="300" data-low="60" data-crit="15">?</time>`,
 	"hands": `<button data-act="copy" data-text="one">a</button><button data-copy-from="#two">b</button><i id="two"> two </i><button data-copy="three">c</button>
 	<button data-dialog="sure">d</button><dialog id="sure"><form method="dialog"><button data-close>Cancel</button><button>Delete 3 messages</button></form></dialog>`,
 	"announcements": table("", row("1", "one", hour)),
@@ -288,11 +288,11 @@ func leaving(_ *testing.T, s *stage) {
 
 func slots(_ *testing.T, s *stage) {
 	s.start(parts{T: "parts", Topic: "/page", N: 6, Full: true, Slots: map[string]string{
-		"sum": `<b>2</b> messages, next in <time role="timer" datetime="` + in(hour) + `" data-of="3600">10:00:00</time> <input id="kept">`,
+		"sum": `<b>2</b> messages, next in <time role="timer" datetime="` + in(hour) + `" data-of="3600" data-low="720" data-crit="180">10:00:00</time> <input id="kept">`,
 	}})
 	s.js(`document.querySelector("#kept").value = "typed"`)
 	s.send(parts{T: "parts", Topic: "/page", N: 7, Slots: map[string]string{
-		"sum": `<b>31</b> messages, next in <time role="timer" datetime="` + in(2*time.Minute) + `" data-of="3600">10:00:00</time> <input id="kept"><i>!</i>`,
+		"sum": `<b>31</b> messages, next in <time role="timer" datetime="` + in(2*time.Minute) + `" data-of="3600" data-low="720" data-crit="180">10:00:00</time> <input id="kept"><i>!</i>`,
 	}})
 	s.want(`document.querySelector("[data-slot] b").textContent === "31" && !!document.querySelector("[data-slot] i")`)
 	s.equal(`[...document.querySelectorAll("[data-slot] *")].map((el) => !!el.born)`, []bool{true, true, true, false})
@@ -459,7 +459,6 @@ func dates(t *testing.T, s *stage) {
 // spans are how times are written, and how urgent they are, by the server and by the
 // script: the same, in every language, be it a running one or one that stands still.
 func spans(t *testing.T, s *stage) {
-	urgency := component.UrgencyData()
 	for _, l := range locale.Languages() {
 		ctx := locale.With(t.Context(), l.Tag)
 		words := map[string]string{"ago": locale.T(ctx, "time.ago", locale.Args{"Span": "{n}"})}
@@ -483,14 +482,14 @@ func spans(t *testing.T, s *stage) {
 				}
 			}
 			running = append(running, locale.T(ctx, "time.ago", locale.Args{"Span": component.Span(ctx, d)}), component.Span(ctx, d+time.Second))
-			tones = append(tones, string(component.Urgency(d+time.Second)))
+			tones = append(tones, string(component.Urgency(d+time.Second, hour)))
 			spoken = append(spoken, strings.Join(regexp.MustCompile(`\d+`).FindAllString(component.LongSpan(ctx, d+time.Second), -1), " ")) // in words that the browser has itself
 			standing, seconds = append(standing, component.Length(ctx, d)), append(seconds, int(d/time.Second))
 		}
 		standing, seconds = standing[1:], seconds[1:] // a script has no length of nothing
 		s.mu.Lock()
 		s.page = `<!DOCTYPE html><html lang="` + l.Tag + `"><meta charset="utf-8"><title>spans</title><link rel="icon" href="data:,"><script src="/live.js" defer></script><script src="/metrics.js" defer></script>` +
-			`<body data-now="` + in(0) + `" data-until="` + in(0) + `" data-low="` + fmt.Sprint(urgency["data-low"]) + `" data-crit="` + fmt.Sprint(urgency["data-crit"]) + `" data-words='` + string(said) + `'>` + body.String()
+			`<body data-now="` + in(0) + `" data-until="` + in(0) + `" data-words='` + string(said) + `'>` + body.String()
 		s.mu.Unlock()
 		s.run(chromedp.Reload())
 		s.want(`document.title === "spans" && document.documentElement.lang === "` + l.Tag + `" && document.querySelector("time")?.textContent === ` + strconv.Quote(running[0]))

@@ -32,7 +32,7 @@ func (s stretch) tone() component.Tone {
 	if s.upto == 0 {
 		return component.Plenty
 	}
-	return component.Urgency(s.upto)
+	return component.Urgency(s.upto, 0)
 }
 
 // stretchCalled is the place of a bucket by its key; -1 if there is none.
