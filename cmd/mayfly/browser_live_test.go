@@ -84,10 +84,15 @@ func lifeInBrowser(t *testing.T, v *visit) {
 	v.want(isLive)
 	v.js(recorded)
 	v.calm()
+	// The box above the list is there before the first row, and stays where it is, with who is in it.
+	const box = `document.querySelector("main .finder [name=q]")`
+	v.js(box + `.focus(), ` + box + `.value = "ab"`)
+	at := v.js(box + `.getBoundingClientRect().top`)
 	for n := range 5 {
 		v.send("orders", fmt.Sprintf(`{"Label":"order.placed","MessageId":"o-%d"}`, n), fmt.Sprintf(`{"n":%d}`, n))
 	}
 	v.want(rows + `.length === 5`)
+	v.equal(box+`.getBoundingClientRect().top`, at)
 	v.js(rows + `.forEach((row) => row.querySelectorAll("*").forEach((el) => { el.born = row.born = true; }))`)
 	v.equal(slot+`("tab-messages")`, "5")
 	v.want(rows + `.length === 5 && ` + rows + `.every((row) => row.matches(".leaving"))`)
@@ -96,6 +101,8 @@ func lifeInBrowser(t *testing.T, v *visit) {
 	v.equal(rows+`.every((row) => getComputedStyle(row.querySelector(".what b")).textDecorationLine.includes("line-through"))`, true)
 	v.want(rows + `.length === 0`)
 	v.want(`!!document.querySelector("[data-slot=empty] h3")`)
+	v.equal(box+` === document.activeElement && `+box+`.value`, "ab")
+	v.equal(box+`.getBoundingClientRect().top`, at)
 	v.stayed()
 	seen, dead := v.record()
 	if len(seen) != 5 {

@@ -121,6 +121,7 @@ func (m Entities) Parts() []view.Part {
 		}),
 		slot("empty", entitiesEmpty(m)),
 		slot("pages", pager(m.Pages)),
+		slot("definitions", entitiesFile(m)),
 	)
 }
 

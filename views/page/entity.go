@@ -239,6 +239,8 @@ func (m Entity) Parts() []view.Part {
 		return append(parts, slot("settings", entitySettings(m)))
 	case DeadLetters:
 		parts = append(parts, slot("again", resubmitAll(m)), slot("reasons", reasons(m)))
+	case Transfers:
+		parts = append(parts, slot("again", resubmitAll(m)))
 	}
 	if m.Find.Still {
 		return parts
