@@ -34,8 +34,8 @@
 //   <form data-arranged>     [data-arrange="DEED"] in it sends it with do=DEED, and of the
 //       answer every data-tried="NAME" takes the place of ours
 //   <input type="checkbox" data-every>   means all that match, and with it every row
-//   .notice[data-undo="SECONDS"]   is there for so long, offering to take back what was
-//       done; its progress is what is left of that
+//   .notice[data-stays="SECONDS"]   says what was done, and may offer to take it back, for
+//       so long; its progress is what is left of that
 //   <time data-clocked="scene|wall">   the time there, and here
 //   #stage-form, [data-stage-act] that send it, [data-marks='["URL"]'] what it is about
 //   <form data-try="URL">    is sent there a moment after a change; of the answer every
@@ -948,7 +948,7 @@
 
   // uncover has what lies over the page give way to what has the focus.
   const uncover = () => {
-    const el = document.activeElement, over = all(".toasts, .notice[data-undo]").filter((note) => note.childElementCount && !note.contains(el));
+    const el = document.activeElement, over = all(".toasts, .notice[data-stays]").filter((note) => note.childElementCount && !note.contains(el));
     if (!over.length || !el?.matches(":focus-visible") || el === document.body) return;
     const { left, right, top, bottom } = el.getBoundingClientRect();
     for (const aside of [root.dataset.aside ?? "", "", "start", "top"]) {
@@ -958,13 +958,13 @@
     el.scrollIntoView({ block: "center" });
   };
 
-  // ── Taking back ───────────────────────────────────────────────────────────
-  // A notice that offers it stays for a few seconds that the reader does not spend
-  // on it, and not while the page is out of sight.
-  const undo = () => {
-    for (const el of all(".notice[data-undo]")) {
+  // ── What was done ─────────────────────────────────────────────────────────
+  // A notice of it stays for a few seconds that the reader does not spend on it, and
+  // not while the page is out of sight.
+  const pass = () => {
+    for (const el of all(".notice[data-stays]")) {
       if (touched(el) || hidden()) continue;
-      const left = el.dataset.undo -= 1;
+      const left = el.dataset.stays -= 1;
       $("progress", el).value = left;
       if (left < 0) el.remove();
     }
@@ -1130,7 +1130,7 @@
     if ("pill" in d) pause();
     else if (d.act === "theme") theme();
     else if (d.act === "close") close();
-    else if (d.act === "dismiss") dismiss(el.closest(".toast"));
+    else if (d.act === "dismiss") dismiss(el.closest(".toast, .notice"));
     else if (d.newbar) letIn(el, listOf(d.newbar));
     else if (d.hold) hold(el, listOf(d.hold));
     else if (d.act === "copy" || "copy" in d || d.copyFrom) copy(el);
@@ -1179,7 +1179,7 @@
     else ({
       t: theme, p: () => topic() && pause(), "/": () => home() && find(e), "?": () => window.mayfly.keys?.(),
       j: () => step(1), k: () => step(-1), x: () => pick(e.target.closest?.("[data-key]")), X: () => pick(e.target.closest?.("[data-key]"), true),
-      u: () => $(".notice[data-undo] button")?.click(), P: () => count.present?.(), r: refresh, s: () => $('main a.btn[href$="/send"]')?.click(), ".": () => unfold(e),
+      u: () => $(".notice [formaction]")?.click(), P: () => count.present?.(), r: refresh, s: () => $('main a.btn[href$="/send"]')?.click(), ".": () => unfold(e),
       n: () => act("next"), b: () => act("back"), ArrowRight: () => act("next"), ArrowLeft: () => act("back"),
     })[e.key]?.();
     chord = e.key === "g" ? ticks() : -1e9;
@@ -1206,7 +1206,7 @@
     choose();
     spot();
     toast();
-    undo();
+    pass();
     uncover();
     announce();
     if (!hidden()) read(document);

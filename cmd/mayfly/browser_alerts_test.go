@@ -36,7 +36,7 @@ func alertsInBrowser(t *testing.T, v *visit) {
 	v.want(`document.querySelector("[data-status]").innerText.includes("about to expire")`)
 	v.look("alerts-toast")
 	v.click(`[data-told] form button`)
-	v.want(`document.querySelector("[data-notice]").innerText.includes("10m") || document.querySelector("[data-undo]")`)
+	v.want(`document.querySelector("[data-notice]").innerText.includes("10m") || document.querySelector("[data-stays]")`)
 	var e struct{ Messages []struct{ ExpiresAt string } }
 	ask(t, v.server.Ready, "GET", "/peek/orders", "", &e)
 	if len(e.Messages) != 1 {

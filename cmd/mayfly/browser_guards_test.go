@@ -12,7 +12,7 @@ import (
 const (
 	chosenNow = `document.querySelectorAll("[data-list=rows] :checked").length`
 	onCancel  = `document.activeElement.textContent.trim()`
-	offered   = `document.querySelector(".notice[data-undo]")`
+	offered   = `document.querySelector(".notice:has([formaction])")`
 	guard     = `document.querySelector("dialog.guard[open]")`
 	lastStep  = `document.querySelector(".asking .final").textContent.trim()`
 )
@@ -89,7 +89,7 @@ func (v *visit) guardsOfReversible() {
 	v.do(chromedp.Click(chromedp.CSS(`[data-list=rows] [name=key]`)))
 	v.click(do("bulk/extend"))
 	v.equal(offered+` !== null`, true)
-	v.click(`.notice[data-undo] button`)
+	v.click(`.notice [formaction]`)
 	v.equal(`document.querySelector("[data-notice]").textContent.includes("Undone for one message")`, true)
 	v.scripts(true)
 }

@@ -65,8 +65,8 @@ func (v *visit) drawerOnPaper() {
 // notesGiveWay has what has the focus lie where notes do.
 func (v *visit) notesGiveWay() {
 	v.t.Helper()
-	const notes = `document.querySelectorAll(".toasts, .notice[data-undo]")`
-	v.js(`{ document.querySelector("[data-notice]").innerHTML = '<div class="notice" data-undo="1000"><div><strong>Done</strong></div><button class="btn">Undo</button><progress max="10"></progress></div>';
+	const notes = `document.querySelectorAll(".toasts, .notice[data-stays]")`
+	v.js(`{ document.querySelector("[data-notice]").innerHTML = '<div class="notice" data-stays="1000"><div><strong>Done</strong></div><button class="btn">Undo</button><progress max="10"></progress></div>';
 		document.querySelector("[data-toasts]").innerHTML = '<div class="toast" data-told="1">A note</div>';
 		document.body.insertAdjacentHTML("beforeend", '<button id="under">Under</button>'); }`)
 	for _, size := range []struct {

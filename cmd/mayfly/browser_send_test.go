@@ -31,6 +31,7 @@ func sendInBrowser(t *testing.T, v *visit) {
 		t.Errorf("another preview has the same id: %s", first)
 	}
 	v.done(`main .primary`, "Sent 4 messages to orders")
+	v.noticePasses("Sent 4 messages to orders")
 	var got struct {
 		Messages []struct{ Body, Subject string }
 	}
@@ -68,6 +69,29 @@ func sendInBrowser(t *testing.T, v *visit) {
 	v.look("template-delete")
 	v.done(`.guard .final`, "Deleted template early orders")
 	v.want(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, "No templates yet"))
+}
+
+// noticePasses: what says that something was done lies over the page, is said aloud once,
+// and goes by itself, but not from under the pointer or the focus.
+func (v *visit) noticePasses(says string) {
+	v.t.Helper()
+	const notice = `document.querySelector("[data-notice] .notice")`
+	v.want(`document.querySelector("[data-status]").textContent === "` + says + `"`)
+	v.equal(`getComputedStyle(`+notice+`).position`, "fixed")
+	v.look("notice")
+	v.js(`window.top0 = document.querySelector("main h1").getBoundingClientRect().top`)
+	stays := func() {
+		v.t.Helper()
+		v.js(`(` + notice + `.dataset.stays = 0, window.was = performance.now())`)
+		v.want(`performance.now() > was + 2500`) // two beats
+		v.equal(notice+` !== null`, true)
+	}
+	v.js(notice + `.querySelector("[data-act=dismiss]").focus()`)
+	stays()
+	v.js(`document.activeElement.blur()`)
+	v.want(notice + ` === null`)
+	v.equal(`document.querySelector("main h1").getBoundingClientRect().top - window.top0`, 0)
+	v.equal(`document.querySelectorAll("[data-status]").length`, 1)
 }
 
 // editInBrowser: a dead letter is written anew, arrives as it was written, is gone from

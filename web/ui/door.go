@@ -200,6 +200,7 @@ func (d *Door) visit(c echo.Context) {
 			who.Notice.Tone = component.Tone(n.Tone)
 			who.Notice.Title, who.Notice.Detail, _ = strings.Cut(n.Text, "\n")
 			who.Notice.Said, who.Notice.Undo = n.Said, n.Undo
+			who.Notice.Passes = who.Notice.Tone == component.Plenty
 		}
 	}
 	ctx := view.WithSafety(view.WithBase(locale.With(r.Context(), locale.Asked(r)), d.base), d.Safety(r))

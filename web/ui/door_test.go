@@ -49,6 +49,25 @@ func TestNoticeIsShownOnce(t *testing.T) {
 	})
 }
 
+// What was done passes by itself, more slowly where there is more to read; what warns
+// stays until the page is left.
+func TestNoticePasses(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		for _, tc := range []struct{ what, to, stays string }{
+			{"done", "/n/default/q/orders/send", "10"},
+			{"done, with details", "/n/default/starter", "20"},
+			{"a warning", "/n/default/undo/17", ""},
+		} {
+			a := w.post(tc.to, "body", "x")
+			if n := w.see(a.to).Find("[data-notice] .notice"); n.Length() != 1 || n.AttrOr("data-stays", "") != tc.stays || n.Find("[data-act=dismiss]").Length() != len(tc.stays)/2 {
+				html, err := n.Html()
+				t.Errorf("%s: %s %v", tc.what, html, err)
+			}
+		}
+	})
+}
+
 func TestForgedFormIsRefused(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})

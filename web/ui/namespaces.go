@@ -137,7 +137,7 @@ func (d *Door) removeNamespace(c echo.Context, typed url.Values) error {
 	}
 	n := component.Notice{Title: locale.T(ctx, "spaces.removed", locale.Args{"Name": name})}
 	if aside != "" {
-		n.Detail = locale.T(ctx, "spaces.removed.aside", locale.Args{"At": aside})
+		n.Tone, n.Detail = component.Never, locale.T(ctx, "spaces.removed.aside", locale.Args{"At": aside}) // a path is read slowly, and copied
 	}
 	return d.goTo(c, d.pages.NamespacesURL(""), n)
 }

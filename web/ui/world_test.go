@@ -297,7 +297,7 @@ func (w *world) done(to string, pairs ...string) (says string, at string) {
 	if page.status != http.StatusOK {
 		w.Fatalf("POST %s led to %s: %d", to, a.to, page.status)
 	}
-	page.Find("[data-notice] button").Each(func(_ int, undo *goquery.Selection) {
+	page.Find("[data-notice] [formaction]").Each(func(_ int, undo *goquery.Selection) {
 		w.undo, _ = undo.Attr("formaction")
 		undo.Remove()
 	})
