@@ -12,6 +12,11 @@ import (
 func sendInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	v.visit("/n/default/q/orders/send")
+	v.equal(`(() => {
+		const tops = ["body", "subject", "ttl", "schedule", "message-id", "session-id", "property-0-name"].map((name) => document.querySelector("#f [name=" + name + "]").getBoundingClientRect().top);
+		return tops.every((top, i) => !i || top > tops[i - 1]);
+	})()`, true)
+	v.look("send")
 	v.fill("body", `{"order":{{n}},"id":"{{uuid}}"}`)
 	v.fill("subject", "order {{n}}")
 	v.fill("ttl", "{{random 10 60}}m")

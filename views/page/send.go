@@ -20,7 +20,7 @@ type Send struct {
 	Values   map[string]string         // what was typed, by the names of fields below
 	Errors   map[string]component.Text // what was wrong with it, by the same names
 	Refused  component.Notice          // what was wrong with all of it; zero: nothing
-	Ceiling  string                    // the longest time to live, as shown: "5m"; empty: none
+	Limit    SendLimit                 // what becomes of a time to live here; unused where a message is edited
 	Most     int                       // the most messages of one send
 	AtOnce   int                       // above so many, they are sent in the background
 	Sessions bool                      // it takes only messages with a session
@@ -36,6 +36,15 @@ type Send struct {
 	Manage    string      // address of all templates
 	Sights    []SendSight // what would be sent; empty: nobody has asked
 	Edit      SendEdit    // the message that it is written from; zero: a new one
+}
+
+// SendLimit is what an entity makes of the time to live of what is sent to it.
+type SendLimit struct {
+	Most    string // the longest, and of what has none of its own (TTL-4, TTL-5): "5m"; empty: none
+	Shorter string // the name of the subscription that allows least, if that is less (TTL-7); empty: none does
+	Least   string // what that allows
+	Onward  string // where all of it is forwarded, and its time begins anew (TTL-17); empty: it stays
+	Dead    bool   // what runs out is dead-lettered; of a topic the subscriptions decide, and this is unused
 }
 
 // SendEdit is a stored message that is written anew.

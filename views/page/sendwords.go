@@ -1,11 +1,13 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
 	"mayfly/views/component"
 	"mayfly/views/locale"
+	"mayfly/views/view"
 )
 
 // emptyRows is how many empty rows of properties the form offers.
@@ -27,6 +29,9 @@ func (m Send) body(ctx context.Context) component.Field {
 }
 
 func (m Send) session(ctx context.Context) component.Field {
+	if !m.Sessions {
+		return m.field(ctx, SendSessionID, "send.session", "send.session.tip")
+	}
 	f := m.field(ctx, SendSessionID, "send.session", "send.session.required")
 	f.Required = true
 	return f
@@ -34,10 +39,34 @@ func (m Send) session(ctx context.Context) component.Field {
 
 func (m Send) ttl(ctx context.Context) component.Field {
 	f := m.field(ctx, SendTTL, "send.ttl", "send.ttl.tip")
-	f.Short, f.Placeholder = true, locale.T(ctx, "time.never")
-	if m.Ceiling != "" {
-		f.Placeholder = m.Ceiling
-		f.Tip = []component.Text{{S: locale.T(ctx, "send.ttl.ceiling", locale.Args{"Ceiling": m.Ceiling})}}
+	f.Short, f.Placeholder = true, cmp.Or(m.Limit.Most, locale.T(ctx, "time.never"))
+	say := func(id string, args locale.Args) { f.Tip = append(f.Tip, component.Text{S: " " + locale.T(ctx, id, args)}) }
+	limit, here := m.Limit, locale.Args{"Name": m.In.Name, "Most": m.Limit.Most}
+	switch {
+	case m.Edit.Name != "":
+		f.Placeholder = ""
+		say("send.ttl.edit", nil)
+		return f
+	case limit.Onward != "":
+		say("send.ttl.onward", locale.Args{"To": limit.Onward})
+		return f
+	case limit.Most != "":
+		say("send.ttl.shorter", here)
+	default:
+		say("send.ttl.endless", here)
+	}
+	if limit.Shorter != "" {
+		say("send.ttl.least", locale.Args{"Name": limit.Shorter, "Least": limit.Least})
+	}
+	if to := m.In.Href + "/edit"; view.MayOpen(ctx, to) {
+		f.Tip = append(f.Tip, component.Text{S: " "}, component.Text{S: locale.T(ctx, "send.ttl.change"), Href: to + "#f-DefaultMessageTimeToLive"}, component.Text{S: "."})
+	}
+	switch {
+	case m.In.Kind == Topic:
+	case limit.Dead:
+		say("send.ttl.dead", nil)
+	default:
+		say("send.ttl.lost", nil)
 	}
 	return f
 }
@@ -75,7 +104,7 @@ func placeholders() [][2]string {
 // properties.
 func fillable() []string {
 	return []string{
-		SendBody, SendSubject, SendMessageID, SendContentType, SendTTL, SendIn, SendCorrelationID, SendSessionID, SendPartitionKey, SendTo, SendReplyTo, SendReplyToSession,
+		SendBody, SendSubject, SendTTL, SendIn, SendMessageID, SendSessionID, SendContentType, SendCorrelationID, SendPartitionKey, SendTo, SendReplyTo, SendReplyToSession,
 	}
 }
 

@@ -86,7 +86,7 @@ func kinds() []string {
 func sendMessage() page.Send {
 	return page.Send{
 		Shell: still("Send to orders", layout.Queues, "/q/orders/send"), In: ordersPlace(), To: home + "/q/orders/send", Once: "ONCE",
-		Ceiling: "5m", Most: 100_000, AtOnce: 1000, Kinds: kinds(), Manage: home + "/templates",
+		Limit: page.SendLimit{Most: "5m", Dead: true}, Most: 100_000, AtOnce: 1000, Kinds: kinds(), Manage: home + "/templates",
 	}
 }
 

@@ -68,14 +68,35 @@ func (p *Pages) sendForm(ctx context.Context, at Place, t Typed) (view.Page, err
 	if m.Template != "" {
 		m.Values[page.SendTemplateName] = m.Template
 	}
-	if ttl := e.Config.DefaultMessageTimeToLive; ttl != 0 {
-		m.Ceiling = typedLength(ttl)
-	}
+	m.Limit = sendLimit(e)
 	if t.Preview != nil {
 		m.Values[page.SendSeed] = hex.EncodeToString(t.Preview.Seed[:])
 		m.Sights = sights(ctx, t.Preview, s.now)
 	}
 	return m, nil
+}
+
+// sendLimit is what an entity makes of the time to live of what is sent to it.
+func sendLimit(e entitySight) (l page.SendLimit) {
+	l.Dead = e.Config.DeadLetteringOnMessageExpiration
+	if to := e.Config.ForwardTo; to != "" {
+		l.Onward = Shown(engine.Path(to))
+		return l
+	}
+	least := e.Config.DefaultMessageTimeToLive
+	if least != 0 {
+		l.Most = typedLength(least)
+	}
+	for _, sub := range e.subs {
+		ttl := sub.Config.DefaultMessageTimeToLive
+		if ttl == 0 || sub.Config.ForwardTo != "" || least != 0 && ttl >= least {
+			continue
+		}
+		least = ttl
+		_, l.Shorter, _ = sub.Path.Subscription()
+		l.Least = typedLength(ttl)
+	}
+	return l
 }
 
 // A Preview is what a form would send.
@@ -100,18 +121,18 @@ func sights(ctx context.Context, v *Preview, now engine.Instant) (all []page.Sen
 				sight.Facts = append(sight.Facts, page.SendFact{Label: label, Value: cut(text, 200)})
 			}
 		}
-		add(locale.T(ctx, "send.id"), c.MessageID)
 		add(locale.T(ctx, "send.subject"), c.Subject)
-		add(locale.T(ctx, "send.session"), c.SessionID)
-		add(locale.T(ctx, "send.partition"), c.PartitionKey)
-		add(locale.T(ctx, "send.type"), c.ContentType)
-		add(locale.T(ctx, "send.correlation"), c.CorrelationID)
-		add(locale.T(ctx, "send.to"), c.To)
-		add(locale.T(ctx, "send.reply"), c.ReplyTo)
-		add(locale.T(ctx, "send.reply.session"), c.ReplyToSessionID)
 		if c.TTL != 0 {
 			add(locale.T(ctx, "send.ttl"), component.Length(ctx, c.TTL))
 		}
+		add(locale.T(ctx, "send.id"), c.MessageID)
+		add(locale.T(ctx, "send.session"), c.SessionID)
+		add(locale.T(ctx, "send.type"), c.ContentType)
+		add(locale.T(ctx, "send.correlation"), c.CorrelationID)
+		add(locale.T(ctx, "send.partition"), c.PartitionKey)
+		add(locale.T(ctx, "send.to"), c.To)
+		add(locale.T(ctx, "send.reply"), c.ReplyTo)
+		add(locale.T(ctx, "send.reply.session"), c.ReplyToSessionID)
 		if c.ScheduledFor != 0 {
 			sight.Due = c.ScheduledFor.Time()
 		}

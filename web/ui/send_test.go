@@ -253,3 +253,64 @@ func TestSentTwice(t *testing.T) {
 		has(12)
 	})
 }
+
+// What most messages need is asked first, and what few do is folded, unless something is
+// in it.
+func TestSendFormOrder(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "orders", engine.Config{})
+		w.create(engine.Queue, "chats", engine.Config{RequiresSession: true})
+		for _, queue := range []string{"orders", "chats"} {
+			a := w.see("/n/default/q/" + queue + "/send")
+			var names []string
+			a.Find("#f input[name], #f textarea[name]").Each(func(_ int, s *goquery.Selection) {
+				name := s.AttrOr("name", "")
+				if s.AttrOr("type", "") != "hidden" && !slices.Contains(names, name) && (!strings.HasPrefix(name, "property-") || name == "property-0-name") {
+					names = append(names, name)
+				}
+			})
+			want := "body subject ttl schedule in at message-id session-id property-0-name content-type correlation-id partition-key to reply-to reply-to-session-id repeat every placeholders template-name"
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("%s is asked for\n%s, not\n%s", queue, got, want)
+			}
+			if _, open := a.Find("#f details:has([name=content-type])").Attr("open"); open {
+				t.Errorf("%s: what few need is unfolded", queue)
+			}
+		}
+		again := w.post(sendTo, "content-type", "text/plain", "ttl", "soon")
+		again.wants(422)
+		if _, open := again.Find("#f details:has([name=content-type])").Attr("open"); !open {
+			t.Error("what was filled in is folded away")
+		}
+	})
+}
+
+// Beside the time to live stands what becomes of it: TTL-4, TTL-5, TTL-7, TTL-17, TTL-27, TTL-28.
+func TestSendFormLimit(t *testing.T) {
+	within(t, func(w *world) {
+		w.create(engine.Queue, "plain", engine.Config{})
+		w.create(engine.Queue, "short", engine.Config{DefaultMessageTimeToLive: 5 * time.Minute, DeadLetteringOnMessageExpiration: true})
+		w.create(engine.Queue, "on", engine.Config{ForwardTo: "short"})
+		w.create(engine.Topic, "prices", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{DefaultMessageTimeToLive: 10 * time.Minute})
+		w.create(engine.Subscription, "prices/Subscriptions/us", engine.Config{DefaultMessageTimeToLive: 20 * time.Minute})
+		w.create(engine.Subscription, "prices/Subscriptions/on", engine.Config{ForwardTo: "short", DefaultMessageTimeToLive: time.Minute})
+		w.create(engine.Topic, "news", engine.Config{})
+		w.create(engine.Subscription, "news/Subscriptions/all", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		for at, want := range map[string]string{
+			"q/plain":  "Such as 30s or 5m. Empty: it has no end. plain sets no limit. Change that. What runs out here is lost, without a trace.",
+			"q/short":  "Such as 30s or 5m. The shorter of this and the 5m of short counts; empty: 5m. Change that. What runs out here becomes a dead letter.",
+			"q/on":     "Such as 30s or 5m. It goes on to short, where its time begins anew, and counts if it is shorter than the limit there.",
+			"t/prices": "Such as 30s or 5m. The shorter of this and the 1h of prices counts; empty: 1h. Its copy in eu lives for 10m at most. Change that.",
+			"t/news":   "Such as 30s or 5m. Empty: it has no end. news sets no limit. Its copy in all lives for 1h at most. Change that.",
+		} {
+			tip := w.see("/n/default/" + at + "/send").Find("#f-ttl-t")
+			if got := strings.Join(strings.Fields(tip.Text()), " "); got != want {
+				t.Errorf("%s: %q, not %q", at, got, want)
+			}
+			if to, ok := tip.Find("a").Attr("href"); ok && to != "/n/default/"+at+"/edit#f-DefaultMessageTimeToLive" {
+				t.Errorf("%s: the limit is changed at %s", at, to)
+			}
+		}
+	})
+}
