@@ -19,7 +19,10 @@ type Overview struct {
 	// Welcome is set while the namespace has no entities: then the page opens
 	// with how to make some.
 	Welcome bool
-	Connect Connect
+	// Learning is set while there is little more: then the page still offers what
+	// there is to learn from.
+	Learning bool
+	Connect  Connect
 
 	Horizon  component.Horizon
 	Ending   int // messages with an end
@@ -67,6 +70,7 @@ func (m Overview) Watches() []string { return nil }
 func (m Overview) Parts() []view.Part {
 	parts := append(m.Shell.Parts(),
 		slot("lede", component.Lede(m.Lede)),
+		slot("learn", learn(m)),
 		slot("welcome", welcome(m)),
 		slot("horizon-note", horizonNote(m.Ending, m.Messages)),
 		horizonPart(m.Horizon),

@@ -80,6 +80,13 @@ func firstStart() page.Overview {
 	return m
 }
 
+// secondVisit is that of somebody who has made a queue, and connected nothing yet.
+func secondVisit() page.Overview {
+	m := firstStart()
+	m.Welcome, m.Learning = false, true
+	return m
+}
+
 func readOnly() page.Overview {
 	m := overview()
 	m.Connect.Dial.Keyed, m.Connect.Dial.Keys = true, home+"/access"

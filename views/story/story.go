@@ -27,6 +27,7 @@ func All() []Story {
 	return append([]Story{
 		{Name: "overview", Page: overview()},
 		{Name: "overview-first-start", Page: firstStart()},
+		{Name: "overview-second-visit", Page: secondVisit()},
 		{Name: "overview-read-only", Page: readOnly()},
 		{Name: "expirations", Page: expirations()},
 		{Name: "expirations-empty", Page: expirationsEmpty()},

@@ -22,6 +22,7 @@ const (
 	tickerShown    = 12  // lines of the latest events
 	sittersShown   = 6   // of its list of temporary entities
 	sampledForLede = 100 // messages about to run out whose queues are named
+	fewEntities    = 3   // of somebody who has just begun, what the starter made among them
 )
 
 func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, error) {
@@ -66,6 +67,7 @@ func (p *Pages) overview(ctx context.Context, at Place) (view.Page, uint64, erro
 		Next:     p.departures(next[:min(len(next), nextToGo)], s.now),
 		Sitting:  sitting,
 	}
+	m.Learning = entities > 0 && entities <= fewEntities && m.Connect.Nobody && m.Shell.Strip == nil
 	dead, lost := ending(m.Horizon, len(m.Horizon.Buckets))
 	m.Ending = dead + lost
 	m.Lede = p.overviewLede(ctx, m, next, s.now)

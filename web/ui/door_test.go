@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/web/peers"
 )
 
 func TestFirstStart(t *testing.T) {
@@ -34,6 +36,35 @@ func TestFirstStart(t *testing.T) {
 		if n := w.state("starter").Counts.MessageCount(); n != 40 {
 			t.Errorf("%d messages after the second time", n)
 		}
+	})
+}
+
+// What there is to learn from is offered beside the title while there is little, and nobody
+// has a program here.
+func TestOverviewTeachesOn(t *testing.T) {
+	withinFleet(t, besideAnother, func(w *world) {
+		offers := func(when string, want bool, home string) {
+			w.Helper()
+			a := w.see(home)
+			if got := a.Find(`[data-slot=learn] [formaction$="/starter"]`).Length() == 1; got != want {
+				w.Errorf("%s: fill a queue %t, not %t", when, got, want)
+			}
+			if got := a.Find(`[data-slot=learn] a[href="/scenes"]`).Length() == 1; got != want {
+				w.Errorf("%s: scenes %t, not %t", when, got, want)
+			}
+		}
+		const home = "/n/default"
+		offers("the welcome says it", false, home)
+		w.create(engine.Queue, "a", engine.Config{})
+		offers("one queue", true, home)
+		w.done(home + "/starter")
+		w.create(engine.Queue, "b", engine.Config{})
+		offers("three", true, home)
+		w.create(engine.Queue, "c", engine.Config{})
+		offers("four", false, home)
+		w.must(w.b.Delete(w.Context(), "c", broker.Unasked, "test"))
+		w.peers.Add(peers.Connection{ID: "c-1", Since: time.Now()})
+		offers("a program is connected", false, home)
 	})
 }
 
