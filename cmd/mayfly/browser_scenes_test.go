@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 const (
@@ -57,6 +58,17 @@ func scenesInBrowser(t *testing.T, v *visit) {
 	v.equal(`location.pathname`, "/scenes")
 	v.click(`.plays [formaction$="/leave"]`)
 	v.want(`location.pathname === "/scenes" && !document.querySelector(".plays li")`)
+
+	v.ask("PUT", v.server.Dashboard+"/api/v1/scenes/lunch", "", lunchScene)
+	v.visit("/scenes")
+	v.asks(`a[href="/scenes/remove/lunch"]`)
+	v.want(onCancel + ` === "Cancel"`)
+	v.look("guard-scene")
+	v.do(chromedp.KeyEvent(kb.Escape))
+	v.want(`!` + guard + ` && document.activeElement.matches("a[href='/scenes/remove/lunch']")`)
+	v.asks(`a[href="/scenes/remove/lunch"]`)
+	v.done(`.guard .final`, "The scene Lunch was removed.")
+	v.equal(`document.querySelector("a[href='/scenes/remove/lunch']")`, nil)
 
 	v.turnsClock(t)
 	v.scenesWithoutScripts()

@@ -49,6 +49,7 @@ func furnish(v *visit) {
 
 	v.ask("POST", v.server.Dashboard+"/api/v1/tokens", "", `{"name":"nightly import of everything","role":"operator","for":"90d"}`)
 	v.ask("POST", v.server.Dashboard+"/api/v1/links", "", `{"name":"Monday's demo","page":"/n/default/queues?sort=expiry&q=orders"}`)
+	v.ask("PUT", v.server.Dashboard+"/api/v1/scenes/lunch", "", lunchScene)
 	receive := func(name, rest string) {
 		v.ask("POST", v.server.Dashboard+path("receive", name), "", `{"mode":"peek-lock","max":1`+rest+`}`)
 	}
@@ -110,7 +111,7 @@ func (v *visit) places() []place {
 		{"jobs-one", n + "/jobs/1"}, {"alerts-one", n + "/alerts/1"}, {"alerts-edit", n + "/alerts/1/edit"}, {"alerts-remove", n + "/alerts/1/remove"},
 		{"import", n + "/q/orders/import"}, {"import-anywhere", n + "/import"}, {"definitions-import", n + "/definitions/import"}, {"alerts-entity", n + "/alerts?entity=orders"},
 		{"queue-sorted", n + "/q/orders?sort=ttl&dir=desc&filter=subject:order*"}, {"deferred-columns", n + "/deferred?column=seq&column=message&column=ttl"},
-		{"settings", "/settings"}, {"tokens", "/tokens"}, {"tokens-new", "/tokens/new"}, {"tokens-link", "/tokens/link"}, {"tokens-revoke", v.token()}, {"scenes", "/scenes"}, {"scenes-new", "/scenes/new"}, {"namespaces-limits", "/namespaces/shop/limits"}, {"namespaces", "/namespaces"}, {"namespaces-remove", "/namespaces/shop/remove"}, {"templates", n + "/templates"}, {"send-template", n + "/q/orders/send?template=late+orders"},
+		{"settings", "/settings"}, {"tokens", "/tokens"}, {"tokens-new", "/tokens/new"}, {"tokens-link", "/tokens/link"}, {"tokens-revoke", v.token()}, {"scenes", "/scenes"}, {"scenes-new", "/scenes/new"}, {"scenes-remove", "/scenes/remove/lunch"}, {"namespaces-limits", "/namespaces/shop/limits"}, {"namespaces", "/namespaces"}, {"namespaces-remove", "/namespaces/shop/remove"}, {"templates", n + "/templates"}, {"send-template", n + "/q/orders/send?template=late+orders"},
 		{"views", n + "/views"}, {"palette", n + "/go?q=ord"}, {"connections", n + "/connections"}, {"share", n + "/share"}, {"sessions", n + "/q/chats?tab=sessions"}, {"session", n + "/q/chats/session?id=anna"},
 		{"edit-topic", n + "/t/prices/edit"}, {"send-topic", n + "/t/prices/send"}, {"import-topic", n + "/t/prices/import"}, {"purge-topic", n + "/t/prices/purge"}, {"resubmit-topic", n + "/t/prices/resubmit?dlq=transfer"}, {"status-topic", n + "/t/prices/status?to=Disabled"},
 		{"delete-subscription", n + "/t/prices/s/eu/delete"}, {"purge-subscription", n + "/t/prices/s/eu/purge"}, {"resubmit-subscription", n + "/t/prices/s/eu/resubmit"}, {"status-subscription", n + "/t/prices/s/eu/status?to=ReceiveDisabled"},

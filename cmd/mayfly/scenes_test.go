@@ -204,4 +204,20 @@ func TestScenesStay(t *testing.T) {
 			}
 		})
 	}
+
+	// Where the folder has another of its name, the page says so until it is removed.
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "lunch.yaml"), []byte(lunchScene), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serving(t, Config{Store: store, Scenes: folder})
+	const says = "in the folder that the server was started with"
+	if text := s.must(t, 200, "GET", s.Dashboard+"/scenes", "", ""); !strings.Contains(text, says) {
+		t.Error("the page does not say what is wrong with it")
+	}
+	s.must(t, 204, "DELETE", s.API+"/scenes/lunch", "", "")
+	if text := s.must(t, 200, "GET", s.Dashboard+"/scenes", "", ""); strings.Contains(text, says) {
+		t.Error("it is still there")
+	}
+	s.must(t, 200, "GET", s.API+"/scenes/lunch", "", "")
 }

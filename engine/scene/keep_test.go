@@ -2,6 +2,7 @@ package scene_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,36 @@ func TestKeep(t *testing.T) {
 		if s, err := w.library.Find("deadline"); err != nil || !s.Own || len(w.library.List()) != n {
 			t.Errorf("the program's own is %+v: %v", s, err)
 		}
+
+		// What is kept and not to be played says why, and goes where it is replaced or forgotten.
+		unfit := func(want ...string) {
+			t.Helper()
+			var got []string
+			for _, u := range w.Unfit() {
+				got = append(got, u.ID)
+				if u.Err == nil || u.Text == "" {
+					t.Errorf("it is %+v", u)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%q are unfit, not %q", got, want)
+			}
+		}
+		unfit("deadline", "old")
+		if u, ok := w.FindUnfit("old"); !ok || !errors.Is(u.Err, engine.ErrArgument) || u.Text != "title: of another version" {
+			t.Errorf("it is %+v", u)
+		}
+		w.must(w.Forget(t.Context(), "deadline", "me"))
+		unfit("old")
+		if s, err := w.library.Find("deadline"); err != nil || !s.Own {
+			t.Errorf("the program's own went too: %v", err)
+		}
+		_, err = w.Keep(t.Context(), "old", []byte(three), "me")
+		w.must(err)
+		unfit()
+		w.must(w.Forget(t.Context(), "old", "me"))
+		w.must(w.Recall(t.Context(), b))
+		unfit()
 
 		for id, want := range map[string]error{"deadline": engine.ErrNotAllowed, "none": scene.ErrNone} {
 			if err := w.Forget(t.Context(), id, "me"); !errors.Is(err, want) {

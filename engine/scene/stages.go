@@ -53,6 +53,7 @@ type Stages struct {
 	mu     sync.Mutex
 	byName map[string]*Play // by namespace; guarded by mu
 	home   *broker.Broker   // keeps what is added: see Recall; guarded by mu
+	unfit  []Unfit          // what is kept there and not in the library, by ids; guarded by mu
 }
 
 // Start begins to look after plays. Close ends it.

@@ -16,6 +16,7 @@ type Scenes struct {
 	Shell   layout.Shell
 	Cards   []SceneCard
 	Plays   []ScenePlay
+	Unfit   []SceneUnfit
 	Stay    int    // minutes after which a play goes that nobody looks at
 	Add     string // the page that adds one
 	Refused component.Notice
@@ -30,8 +31,39 @@ type SceneCard struct {
 	Shows          []string // ids of scenarios
 	Loaded         bool     // it did not come with the program
 	Text           string   // where its YAML is
-	Remove         string   // it is removed by posting there; empty: it stays
+	Remove         string   // the page that asks whether to remove it; empty: it stays
 }
+
+// A SceneUnfit is one that is kept and cannot be played.
+type SceneUnfit struct {
+	ID           string
+	Faults       []SceneFault // why not
+	Mend, Remove string       // the form with its text, and the page that asks whether to remove it
+}
+
+// SceneAsk asks whether to remove a scene.
+type SceneAsk struct {
+	Shell         layout.Shell
+	Name          string // its title, or what it is called where it cannot be read
+	To, All, Text string // addresses; Text is its YAML
+}
+
+// Title is the page's.
+func (m SceneAsk) Title(ctx context.Context) string {
+	return locale.T(ctx, "scenes.ask", locale.Args{"Title": m.Name})
+}
+
+// Full is the whole document.
+func (m SceneAsk) Full() templ.Component { return sceneAsk(m) }
+
+// Asks is the form of the page.
+func (m SceneAsk) Asks() templ.Component { return sceneAskForm(m) }
+
+// Watches is nothing.
+func (SceneAsk) Watches() []string { return nil }
+
+// Parts is what is live in it: the shell's.
+func (m SceneAsk) Parts() []view.Part { return m.Shell.Parts() }
 
 // A ScenePlay is one that is under way.
 type ScenePlay struct {
@@ -59,6 +91,10 @@ const (
 	SceneFile = "file"
 	SceneText = "text"
 	SceneID   = "id"
+
+	// SceneMend is no field but what an address says: the id of one that is kept, and is
+	// to be mended.
+	SceneMend = "kept"
 )
 
 // SceneForm is the page that adds a scene.
@@ -69,7 +105,6 @@ type SceneForm struct {
 	ID, Text       string         // what was sent
 	Error, IDError component.Text // what is wrong with the text as a whole, and with its name
 	Faults         []SceneFault
-	Notice         component.Notice
 }
 
 // A SceneFault is what is wrong with a line.

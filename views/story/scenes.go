@@ -12,6 +12,7 @@ func sceneStories() []Story {
 	return []Story{
 		{Name: "scenes", Page: scenes()},
 		{Name: "scenes-full", Page: scenesFull()},
+		{Name: "scenes-remove", Page: page.SceneAsk{Shell: scenes().Shell, Name: "Our checkout", To: "/scenes/remove/checkout", All: "/scenes", Text: "/scenes/text/checkout"}},
 		{Name: "scenes-new", Page: scenesNew()},
 		{Name: "scenes-new-wrong", Page: scenesWrong()},
 		{Name: "scenes-stage", Page: onStage(layout.Strip{Step: 2, Of: 6, Say: "The first receiver takes it, and gives it back with an error.", Rate: 10,
@@ -39,6 +40,10 @@ func scenes() page.Scenes {
 func scenesFull() page.Scenes {
 	m := scenes()
 	m.Plays = []page.ScenePlay{{Title: "Defer and recall", Namespace: "defer-c0ffee", Href: "/n/defer-c0ffee/deferred", End: "/scenes/on/defer-c0ffee/leave", Step: 2, Of: 4}}
+	m.Unfit = []page.SceneUnfit{
+		{ID: "lunch", Faults: []page.SceneFault{{Line: 6, At: "step 1, mark 1", Text: "'mark' names a message or an entity that there is by then, not 'bar'.", Source: "mark: [bar]"}}, Mend: "/scenes/new?kept=lunch", Remove: "/scenes/remove/lunch"},
+		{ID: "deadline", Faults: []page.SceneFault{{Text: "There is a scene 'deadline' that came with the program."}}, Mend: "/scenes/new?kept=deadline", Remove: "/scenes/remove/deadline"},
+	}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "There are 10 temporary namespaces, which is the most there may be.", Detail: "End a scene that is under way, or a temporary namespace, and try again."}
 	return m
 }

@@ -59,7 +59,7 @@ func (p *Pages) Scenes(ctx context.Context, refused component.Notice) (page.Scen
 			Lang: foreign(ctx, s), Title: s.Title, Teaches: s.Teaches, Play: p.ScenesURL() + "/play/" + s.ID, Steps: len(s.Steps), Minutes: s.Minutes, Loaded: !s.Own, Text: p.ScenesURL() + "/text/" + s.ID,
 		}
 		if s.Added {
-			c.Remove = p.ScenesURL() + "/remove/" + s.ID
+			c.Remove = p.removeSceneURL(s.ID)
 		}
 		for _, id := range s.Shows {
 			if scenario.MatchString(id) {
@@ -67,6 +67,9 @@ func (p *Pages) Scenes(ctx context.Context, refused component.Notice) (page.Scen
 			}
 		}
 		m.Cards = append(m.Cards, c)
+	}
+	for _, u := range stages.Unfit() {
+		m.Unfit = append(m.Unfit, page.SceneUnfit{ID: u.ID, Faults: faultsOf(u), Mend: m.Add + "?" + url.Values{page.SceneMend: {u.ID}}.Encode(), Remove: p.removeSceneURL(u.ID)})
 	}
 	for _, play := range stages.List() {
 		is := play.State().In(locale.Lang(ctx))
@@ -77,12 +80,63 @@ func (p *Pages) Scenes(ctx context.Context, refused component.Notice) (page.Scen
 	return m, nil
 }
 
+func (p *Pages) removeSceneURL(id string) string {
+	return p.ScenesURL() + "/remove/" + url.PathEscape(id)
+}
+
+// faultsOf is why a scene that is kept cannot be played.
+func faultsOf(u scene.Unfit) []page.SceneFault {
+	if wrong, ok := errors.AsType[*scene.WrongError](u.Err); ok {
+		return sceneFaults(u.Text, wrong.Faults)
+	}
+	if r, ok := errors.AsType[*engine.Refusal](u.Err); ok {
+		return []page.SceneFault{{Text: r.Text}}
+	}
+	return []page.SceneFault{{Text: asSentence(u.Err.Error())}}
+}
+
+// sceneFaults are faults of a text, with the lines that they are in.
+func sceneFaults(text string, all []scene.Fault) (out []page.SceneFault) {
+	lines := strings.Split(text, "\n")
+	for _, f := range all {
+		one := page.SceneFault{Line: f.Line, At: f.At, Text: f.Text}
+		if f.Line > 0 && f.Line <= len(lines) {
+			one.Source = cut(strings.TrimSpace(lines[f.Line-1]), longestSource)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// SceneAsk asks whether to remove a scene that was added. It is scene.ErrNone where there
+// is none, and ErrNoPage of one that stays.
+func (p *Pages) SceneAsk(ctx context.Context, id string) (page.SceneAsk, error) {
+	if p.o.Scenes == nil {
+		return page.SceneAsk{}, ErrNoPage
+	}
+	m := page.SceneAsk{Name: id, To: p.removeSceneURL(id), All: p.ScenesURL(), Text: p.ScenesURL() + "/text/" + url.PathEscape(id)}
+	if _, ok := p.o.Scenes.FindUnfit(id); ok {
+		m.Text += "?" + page.SceneMend + "=1"
+	} else {
+		s, err := p.o.Scenes.Library().Find(id)
+		if err != nil {
+			return m, err //nolint:wrapcheck // it says what it is about
+		}
+		if !s.Added {
+			return m, ErrNoPage
+		}
+		m.Name = s.In(locale.Lang(ctx)).Title
+	}
+	m.Shell = p.beside(ctx, m.Title(ctx))
+	m.Shell.Back, m.Shell.Active = p.ScenesURL(), layout.Scenes
+	return m, nil
+}
+
 // SceneTyped is what somebody sent who adds a scene, and what is wrong with it.
 type SceneTyped struct {
 	ID, Text       string
 	Error, IDError component.Text
 	Faults         []scene.Fault
-	Notice         component.Notice
 }
 
 // SceneForm is the page that adds a scene.
@@ -92,17 +146,10 @@ func (p *Pages) SceneForm(ctx context.Context, typed SceneTyped) (page.SceneForm
 	}
 	m := page.SceneForm{
 		Shell: p.beside(ctx, locale.T(ctx, "scenes.add")), All: p.ScenesURL(), To: p.ScenesURL() + "/new", Most: component.Bytes(ctx, scene.MostBytes),
-		ID: typed.ID, Text: typed.Text, Error: typed.Error, IDError: typed.IDError, Notice: typed.Notice,
+		ID: typed.ID, Text: typed.Text, Error: typed.Error, IDError: typed.IDError,
 	}
 	m.Shell.Back, m.Shell.Active = p.ScenesURL()+"/new", layout.Scenes
-	lines := strings.Split(typed.Text, "\n")
-	for _, f := range typed.Faults {
-		one := page.SceneFault{Line: f.Line, At: f.At, Text: f.Text}
-		if f.Line > 0 && f.Line <= len(lines) {
-			one.Source = cut(strings.TrimSpace(lines[f.Line-1]), longestSource)
-		}
-		m.Faults = append(m.Faults, one)
-	}
+	m.Faults = sceneFaults(typed.Text, typed.Faults)
 	return m, nil
 }
 

@@ -25,9 +25,10 @@ func (d *Door) mountScenes(g *echo.Group) {
 		return
 	}
 	g.GET("/scenes", func(c echo.Context) error { return d.allScenes(c, http.StatusOK, component.Notice{}) })
-	g.GET("/scenes/new", func(c echo.Context) error { return d.sceneForm(c, http.StatusOK, show.SceneTyped{}) })
+	g.GET("/scenes/new", d.newScene)
 	g.POST("/scenes/new", d.addScene)
 	g.GET("/scenes/text/:scene", d.sceneText)
+	g.GET("/scenes/remove/:scene", d.askScene)
 	g.POST("/scenes/remove/:scene", d.sent(d.removeScene))
 	g.POST("/scenes/play/:scene", d.sent(d.beginScene))
 	for verb, do := range map[string]func(echo.Context, *scene.Play, url.Values) error{

@@ -99,31 +99,64 @@ func readSceneFile(form *multipart.Form, typed *show.SceneTyped) error {
 	return nil
 }
 
-// removeScene takes a scene out that was added, and shows what it was, so that it can be
-// added again.
-func (d *Door) removeScene(c echo.Context, _ url.Values) error {
-	ctx := c.Request().Context()
-	s, err := d.scenes.Library().Find(c.Param("scene"))
-	if err == nil {
-		err = d.scenes.Forget(ctx, s.ID, actor(c))
+// newScene is the empty form, or that of a scene which is kept and is to be mended.
+func (d *Door) newScene(c echo.Context) error {
+	u, ok := d.scenes.FindUnfit(c.QueryParam(page.SceneMend))
+	if !ok {
+		return d.sceneForm(c, http.StatusOK, show.SceneTyped{})
 	}
+	typed := show.SceneTyped{ID: u.ID, Text: u.Text}
+	if wrong, ok := errors.AsType[*scene.WrongError](u.Err); ok {
+		typed.Faults = wrong.Faults
+	} else {
+		typed.IDError = why(u.Err)
+	}
+	return d.sceneForm(c, http.StatusOK, typed)
+}
+
+// askScene asks whether to remove a scene that was added.
+func (d *Door) askScene(c echo.Context) error {
+	d.visit(c)
+	p, err := d.pages.SceneAsk(c.Request().Context(), c.Param("scene"))
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	return d.show(c, http.StatusOK, p)
+}
+
+// removeScene takes a scene out that was added, once that was agreed to.
+func (d *Door) removeScene(c echo.Context, typed url.Values) error {
+	ctx, id := c.Request().Context(), c.Param("scene")
+	if n, ok := agreedTo(typed); !ok || n != 1 {
+		return d.askScene(c)
+	}
+	title := id
+	if _, unfit := d.scenes.FindUnfit(id); !unfit {
+		if s, err := d.scenes.Library().Find(id); err == nil {
+			title = s.In(locale.Lang(ctx)).Title
+		}
+	}
+	err := d.scenes.Forget(ctx, id, actor(c))
 	switch {
 	case errors.Is(err, scene.ErrNone), errors.Is(err, engine.ErrNotAllowed):
 		return d.goTo(c, d.pages.ScenesURL(), because(component.Notice{Tone: component.Critical}, err))
 	case err != nil:
 		return err //nolint:wrapcheck // it says what it is about
 	}
-	return d.sceneForm(c, http.StatusOK, show.SceneTyped{
-		ID: s.ID, Text: s.Text, Notice: component.Notice{Tone: component.Plenty, Title: locale.T(ctx, "scenes.removed", locale.Args{"Title": s.In(locale.Lang(ctx)).Title}), Detail: locale.T(ctx, "scenes.removed.more")},
-	})
+	return d.goTo(c, d.pages.ScenesURL(), component.Notice{Title: locale.T(ctx, "scenes.removed", locale.Args{"Title": title})})
 }
 
 // sceneText is a scene as it was written, as a file.
 func (d *Door) sceneText(c echo.Context) error {
-	s, err := d.scenes.Library().Find(c.Param("scene"))
-	if err != nil {
+	id := c.Param("scene")
+	text := ""
+	if u, ok := d.scenes.FindUnfit(id); ok && c.QueryParam(page.SceneMend) != "" {
+		text = u.Text
+	} else if s, err := d.scenes.Library().Find(id); err == nil {
+		id, text = s.ID, s.Text
+	} else {
 		return show.ErrNoPage
 	}
-	c.Response().Header().Set(echo.HeaderContentDisposition, `attachment; filename="`+s.ID+`.yaml"`)
-	return c.Blob(http.StatusOK, "application/yaml", []byte(s.Text))
+	c.Response().Header().Set(echo.HeaderContentDisposition, `attachment; filename="`+id+`.yaml"`)
+	return c.Blob(http.StatusOK, "application/yaml", []byte(text))
 }

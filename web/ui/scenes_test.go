@@ -76,19 +76,77 @@ func TestSceneIsAdded(t *testing.T) {
 			w.Errorf("after a restart it is %+v, %v", s, err)
 		}
 
-		// What is removed is shown, to be added again.
-		if n := w.see("/scenes").Find(`[formaction^="/scenes/remove/"]`).Length(); n != 1 {
+		// It is removed once that was agreed to; its text is to be had before.
+		if n := w.see("/scenes").Find(`a[data-ask][href^="/scenes/remove/"]`).Length(); n != 1 {
 			w.Errorf("%d can be removed", n)
 		}
-		a := w.post("/scenes/remove/lunch")
-		a.wants(200, "was removed", "title: Lunch")
-		told(engine.EventSceneRemoved)
-		if v, _ := a.Find("input[name=id]").Attr("value"); v != "lunch" || a.Find("textarea[name=text]").Text() != lunch {
-			w.Errorf("it cannot be added again: %q", v)
+		const remove = "/scenes/remove/lunch"
+		ask := w.see(remove)
+		ask.wants(200, "Remove the scene Lunch & <b>more</b>?")
+		if to, _ := ask.Find("a[download]").Attr("href"); w.get(to).text != lunch {
+			w.Errorf("its text is not at %q", to)
 		}
-		w.see("/scenes")
-		if says, at := w.done("/scenes/remove/deadline"); !strings.Contains(says, "came with the program") || at != "/scenes" {
+		w.post(remove).wants(200, "Remove the scene")
+		if len(w.scenes.Library().List()) != own+1 {
+			w.Error("it went before that was agreed to")
+		}
+		if says, at := w.done(remove, "count", "1"); !strings.Contains(says, "was removed") || at != "/scenes" {
+			w.Errorf("it says %q at %s", says, at)
+		}
+		told(engine.EventSceneRemoved)
+		w.get(remove).wants(404)
+		w.get("/scenes/remove/deadline").wants(404)
+		if says, at := w.done("/scenes/remove/deadline", "count", "1"); !strings.Contains(says, "came with the program") || at != "/scenes" {
 			w.Errorf("the program's own: %q at %s", says, at)
+		}
+	})
+}
+
+// A scene that is kept and cannot be played is shown with why, and is mended or removed.
+func TestUnfitScene(t *testing.T) {
+	withinFleet(t, besideAnother, func(w *world) {
+		marked := strings.Replace(lunch, "steps:\n  - ", "steps:\n  - mark: [bar]\n    ", 1)
+		for id, text := range map[string]string{"lunch": marked, "deadline": lunch} {
+			_, err := w.b.SetSetting(w.Context(), "scene/"+id, text, nil)
+			w.must(err)
+		}
+		w.see("/scenes").lacks("cannot be played")
+		w.must(w.scenes.Recall(w.Context(), w.b))
+		own := len(w.scenes.Library().List())
+		a := w.see("/scenes")
+		a.wants(200, "2 scenes that were added cannot be played", "Line 6 · step 1, mark 1", "'mark' names a message or an entity that there is by then, not 'bar'.", "There is a scene 'deadline' that came with the program.")
+		if n := a.Find(".faults a[data-ask]").Length(); n != 2 {
+			w.Errorf("%d can be removed", n)
+		}
+		to, _ := a.Find(`.faults a[href*="lunch"]:not([data-ask])`).Attr("href")
+		form := w.see(to)
+		form.wants(200, "1 thing is wrong", "Line 6 · step 1, mark 1", "mark: [bar]")
+		if id, _ := form.Find("input[name=id]").Attr("value"); id != "lunch" || form.Find("textarea[name=text]").Text() != marked {
+			w.Errorf("the form is of %q", id)
+		}
+		w.see("/scenes/new?kept=deadline").wants(200, "There is a scene 'deadline' that came with the program.")
+		if n := w.see("/scenes/new?kept=none").Find(".faults, .err").Length(); n != 0 {
+			w.Errorf("an empty form has %d faults", n)
+		}
+		if b := w.upload("/scenes/new", "csrf", w.token(), "text", lunch, "id", "lunch"); b.status != http.StatusSeeOther {
+			w.Errorf("mended: %d", b.status)
+		}
+		a = w.see("/scenes")
+		a.wants(200, "One scene that was added cannot be played")
+		a.lacks("'mark' names")
+
+		ask := w.see("/scenes/remove/deadline")
+		ask.wants(200, "Remove the scene deadline?")
+		if to, _ := ask.Find("a[download]").Attr("href"); w.get(to).text != lunch {
+			w.Errorf("its text is not at %q", to)
+		}
+		if says, at := w.done("/scenes/remove/deadline", "count", "1"); !strings.Contains(says, "The scene deadline was removed.") || at != "/scenes" {
+			w.Errorf("it says %q at %s", says, at)
+		}
+		w.restart()
+		w.see("/scenes").lacks("cannot be played")
+		if n := len(w.scenes.Library().List()); n != own+1 {
+			w.Errorf("%d scenes are there, not %d", n, own+1)
 		}
 	})
 }
