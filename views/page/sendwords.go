@@ -40,7 +40,9 @@ func (m Send) session(ctx context.Context) component.Field {
 func (m Send) ttl(ctx context.Context) component.Field {
 	f := m.field(ctx, SendTTL, "send.ttl", "send.ttl.tip")
 	f.Short, f.Placeholder = true, cmp.Or(m.Limit.Most, locale.T(ctx, "time.never"))
-	say := func(id string, args locale.Args) { f.Tip = append(f.Tip, component.Text{S: " " + locale.T(ctx, id, args)}) }
+	say := func(id string, args locale.Args) {
+		f.Tip = append(f.Tip, component.Text{S: " " + locale.T(ctx, id, args)})
+	}
 	limit, here := m.Limit, locale.Args{"Name": m.In.Name, "Most": m.Limit.Most}
 	switch {
 	case m.Edit.Name != "":
