@@ -1013,7 +1013,7 @@
   // ── A stage ───────────────────────────────────────────────────────────────
   // spot marks what the step of a scene is about, wherever the page leads to it: on its
   // own page, where everything does, the heading. Once a step, it is brought into sight.
-  let brought = "";
+  let brought = "", said = "";
   const inSight = (el) => {
     const { top, bottom } = el.getBoundingClientRect();
     return top >= $(".bar").offsetHeight && bottom <= innerHeight - $(".ground").offsetHeight;
@@ -1027,7 +1027,11 @@
     }
     for (const el of all(".spotlit")) if (!lit.has(el)) el.classList.remove("spotlit");
     for (const el of lit) if (!el.classList.contains("spotlit")) el.classList.add("spotlit");
-    const step = $(".stage-caption", stage)?.textContent;
+    const step = $(".stage-caption", stage)?.textContent, text = $(".stage-text", stage);
+    if (step !== said) text.scrollTop = 0;
+    said = step;
+    if (text.scrollHeight > text.clientHeight) write(text, "tabindex", 0); // keys scroll it
+    else text.removeAttribute("tabindex");
     if (!lit.size || step === brought) return;
     brought = step;
     if (![...lit].some(inSight)) [...lit][0].scrollIntoView({ block: "nearest" });
@@ -1170,7 +1174,7 @@
   let chord = -1e9; // when g was pressed; a page that has just come is after none
   const key = (e) => {
     if (e.key === "Escape" && !$("dialog[open]") && fold(e)) { e.preventDefault(); return; }
-    if (e.key === "Escape" && panes[1] && !$("dialog[open]")) { e.preventDefault(); close(); return; }
+    if (e.key === "Escape" && panes[1] && !$(":is(dialog[open], :popover-open)")) { e.preventDefault(); close(); return; }
     if (kept.get("keys") === "off" || e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]") ||
       e.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]")) return;
     const to = { o: "", e: "/expirations", q: "/queues", t: "/topics", d: "/deferred", a: "/activity", l: "/lab" }[e.key], chorded = ticks() - chord < 1500;

@@ -299,7 +299,7 @@
   addEventListener("popstate", () => { if (!location.hash) stray(); }); // a part of the page is no other place
   addEventListener("pageshow", (e) => { if (e.persisted) { stray(); show(); } }); // back, to a page that was kept as it was
   addEventListener("keydown", (e) => {
-    if (e.key !== "Escape" || e.defaultPrevented || $("dialog[open]")) return;
+    if (e.key !== "Escape" || e.defaultPrevented || $(":is(dialog[open], :popover-open)")) return;
     if (mode() === "present") leave();
     else if (mode() === "kiosk") { tab.be(""); location.assign(location.pathname); }
   });

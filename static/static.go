@@ -3,9 +3,10 @@
 // so answers may be cached for ever and a new build is never mixed with an
 // old one.
 //
-// The stylesheet is kept in parts and served as one file, app.css. What is ours is
-// served without its comments and indentation, which are a fifth of it when it is
-// compressed; what others made is served as they published it.
+// The stylesheet is kept in parts and served as one file, app.css; what only the pages
+// of a scene need is strip.css. What is ours is served without its comments and
+// indentation, which are a fifth of it when it is compressed; what others made is served
+// as they published it.
 package static
 
 import (
@@ -36,6 +37,9 @@ func parts() []string {
 	}
 }
 
+// strip is a stylesheet of its own, for pages that have the strip of a scene.
+const strip = "strip.css"
+
 //go:embed grafana/mayfly.json
 var grafana []byte
 
@@ -64,6 +68,7 @@ func fill() shelf {
 		css.Write(read("css/" + p + ".css"))
 	}
 	s.add("app.css", lean(".css", css.Bytes()))
+	s.add(strip, lean(".css", read("css/"+strip)))
 
 	for _, dir := range []string{".", "vendor"} {
 		entries, err := files.ReadDir(dir)

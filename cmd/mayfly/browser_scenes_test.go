@@ -51,7 +51,7 @@ func scenesInBrowser(t *testing.T, v *visit) {
 	v.press("n")
 	v.want(`document.querySelector("[data-stage-act=next]").disabled && document.querySelectorAll(".stage-so [data-tone=yes]").length === 1`)
 	v.want(`document.querySelector(".main h1.spotlit")`) // the message is gone, and its queue there
-	v.equal(`document.querySelector(".stage-clocks b").textContent`, "+1 day")
+	v.equal(`document.querySelector(".stage-clock b").textContent`, "+1 day")
 	v.click(`.stage-then button`) // the scene after it
 	v.want(`/^\/n\/lifetimes-[0-9a-f]{6}\//.test(location.pathname) && !document.querySelector(".stage-then")`)
 	v.click(`[data-stage-act=leave]`)
@@ -71,6 +71,7 @@ func scenesInBrowser(t *testing.T, v *visit) {
 	v.equal(`document.querySelector("a[href='/scenes/remove/lunch']")`, nil)
 
 	v.turnsClock(t)
+	v.playsOnPhone()
 	v.scenesWithoutScripts()
 }
 
@@ -85,12 +86,68 @@ func (v *visit) drawerAboveStage() {
 		v.want(`document.querySelector(".drawer").getBoundingClientRect().bottom <= document.querySelector(".stage").getBoundingClientRect().top + 1`)
 		v.equal(`[...document.querySelectorAll(".stage :is(a, button)")].filter((el) => {
 			const r = el.getBoundingClientRect();
-			return !el.contains(document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2));
+			return el.checkVisibility() && !el.contains(document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2));
 		}).map((el) => el.outerHTML.slice(0, 80)).join()`, "")
 	}
 	v.equal(`document.querySelector(".toasts").getBoundingClientRect().bottom <= document.querySelector(".stage").getBoundingClientRect().top`, true)
 	v.press("\x1b")
 	v.want(`!document.querySelector(".drawer")`)
+}
+
+// smallTargets are the buttons of a scene's strip that are seen, and too small for a thumb.
+const smallTargets = `[...document.querySelectorAll(".stage button")].filter((el) => { const { width, height } = el.getBoundingClientRect(); return el.checkVisibility() && (width < 44 || height < 44); }).map((el) => el.textContent.trim()).join()`
+
+// playsOnPhone: what a step says that is too long for a phone's strip can be read by the
+// keyboard too, buttons without words are still called by their names, and the time
+// machine opens over the page.
+func (v *visit) playsOnPhone() {
+	v.t.Helper()
+	v.do(chromedp.EmulateViewport(320, 480))
+	v.begins("lifetimes")
+	v.press("n")
+	v.want(caption + `.startsWith("In orders nothing waits") && !document.querySelector(".stage-playing") && ` + isLive)
+	v.equal(`document.querySelector(".stage-text").scrollHeight > document.querySelector(".stage-text").clientHeight`, true)
+	v.want(`document.querySelector(".stage-text").tabIndex === 0`)
+	v.js(`document.querySelector(".stage-at a").focus()`)
+	v.press("\t", kb.End)
+	v.want(`(() => { const box = document.querySelector(".stage-text"); return box.scrollTop > 0 && document.querySelector(".stage-so li:last-child").getBoundingClientRect().bottom <= box.getBoundingClientRect().bottom })()`)
+
+	v.equal(`[...document.querySelectorAll(".stage-steps button")].map((el) => el.textContent.trim()).join()`, "Back,Next,Reset,Time machine,Leave")
+	v.equal(`new Set([...document.querySelectorAll(".stage-steps button")].map((el) => el.getBoundingClientRect().top)).size`, 1)
+	v.equal(smallTargets, "")
+	v.axe("a scene on a phone", `document`, axeAll)
+
+	const machine, open = `.stage-machine`, `document.querySelector(".stage-time").matches(":popover-open")`
+	v.js(`document.querySelector("[data-act=present]").click()`)
+	v.do(chromedp.Click(chromedp.CSS(machine)))
+	v.equal(open, true)
+	v.equal(smallTargets, "")
+	v.equal(covered(".stage-time"), "")
+	v.equal(`document.querySelector(".stage-time").getBoundingClientRect().bottom <= document.querySelector(".stage").getBoundingClientRect().top`, true)
+	v.axe("the time machine on a phone", `document`, axeAll)
+	v.do(chromedp.Click(chromedp.CSS(`[data-stage-act=clock][value="10"]`)))
+	v.want(`document.querySelector(".stage-machine").textContent.trim().endsWith("10×")`)
+	v.equal(open, true)
+	v.do(chromedp.Click(chromedp.CSS(`[data-stage-act=clock][value="0"]`)))
+	v.want(`document.querySelector(".stage-machine").textContent.trim() === "Time machine"`)
+	v.press("\x1b") // closes it, and leaves nothing else
+	v.equal(open, false)
+	v.equal(mode, "present")
+	v.press("\x1b")
+	v.equal(mode, nil)
+
+	v.do(chromedp.EmulateViewport(320, 320))
+	v.js(`document.querySelector(".stage-text").scrollTop = 99`)
+	v.press("n") // what comes next is read from its beginning
+	v.want(caption + `.startsWith("Twenty seconds pass") && document.querySelector(".stage-text").scrollTop === 0`)
+	v.want(`!document.querySelector(".stage-playing") && ` + isLive)
+
+	v.do(chromedp.EmulateViewport(844, 390)) // the phone lies on its side
+	v.equal(`document.querySelector(".stage").getBoundingClientRect().height < innerHeight / 3`, true)
+	v.equal(smallTargets, "")
+	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+	v.equal(`[...document.querySelectorAll(".stage-rates button, .stage-leaps button, .stage-wall")].every((el) => el.checkVisibility())`, true)
+	v.click(`[data-stage-act=leave]`)
 }
 
 // turnsClock turns a clock, and compares what the page says with the server.
@@ -101,7 +158,7 @@ func (v *visit) turnsClock(t *testing.T) {
 	v.press("n")
 	v.want(caption + `.startsWith("A few messages") && !document.querySelector(".stage-playing")`)
 	v.do(chromedp.EmulateViewport(390, 844)) // all of the time machine is to be seen on a phone
-	v.equal(`[...document.querySelectorAll(".stage-do, .stage-do *")].filter((el) => el.checkVisibility() && (el.scrollWidth > el.clientWidth + 1 && getComputedStyle(el).overflowX !== "visible" || el.getBoundingClientRect().right > innerWidth)).map((el) => el.outerHTML.slice(0, 80)).join()`, "")
+	v.equal(`[...document.querySelectorAll(".stage-do, .stage-do *")].filter((el) => el.checkVisibility() && el.clientWidth !== 1 && (el.scrollWidth > el.clientWidth + 1 && getComputedStyle(el).overflowX !== "visible" || el.getBoundingClientRect().right > innerWidth)).map((el) => el.outerHTML.slice(0, 80)).join()`, "")
 	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 	home, _ := v.js(`location.pathname`).(string)
 	v.visit(home + "/expirations")

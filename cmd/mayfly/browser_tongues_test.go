@@ -57,7 +57,7 @@ func tonguesInBrowser(t *testing.T, ctx context.Context) {
 		for _, width := range []int64{390, 320} {
 			ana.do(chromedp.EmulateViewport(width, 844))
 			ana.equal(`[...document.querySelectorAll(".stage-steps .btn")].filter((el) => { const r = el.getBoundingClientRect(); return r.left < 0 || r.right > innerWidth || r.bottom > innerHeight || el.scrollWidth > el.clientWidth + 2 }).map((el) => el.innerText).join()`, "")
-			ana.equal(`document.querySelector(".stage").getBoundingClientRect().height < innerHeight * .55`, true)
+			ana.equal(`document.querySelector(".stage").getBoundingClientRect().height < innerHeight * .25`, true)
 		}
 		ana.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 	}
