@@ -178,7 +178,7 @@ func startChromium(t *testing.T) context.Context {
 	browsers.end = append(browsers.end, func() {
 		cancel()
 		stop()
-		_ = os.RemoveAll(dir) //nolint:errcheck // what is left is a temporary directory's
+		_ = os.RemoveAll(dir)
 	})
 	browsers.mu.Unlock()
 	if err := chromedp.Do(ctx); err != nil {
