@@ -59,7 +59,8 @@
     dialog.replaceChildren(what);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
-    ($("[aria-invalid=true]", dialog) ?? $("[autofocus]", dialog))?.focus();
+    const wrong = $("[aria-invalid=true]", dialog);
+    (wrong ?? $("[autofocus]", dialog))?.focus({ preventScroll: !wrong }); // its heading is read first
   };
   // unheard says that nobody knows what became of a form.
   const unheard = () => {
