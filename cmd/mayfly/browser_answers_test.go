@@ -20,7 +20,7 @@ func answers() []answer {
 	return []answer{
 		{"token made", "/tokens/new", `{ name: "ci" }`, save, 200, "[data-secret=token]"},
 		{"token refused", "/tokens/new", `{ name: "" }`, save, 422, wrong},
-		{"link made", "/tokens/link", `{ name: "demo", page: "/n/default/queues" }`, save, 200, ".made svg.qr"},
+		{"link made", "/tokens/link", `{ name: "demo", page: "/n/default/queues" }`, save, 200, ".made .snippet"},
 		{"link refused", "/tokens/link", `{ name: "", page: "/nowhere" }`, save, 422, wrong},
 		{"keys shown", n + "/access", `{}`, "tr[data-key=worker] button", 200, "[data-secret]"},
 		{"access rule refused", n + "/access/new", `{ name: "" }`, save, 422, wrong},

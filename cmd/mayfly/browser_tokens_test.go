@@ -53,7 +53,7 @@ func TestBrowserTokens(t *testing.T) {
 	ana.fill("name", "demo")
 	ana.fill("page", s.Dashboard+"/n/default/queues?sort=name")
 	ana.click(`main form button[type=submit]`)
-	ana.want(`document.querySelector(".made svg.qr")`)
+	ana.want(`!document.querySelector(".made svg.qr") && document.querySelector(".made .notice + .snippet")`)
 	ana.look("tokens-link-made")
 	link, _ := ana.js(`document.querySelector(".made [data-act=copy]").dataset.text`).(string)
 	guest.visit(strings.TrimPrefix(link, s.Dashboard))

@@ -30,10 +30,10 @@ type Share struct {
 	Local            bool // only this machine reaches the address
 	Refused          component.Notice
 
-	On        bool   // there is a link
-	URL       string // of the link; empty: it is not known any more
-	QR        component.QR
-	Until     time.Time // when it ends; zero: nobody knows
+	On        bool         // there is a link
+	URL       string       // of the link; empty: it is not known any more
+	QR        component.QR // unless Local
+	Until     time.Time    // when it ends; zero: nobody knows
 	Followers int
 	Key       string // of the talk, for the tab that leads it from now on
 	TalkName  string

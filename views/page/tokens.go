@@ -195,11 +195,11 @@ type TokenMade struct {
 	Shell  layout.Shell
 	All    string
 	Row    TokenRow
-	Secret string // of a token
-	Curl   string // a line that sends it
-	URL    string // of a link
-	QR     component.QR
-	Local  bool // only this machine reaches the address
+	Secret string       // of a token
+	Curl   string       // a line that sends it
+	URL    string       // of a link
+	QR     component.QR // unless Local
+	Local  bool         // only this machine reaches the address
 }
 
 // Title is what the page is called.

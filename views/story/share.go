@@ -13,6 +13,7 @@ func shareStories() []Story {
 		{Name: "share", Page: shareAsked()},
 		{Name: "share-refused", Page: shareRefused()},
 		{Name: "share-on", Page: shareOn()},
+		{Name: "share-local", Page: shareLocal()},
 		{Name: "share-unknown", Page: shareUnknown()},
 		{Name: "share-over", Page: shareOver()},
 	}
@@ -40,6 +41,13 @@ func shareOn() page.Share {
 	m.On, m.URL, m.Until, m.Followers, m.Key, m.TalkName = true, "http://192.0.2.17:8080/l/mfl_one", now.Add(4*time.Hour), 3, "key", "Ana"
 	m.QR = component.QR{Size: 9, Path: "M4 4h1v1h-1z"}
 	m.Shell.Spaces = []layout.Space{{Name: "shop", Href: home, Here: true}, {Name: "till", Href: "/n/till", Down: true, Away: true}}
+	return m
+}
+
+func shareLocal() page.Share {
+	m := shareOn()
+	m.URL, m.Local = "http://127.0.0.1:8080/l/mfl_one", true
+	m.Shell.Spaces = nil
 	return m
 }
 

@@ -57,12 +57,20 @@ func (p *Pages) Share(ctx context.Context, s Sharing) (page.Share, error) {
 	if s.Link.URL == "" {
 		return m, nil
 	}
-	drawn, err := draw(s.Link.URL)
-	if err != nil {
-		return m, err
+	var err error
+	m.URL = s.Link.URL
+	m.QR, m.Local, err = drawn(m.URL)
+	return m, err
+}
+
+// drawn is a link as a QR code. One that only this machine reaches has none: a phone
+// that scanned it would look for it on itself.
+func drawn(link string) (qr component.QR, here bool, err error) {
+	if local([]string{link}) {
+		return qr, true, nil
 	}
-	m.URL, m.QR, m.Local = s.Link.URL, drawn, local([]string{s.Link.URL})
-	return m, nil
+	qr, err = draw(link)
+	return qr, false, err
 }
 
 // Abroad are the addresses by which others may reach the dashboard, the likeliest
@@ -90,7 +98,7 @@ func local(addresses []string) bool {
 	}
 	name := strings.ToLower(u.Hostname())
 	if ip, err := netip.ParseAddr(name); err == nil {
-		return ip.IsLoopback()
+		return ip.IsLoopback() || ip.IsUnspecified()
 	}
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }

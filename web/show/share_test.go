@@ -48,6 +48,19 @@ func TestQRCodeIsDrawnAsItIs(t *testing.T) {
 	}
 }
 
+// TestLinkOfLoopbackIsNotDrawn: what a phone cannot reach it is not asked to scan.
+func TestLinkOfLoopbackIsNotDrawn(t *testing.T) {
+	for host, want := range map[string]bool{
+		"127.0.0.1:8080": true, "127.1.2.3": true, "[::1]:8080": true, "[::ffff:127.0.0.1]:8080": true, "0.0.0.0:8080": true, "localhost:8080": true, "LOCALHOST": true, "mayfly.localhost": true,
+		"192.0.2.17:8080": false, "[2001:db8::1]:8080": false, "mayfly.example": false, "localhost.example": false, "notlocalhost": false, "128.0.0.1": false,
+	} {
+		qr, here, err := drawn("http://" + host + "/l/mfl_one")
+		if here != want || (qr.Path == "") != want || err != nil {
+			t.Errorf("%s: only here is %v, want %v; drawn %d wide, %v", host, here, want, qr.Size, err)
+		}
+	}
+}
+
 func transpose(of [][]bool) [][]bool {
 	out := make([][]bool, len(of))
 	for y := range of {

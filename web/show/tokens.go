@@ -114,8 +114,9 @@ func (p *Pages) TokenMade(ctx context.Context, k keys.Key, secret string) (page.
 	m := page.TokenMade{All: p.TokensURL(""), Row: p.tokenRow(k, k.Role, "", time.Now())}
 	m.Shell = p.ofTokens(ctx, m.Title(ctx))
 	if k.Kind == keys.Link {
-		drawn, err := draw(secret)
-		m.URL, m.QR, m.Local = secret, drawn, local([]string{secret})
+		var err error
+		m.URL = secret
+		m.QR, m.Local, err = drawn(secret)
 		return m, err
 	}
 	visitor, _ := ctx.Value(visitorKey{}).(Visitor)

@@ -14,6 +14,27 @@ import (
 	"mayfly/web/ui"
 )
 
+// TestLinkIsDrawnForOthers: whoever reached the dashboard at loopback is told that nobody
+// else can, and how they could; by another name there is a code to scan, and no such word.
+func TestLinkIsDrawnForOthers(t *testing.T) {
+	within(t, func(w *world) {
+		e, d := echo.New(), ui.New(ui.Options{Broker: w.b, Pages: w.pages, Hall: new(talk.Hall), Logger: slog.New(slog.DiscardHandler)})
+		d.Mount(e.Group(""))
+		w.door = e
+		for at, only := range map[string]bool{"http://127.0.0.1:8080": true, "http://localhost:8080": true, "http://[::1]:8080": true, "http://mayfly.example:8080": false} {
+			for what, a := range map[string]answer{"before": w.get(at + "/n/default/share"), "begun": w.post(at+"/n/default/share", page.ShareFor, show.ShareFor()[0].String())} {
+				if told := strings.Contains(a.text, "--insecure") && strings.Contains(a.text, "--http 0.0.0.0:8080 --auth"); told != only {
+					t.Errorf("%s, %s: it says how others reach it: %v, want %v", at, what, told, only)
+				}
+			}
+			if a := w.get(at + "/n/default/share"); a.Find("svg.qr").Length() == 0 != only || !strings.Contains(a.Find(".snippet code").Text(), at+"/follow/") {
+				t.Errorf("%s: %d codes, the link is %s", at, a.Find("svg.qr").Length(), a.Find(".snippet code").Text())
+			}
+			w.post(at + "/n/default/share/stop")
+		}
+	})
+}
+
 // TestTalksOfTwoServers: what a browser presents at one port of a host is not what it
 // presents at another, and with TLS its key does not travel without.
 func TestTalksOfTwoServers(t *testing.T) {
