@@ -1183,7 +1183,7 @@
     else ({
       t: theme, p: () => topic() && pause(), "/": () => home() && find(e), "?": () => window.mayfly.keys?.(),
       j: () => step(1), k: () => step(-1), x: () => pick(e.target.closest?.("[data-key]")), X: () => pick(e.target.closest?.("[data-key]"), true),
-      u: () => $(".notice [formaction]")?.click(), P: () => count.present?.(), r: refresh, s: () => $('main a.btn[href$="/send"]')?.click(), ".": () => unfold(e),
+      u: () => $(".notice[data-stays] [formaction]")?.click(), P: () => count.present?.(), r: refresh, s: () => $('main a.btn[href$="/send"]')?.click(), ".": () => unfold(e),
       n: () => act("next"), b: () => act("back"), ArrowRight: () => act("next"), ArrowLeft: () => act("back"),
     })[e.key]?.();
     chord = e.key === "g" ? ticks() : -1e9;
