@@ -93,8 +93,9 @@ func formsOfSending(v *visit) {
 	v.click(`[name="add-property"]`)
 	v.fill("body", `{"order":17,"total":129.900000000000000001}`)
 	v.fill("subject", "first")
-	v.fill("content-type", "application/json")
 	v.fill("ttl", "30m")
+	v.do(chromedp.Click(chromedp.CSS(`#f details:has([name=content-type]) > summary`)))
+	v.fill("content-type", "application/json")
 	for i, p := range [][3]string{{"region", "string", "eu"}, {"attempt", "int", "2"}, {"precise", "decimal128", "0.10"}, {"vip", "boolean", "true"}, {"at", "timestamp", "2026-07-14T10:00:00Z"}} {
 		row := fmt.Sprintf("property-%d-", i)
 		v.fill(row+"name", p[0])
