@@ -26,12 +26,13 @@
   // ── Presenting ────────────────────────────────────────────────────────────
   const below = (url) => { const { pathname, search } = new URL(url, location.href); return pathname.slice(base().length) + search; };
   const here = () => below(location.href);
+  const stands = () => page.places().map((url) => url && below(url)); // its page, and what is open beside it
   let told = "";
   // lead tells where this tab is. Addresses that are too long for a frame are not told.
   const lead = (again = false) => {
     const talk = kept.get("talk");
     if (!talk?.key || mode() !== "present") return;
-    const [at, beside] = page.places().map((url) => url && below(url));
+    const [at, beside] = stands();
     const command = { op: "present", topic: talk.key, name: talk.name ?? "", page: at, beside };
     const text = JSON.stringify(command);
     if (text.length > 3900 || text === told && !again) return;
@@ -183,7 +184,7 @@
   };
   // again goes on from where this tab is: it is loaded anew only where that is elsewhere.
   const again = () => {
-    const [at, beside] = page.places().map((url) => url && below(url));
+    const [at, beside] = stands();
     keep({ off: false, at, beside, gone: "", scene: false });
     page.hurry();
     page.send({ op: "follow", topic: follow().id });
